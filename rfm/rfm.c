@@ -329,7 +329,7 @@ static void sqrt_portable(size_t n, const rfm_real *x, rfm_real *y) {
 }
 
 const rfm_port rfm_port_scalar = {
-    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, sqrt_portable, NULL,
+    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, sqrt_portable, NULL, NULL,
 };
 
 static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_real *b) {
@@ -375,34 +375,38 @@ typedef struct {
 /* For any product of at most m, n, k. */
 static int packing_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t m, size_t n, size_t k, packing *s) {
     const rfm_port *port = port_of(ctx);
-    size_t workers = workers_of(ctx), kb = min_size(k, port->kc);
-    size_t mb = min_size(m, port->mc), nb = min_size(n, port->nc);
+    size_t workers = workers_of(ctx), kb = min_size(k, port->kc), nb = min_size(n, port->nc);
     s->ctx = ctx;
     s->port = port;
-    s->a_size = round_up(mb, port->mr) * kb;
+    s->a_size = min_size(round_up(min_size(m, port->mc * port->kc), port->mr) * kb, port->mc * port->kc);
     s->a = take_panels(arena, port, workers, s->a_size);
     s->b = take_panels(arena, port, round_up(nb, port->nr), kb);
     s->tile = take_panels(arena, port, workers, port->mr * port->nr);
     return arena->status;
 }
 
-/* Panels of `width` rows of A (count, k): dst[p * width + i] = A(i, p), the last panel padded with zeros. The same packs B
- * when rows and columns change places. */
-static void pack(size_t width, size_t count, size_t k, operand from, rfm_real *dst) {
-    size_t i, p, first;
-    for (first = 0; first < count; first += width, dst += width * k) {
-        const rfm_real *src = from.at + first * from.rs;
-        size_t rows = min_size(width, count - first);
-        if (from.rs == 1) {
-            for (p = 0; p < k; p++)
-                for (i = 0; i < rows; i++) dst[p * width + i] = src[p * from.cs + i];
-        } else {
-            for (i = 0; i < rows; i++)
-                for (p = 0; p < k; p++) dst[p * width + i] = src[i * from.rs + p * from.cs];
-        }
-        for (i = rows; i < width; i++)
-            for (p = 0; p < k; p++) dst[p * width + i] = R(0);
+/* One panel: dst[p * width + i] = A(i, p) for `rows` of its `width` rows, zeros for the others. */
+static void pack_panel(const rfm_port *port, size_t width, size_t rows, size_t k, operand from, rfm_real *dst) {
+    size_t i, p;
+    if (rows == width && port->pack != NULL) {
+        port->pack(width, k, from.at, from.rs, from.cs, dst);
+        return;
     }
+    for (p = 0; p < k; p++) {
+        for (i = 0; i < rows; i++) dst[p * width + i] = from.at[i * from.rs + p * from.cs];
+        for (; i < width; i++) dst[p * width + i] = R(0);
+    }
+}
+
+/* A (count, k) in panels of `width` rows; B when its rows and columns change places. Always along the rows of memory: if
+ * those lie across the panels, PACK_STREAMS of them at a time through all panels. */
+#define PACK_STREAMS 32
+static void pack(const rfm_port *port, size_t width, size_t count, size_t k, operand from, rfm_real *dst) {
+    size_t step = from.rs == 1 ? PACK_STREAMS : k, first, p;
+    for (p = 0; p < k; p += step)
+        for (first = 0; first < count; first += width)
+            pack_panel(port, width, min_size(width, count - first), min_size(step, k - p),
+                       operand_of(from.at + first * from.rs + p * from.cs, from.rs, from.cs), dst + first * k + p * width);
 }
 
 /* How long the pieces are when `size` is cut into as few of at most `most` as possible: equal ones, multiples of unit. */
@@ -414,9 +418,9 @@ static size_t piece(size_t size, size_t most, size_t unit) {
 typedef struct {
     const packing *s;
     operand a;         /* from the first row of C on, from the current p on */
-    const rfm_real *b; /* packed (k, n) */
+    const rfm_real *b; /* packed (k, n), panels of b_rows rows */
     rfm_real *c;       /* (m, n) */
-    size_t ldc, m, n, k, mb;
+    size_t ldc, m, n, k, mb, b_rows;
     size_t column;     /* of C's first column, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
@@ -432,9 +436,9 @@ static void product_job(void *arg, size_t index, size_t worker) {
     operand a = operand_of(t->a.at + first * t->a.rs, t->a.rs, t->a.cs);
     size_t whole = t->in_place ? rows / mr * mr : 0; /* rows that are read in place */
     size_t start = t->upper && first > t->column ? (first - t->column) / nr * nr : 0;
-    pack(mr, rows - whole, k, operand_of(a.at + whole * a.rs, a.rs, a.cs), packed);
+    pack(port, mr, rows - whole, k, operand_of(a.at + whole * a.rs, a.rs, a.cs), packed);
     for (j = start; j < t->n; j += nr) {
-        const rfm_real *b = t->b + j * k;
+        const rfm_real *b = t->b + j * t->b_rows;
         size_t cols = min_size(nr, t->n - j);
         for (i = 0; i < rows; i += mr) {
             size_t height = min_size(mr, rows - i), row = first + i;
@@ -467,14 +471,23 @@ static void pack_job(void *arg, size_t index, size_t worker) {
     const pack_args *t = (const pack_args *)arg;
     size_t nr = t->s->port->nr, first = index * PACK_PANELS * nr, n = min_size(PACK_PANELS * nr, t->n - first);
     (void)worker;
-    pack(nr, n, t->k, operand_of(t->b.at + first * t->b.rs, t->b.rs, t->b.cs), t->s->b + first * t->k);
+    pack(t->s->port, nr, n, t->k, operand_of(t->b.at + first * t->b.rs, t->b.rs, t->b.cs), t->s->b + first * t->k);
+}
+
+/* The rows of C, for one packed block of B. */
+static void product_rows(product_args *t) {
+    const rfm_port *port = t->s->port;
+    size_t most = port->mc * port->kc / t->k / port->mr * port->mr; /* mc x kc in another shape */
+    t->mb = piece(t->m, most, port->mr);
+    t->in_place = t->a.cs == 1 && t->n <= 2 * port->nr;
+    run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
 }
 
 /* C = alpha A B or, with add, C += alpha A B; with upper only the part of the square C on and above its diagonal. */
 static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
                     rfm_real *c, size_t ldc) {
     const rfm_port *port = s->port;
-    size_t kb, mb, nb, j, p;
+    size_t kb, nb, j, p;
     product_args t;
     pack_args u;
     if (m == 0 || n == 0) return;
@@ -483,23 +496,21 @@ static void product(const packing *s, int upper, size_t m, size_t n, size_t k, r
             for (j = upper ? p : 0; j < n; j++) c[p * ldc + j] = R(0);
         return;
     }
-    kb = piece(k, port->kc, 4), mb = piece(m, port->mc, port->mr), nb = piece(n, port->nc, port->nr);
-    t.s = s, t.ldc = ldc, t.mb = mb, t.alpha = alpha, t.upper = upper;
-    t.in_place = n <= 2 * port->nr;
-    u.s = s;
+    kb = piece(k, port->kc, 4);
+    nb = piece(n, port->nc, port->nr);
+    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.upper = upper;
     for (j = 0; j < n; j += nb) {
         t.n = u.n = min_size(nb, n - j);
         t.m = upper ? min_size(m, j + t.n) : m;
         t.column = j;
         t.c = c + j;
         for (p = 0; p < k; p += kb) {
-            t.k = u.k = min_size(kb, k - p);
+            t.k = t.b_rows = u.k = min_size(kb, k - p);
             u.b = operand_of(b.at + p * b.rs + j * b.cs, b.cs, b.rs);
             run_jobs(s->ctx, pack_job, &u, (u.n + PACK_PANELS * port->nr - 1) / (PACK_PANELS * port->nr));
             t.a = operand_of(a.at + p * a.cs, a.rs, a.cs);
-            t.b = s->b;
             t.add = add || p > 0;
-            run_jobs(s->ctx, product_job, &t, (t.m + mb - 1) / mb);
+            product_rows(&t);
         }
     }
 }
@@ -599,26 +610,29 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
  * Row-major upper is what makes both steps run along the rows of memory. Cost n^3 / 3.
  */
 
+#define CHOL_BLOCK 192 /* rows of U between two updates of the whole rest */
 #define CHOL_LEAF 24   /* rows factored without packing */
-#define SOLVE_ROWS 128 /* rows of U in one step of a triangular solve */
+#define SOLVE_ROWS 96 /* rows of U in one step of a triangular solve */
 
-static size_t chol_block_rows(const rfm_port *port) { return port->kc; }
+/* A multiple of mr, and at most kc, so that a block of U can be the packed B of a product. */
+static size_t chol_block_rows(const rfm_port *port) { return min_size(CHOL_BLOCK, port->kc) / port->mr * port->mr; }
 
-/* Room for the triangle of one block of at most `rows` rows, and a panel of right-hand sides per worker. */
+/* Room for the triangle of one block of at most `rows` rows, a panel of right-hand sides per worker, and for products of at
+ * most m, n, k. */
 typedef struct {
     packing pack;
     rfm_real *triangle; /* panel t of mr rows: (t + 1) mr columns */
-    rfm_real *panel;    /* workers x panel_size */
+    rfm_real *panel;    /* workers x panel_size; NULL in a Cholesky, where the panels stay packed in pack.b */
     size_t panel_size;
 } solving;
 
-static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t rows, size_t m, size_t n, solving *s) {
+static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t rows, size_t m, size_t n, size_t k, int keep, solving *s) {
     const rfm_port *port = port_of(ctx);
     size_t panels = (rows + port->mr - 1) / port->mr;
     s->panel_size = panels * port->mr * port->nr;
     s->triangle = take_panels(arena, port, panels * (panels + 1) / 2, port->mr * port->mr);
-    s->panel = take_panels(arena, port, workers_of(ctx), s->panel_size);
-    return packing_layout(arena, ctx, m, n, rows, &s->pack);
+    s->panel = keep ? NULL : take_panels(arena, port, workers_of(ctx), s->panel_size);
+    return packing_layout(arena, ctx, m, n, max_size(k, panels * port->mr), &s->pack);
 }
 
 /* The lower triangle L (n, n) in A panels, the reciprocals of its diagonal in place of the diagonal; rows beyond n are
@@ -626,14 +640,16 @@ static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t rows, siz
 static void pack_triangle(size_t mr, size_t n, const rfm_real *u, size_t ldu, int backward, rfm_real *dst) {
     size_t first, i, p;
     for (first = 0; first < n; first += mr) {
-        for (p = 0; p < first + mr; p++, dst += mr) {
-            for (i = 0; i < mr; i++) {
-                size_t row = first + i;
-                if (row >= n || p > row) dst[i] = row == p ? R(1) : R(0);
-                else {
-                    rfm_real value = backward ? u[(n - 1 - row) * ldu + (n - 1 - p)] : u[p * ldu + row];
-                    dst[i] = row == p ? R(1) / value : value;
-                }
+        size_t rows = min_size(mr, n - first);
+        for (p = 0; p < first; p++, dst += mr) {
+            for (i = 0; i < rows; i++) dst[i] = backward ? u[(n - 1 - first - i) * ldu + (n - 1 - p)] : u[p * ldu + first + i];
+            for (; i < mr; i++) dst[i] = R(0);
+        }
+        for (; p < first + mr; p++, dst += mr) {
+            for (i = 0; i < mr; i++) dst[i] = first + i == p ? R(1) : R(0);
+            for (i = p - first; i < rows; i++) {
+                rfm_real value = backward ? u[(n - 1 - first - i) * ldu + (n - 1 - p)] : u[p * ldu + first + i];
+                dst[i] = first + i == p ? R(1) / value : value;
             }
         }
     }
@@ -651,7 +667,7 @@ static void solve_job(void *arg, size_t index, size_t worker) {
     const solve_args *t = (const solve_args *)arg;
     const rfm_port *port = t->s->pack.port;
     size_t mr = port->mr, nr = port->nr, j0 = index * nr, cols = min_size(nr, t->n - j0), padded = round_up(t->rows, mr), i, j;
-    rfm_real *panel = t->s->panel + worker * t->s->panel_size;
+    rfm_real *panel = t->s->panel == NULL ? t->s->pack.b + index * padded * nr : t->s->panel + worker * t->s->panel_size;
     const rfm_real *triangle = t->s->triangle;
     for (i = 0; i < padded; i++) {
         const rfm_real *row = t->b + (t->backward ? t->rows - 1 - i : i) * t->ldb + j0;
@@ -669,12 +685,9 @@ static void solve_job(void *arg, size_t index, size_t worker) {
     }
 }
 
-/* B (rows, n) = U^-1 B if backward, else U'^-1 B, for a U of at most the rows that the layout was for. */
-static void solve_block(const solving *s, int backward, size_t rows, const rfm_real *u, size_t ldu, size_t n, rfm_real *b,
-                        size_t ldb) {
+/* B (rows, n) = L^-1 B with the L that is packed in s->triangle. */
+static void solve_panels(const solving *s, int backward, size_t rows, size_t n, rfm_real *b, size_t ldb) {
     solve_args t;
-    if (n == 0) return;
-    pack_triangle(s->pack.port->mr, rows, u, ldu, backward, s->triangle);
     t.s = s, t.b = b, t.ldb = ldb, t.rows = rows, t.n = n, t.backward = backward;
     run_jobs(s->pack.ctx, solve_job, &t, (n + s->pack.port->nr - 1) / s->pack.port->nr);
 }
@@ -696,15 +709,26 @@ static size_t chol_leaf(size_t n, rfm_real *a, size_t lda) {
     return n;
 }
 
-/* Rows first..first+rows-1 of U are done up to column first+rows: do them up to `end`, and take them out of what is below. */
+/* Rows first..first+rows-1 of U are done up to column first+rows: do them up to `end`, and take them out of what is below. What
+ * the solve leaves packed is the product's B. */
 static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, size_t end) {
+    const rfm_port *port = s->pack.port;
     size_t next = first + rows, rest = end - next;
     const rfm_real *u11 = a.at + first * a.stride + first;
     rfm_real *u12 = a.at + first * a.stride + next;
+    product_args t;
     if (rest == 0) return;
-    solve_block(s, 0, rows, u11, a.stride, rest, u12, a.stride);
-    product(&s->pack, 1, rest, rest, rows, R(-1), operand_of(u12, 1, a.stride), operand_of(u12, a.stride, 1), 1,
-            a.at + next * a.stride + next, a.stride);
+    pack_triangle(port->mr, rows, u11, a.stride, 0, s->triangle);
+    t.s = &s->pack, t.alpha = R(-1), t.add = 1, t.upper = 1, t.ldc = a.stride;
+    t.a = operand_of(u12, 1, a.stride), t.k = rows;
+    t.b = s->pack.b, t.b_rows = round_up(rows, port->mr);
+    for (t.column = 0; t.column < rest; t.column += t.n) {
+        t.n = min_size(port->nc, rest - t.column);
+        t.m = t.column + t.n;
+        t.c = a.at + next * a.stride + next + t.column;
+        solve_panels(s, 0, rows, t.n, u12 + t.column, a.stride);
+        product_rows(&t);
+    }
 }
 
 /* Returns n, or the row where it failed. */
@@ -727,8 +751,9 @@ static int chol_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, solving *
     s->pack.port = port_of(ctx);
     block = chol_block_rows(s->pack.port);
     if (n <= CHOL_LEAF) return arena->status;
-    if (n <= block) return solving_layout(arena, ctx, CHOL_LEAF, n - CHOL_LEAF, n - CHOL_LEAF, s);
-    return solving_layout(arena, ctx, block, max_size(n - block, block - CHOL_LEAF), max_size(n - block, block - CHOL_LEAF), s);
+    if (n <= block) return solving_layout(arena, ctx, CHOL_LEAF, n - CHOL_LEAF, n - CHOL_LEAF, 0, 1, s);
+    n = max_size(n - block, block - CHOL_LEAF); /* the largest square that is updated */
+    return solving_layout(arena, ctx, block, n, n, 0, 1, s);
 }
 
 int rfm_chol_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
@@ -753,56 +778,77 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row) {
     return finish(ctx, used, done < a.rows ? RFM_ENOTPD : RFM_OK);
 }
 
-/* U' X = B from the first block of rows down, U X = B from the last one up; each solved block is taken out of the rest. */
+/* U' X = B from the first block of rows down: each solved block is taken out of all rows below it. U X = B from the last
+ * block up: all rows below are taken out of a block before it is solved. Either way U is read along its rows. */
 static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
     size_t n = u.rows, done, rows;
     for (done = 0; done < n; done += rows) {
-        size_t first;
+        size_t first, next;
         rfm_real *x;
         rows = min_size(SOLVE_ROWS, n - done);
         first = op == RFM_TN ? done : n - done - rows;
+        next = first + rows;
         x = b.at + first * b.stride;
-        solve_block(s, op == RFM_NN, rows, u.at + first * u.stride + first, u.stride, b.cols, x, b.stride);
+        if (op == RFM_NN)
+            product(&s->pack, 0, rows, b.cols, n - next, R(-1), operand_of(u.at + first * u.stride + next, u.stride, 1),
+                    operand_of(b.at + next * b.stride, b.stride, 1), 1, x, b.stride);
+        pack_triangle(s->pack.port->mr, rows, u.at + first * u.stride + first, u.stride, op == RFM_NN, s->triangle);
+        solve_panels(s, op == RFM_NN, rows, b.cols, x, b.stride);
         if (op == RFM_TN)
-            product(&s->pack, 0, n - first - rows, b.cols, rows, R(-1),
-                    operand_of(u.at + first * u.stride + first + rows, 1, u.stride), operand_of(x, b.stride, 1), 1,
-                    x + rows * b.stride, b.stride);
-        else
-            product(&s->pack, 0, first, b.cols, rows, R(-1), operand_of(u.at + first, u.stride, 1), operand_of(x, b.stride, 1), 1,
-                    b.at, b.stride);
+            product(&s->pack, 0, n - next, b.cols, rows, R(-1), operand_of(u.at + first * u.stride + next, 1, u.stride),
+                    operand_of(x, b.stride, 1), 1, b.at + next * b.stride, b.stride);
     }
 }
 
-static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s) {
-    return solving_layout(arena, ctx, min_size(n, SOLVE_ROWS), n > SOLVE_ROWS ? n - SOLVE_ROWS : 0, n > SOLVE_ROWS ? c : 0, s);
+/* The right-hand sides are solved in a copy x (n, c), so that B changes only if all went well. */
+static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s, rfm_real **x) {
+    size_t rest = n > SOLVE_ROWS ? n - SOLVE_ROWS : 0;
+    *x = take_reals(arena, n, c);
+    return solving_layout(arena, ctx, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, rest, 0, s);
 }
 
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes) {
     solving s;
+    rfm_real *x;
     if (ctx == NULL || bytes == NULL) return RFM_ENULL;
     if (n == 0 || c == 0) return RFM_EZERO;
-    NEED(ctx, bytes, solve_layout(&measure, ctx, n, c, &s));
+    NEED(ctx, bytes, solve_layout(&measure, ctx, n, c, &s, &x));
 }
 
-/* The solves with op first..last. */
+static void copy_rows(size_t rows, size_t cols, const rfm_real *from, size_t from_stride, rfm_real *to, size_t to_stride) {
+    size_t i;
+    for (i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, cols * sizeof *to);
+}
+
+/* The solve `first`, then `second` if it is another one. A number in U that is not finite makes the result not finite, unless it
+ * is on the diagonal; so the rest of U need not be searched unless something is wrong: reading it takes as long as solving. */
 static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, rfm_mat b) {
     int status = check_ctx(ctx);
     size_t used, i;
     solving s;
+    rfm_mat x;
     if (status == RFM_OK) status = check_square(u);
     if (status == RFM_OK) status = check_view(rfm_const(b));
     if (status != RFM_OK) return status;
     if (b.rows != u.rows) return RFM_ESHAPE;
     if (views_overlap(u, rfm_const(b))) return RFM_EALIAS;
-    if (!finite_upper(port_of(ctx), u) || !finite_view(port_of(ctx), rfm_const(b))) return RFM_EFINITE;
-    for (i = 0; i < u.rows; i++)
-        if (u.at[i * u.stride + i] == R(0)) return RFM_EVALUE;
+    for (i = 0; i < u.rows; i++) {
+        rfm_real pivot = u.at[i * u.stride + i];
+        if (pivot == R(0)) return RFM_EVALUE;
+        if (!finite_real(pivot)) return RFM_EFINITE;
+    }
+    if (!finite_view(port_of(ctx), rfm_const(b))) return RFM_EFINITE;
     used = ctx->arena->used;
-    status = solve_layout(ctx->arena, ctx, u.rows, b.cols, &s);
+    x = b;
+    x.stride = b.cols;
+    status = solve_layout(ctx->arena, ctx, u.rows, b.cols, &s, &x.at);
     if (status != RFM_OK) return finish(ctx, used, status);
-    solve(&s, first, u, b);
-    if (second != first) solve(&s, second, u, b);
-    return finish(ctx, used, finite_view(s.pack.port, rfm_const(b)) ? RFM_OK : RFM_ERANGE);
+    copy_rows(b.rows, b.cols, b.at, b.stride, x.at, x.stride);
+    solve(&s, first, u, x);
+    if (second != first) solve(&s, second, u, x);
+    if (finite_view(s.pack.port, rfm_const(x))) copy_rows(b.rows, b.cols, x.at, x.stride, b.at, b.stride);
+    else status = finite_upper(s.pack.port, u) ? RFM_ERANGE : RFM_EFINITE;
+    return finish(ctx, used, status);
 }
 
 int rfm_trsm(const rfm_ctx *ctx, int op, rfm_cmat u, rfm_mat b) {

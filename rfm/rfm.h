@@ -120,6 +120,10 @@ typedef struct {
 
     /* 1 if x[0..n-1] has neither a NaN nor an infinity. */
     int (*finite)(size_t n, const rfm_real *x);
+
+    /* A whole panel of `width` (mr or nr) rows: dst[p * width + i] = a[i * rs + p * cs], p < k; rs or cs is 1. Nothing beyond
+     * dst[k * width - 1] is written. */
+    void (*pack)(size_t width, size_t k, const rfm_real *a, size_t rs, size_t cs, rfm_real *dst);
 } rfm_port;
 
 /* The portable C in rfm.c, always there, named "scalar". The others: port/rfm_port.h. */
@@ -185,7 +189,7 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row);
 int rfm_chol_need(const rfm_ctx *ctx, size_t n, size_t *bytes);
 
 /* Triangular solves in place: U X = B (op RFM_NN) or U' X = B (op RFM_TN), U (n, n) upper, B (n, c) becomes X.
- * RFM_EVALUE: no such op, or a zero on U's diagonal. RFM_ERANGE: B was overwritten and is not finite. */
+ * RFM_EVALUE: no such op, or a zero on U's diagonal. RFM_ERANGE: the solution is not finite. B changes only on success. */
 int rfm_trsm(const rfm_ctx *ctx, int op, rfm_cmat u, rfm_mat b);
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes);
 

@@ -1,0 +1,50 @@
+/* The ports compiled into this build, and the choice between them at run time.
+ *
+ * A build that knows its machine needs neither this header's functions nor dispatch.c: it compiles one port file and
+ * passes its table, e.g. ctx.port = &rfm_port_neon. A build that doesn't compiles all of port/ and asks rfm_port_auto(). */
+#ifndef RFM_PORT_H
+#define RFM_PORT_H
+
+#include "rfm.h"
+
+/* Which tables this target has. */
+#if RFM_REAL_BYTES == 4 && (defined(__x86_64__) || defined(_M_X64))
+#define RFM_PORT_HAVE_X86 1
+#else
+#define RFM_PORT_HAVE_X86 0
+#endif
+
+/* AArch64, or ARMv7-A compiled for NEON with FMA (-mfpu=neon-vfpv4). Little-endian only. */
+#if RFM_REAL_BYTES == 4 && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA) && !defined(__ARM_BIG_ENDIAN)
+#define RFM_PORT_HAVE_NEON 1
+#else
+#define RFM_PORT_HAVE_NEON 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if RFM_PORT_HAVE_X86
+extern const rfm_port rfm_port_avx2;   /* AVX2 and FMA: avx2.c */
+extern const rfm_port rfm_port_avx512; /* AVX-512F: avx512.c */
+#endif
+#if RFM_PORT_HAVE_NEON
+extern const rfm_port rfm_port_neon; /* neon.c */
+#endif
+
+/* The fastest port that this processor and its operating system can run; never NULL. */
+const rfm_port *rfm_port_auto(void);
+
+/* A port by name: "scalar", "avx2", "avx512", "neon", or "auto". NULL: no such port in this build, the machine
+ * cannot run it, or name is NULL. */
+const rfm_port *rfm_port_find(const char *name);
+
+/* The names of all ports in this build, slowest first, index 0 being "scalar", whether or not the machine can run
+ * them (rfm_port_find tells); NULL from the first index that has none. */
+const char *rfm_port_name(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
