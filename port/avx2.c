@@ -248,6 +248,31 @@ AVX2 static void avx2_exp(size_t n, const float *x, float *y)
     }
 }
 
+/* One vector of phi, and of w if it is wanted; where s = 0 the quotient is not a number and the mask makes it 0. */
+AVX2 static inline __m256 laplace8(__m256 s2, __m256 inverse, __m256 *w)
+{
+    const __m256 s = _mm256_sqrt_ps(s2), phi = exp8(_mm256_xor_ps(_mm256_mul_ps(s, inverse), _mm256_set1_ps(-0.0f)));
+    *w = _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s), _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_GT_OQ));
+    return phi;
+}
+
+AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
+{
+    const __m256 f = _mm256_set1_ps(inverse);
+    for (size_t i = 0; i < n; i += 8) {
+        const __m256i m = lanes(n - i < 8 ? n - i : 8);
+        __m256 v;
+        const __m256 u = laplace8(_mm256_maskload_ps(s2 + i, m), f, &v);
+        if (i + 8 <= n) {
+            _mm256_storeu_ps(phi + i, u);
+            if (w != NULL) _mm256_storeu_ps(w + i, v);
+        } else {
+            _mm256_maskstore_ps(phi + i, m, u);
+            if (w != NULL) _mm256_maskstore_ps(w + i, m, v);
+        }
+    }
+}
+
 AVX2 static void avx2_sqrt(size_t n, const float *x, float *y)
 {
     size_t i = 0;
@@ -341,6 +366,7 @@ AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, si
 
 const rfm_port rfm_port_avx2 = {
     "avx2", MR, NR, 144, 384, 4080, avx2_gemm, avx2_trsm, avx2_rows4, avx2_exp, avx2_sqrt, avx2_finite, avx2_pack,
+    avx2_laplace,
 };
 
 #else

@@ -276,6 +276,22 @@ AVX512 static void avx512_sqrt(size_t n, const float *x, float *y)
     }
 }
 
+AVX512 static void avx512_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
+{
+    const __m512 scale = _mm512_set1_ps(inverse), minus = _mm512_set1_ps(-inverse);
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        const __mmask16 m = lanes(n - i < 16 ? n - i : 16);
+        const __m512 s = _mm512_sqrt_ps(_mm512_maskz_loadu_ps(m, s2 + i));
+        const __m512 e = exp16(_mm512_mul_ps(s, minus));
+        _mm512_mask_storeu_ps(phi + i, m, e);
+        if (w != NULL) {
+            const __mmask16 some = _mm512_cmp_ps_mask(s, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+            _mm512_mask_storeu_ps(w + i, m, _mm512_maskz_div_ps(some, _mm512_mul_ps(scale, e), s));
+        }
+    }
+}
+
 /* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
 AVX512 static int avx512_finite(size_t n, const float *x)
 {
@@ -327,6 +343,7 @@ AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs
 const rfm_port rfm_port_avx512 = {
     "avx512", MR, NR, 480, 256, 4096, avx512_gemm,
     avx512_trsm, avx512_rows4, avx512_exp, avx512_sqrt, avx512_finite, avx512_pack,
+    avx512_laplace,
 };
 
 #else

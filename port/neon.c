@@ -320,7 +320,7 @@ static void neon_exp(size_t n, const float *x, float *y)
     if (i < n) store_part(y + i, exp4(load_part(x + i, n - i)), n - i);
 }
 
-/* ARMv7 has no vector square root: NULL there, the portable code uses the scalar one. */
+/* ARMv7 has no vector square root and division: NULL there, the portable code uses the scalar ones. */
 #if defined(__aarch64__)
 static void neon_sqrt(size_t n, const float *x, float *y)
 {
@@ -328,8 +328,29 @@ static void neon_sqrt(size_t n, const float *x, float *y)
     for (; i + 4 <= n; i += 4) vst1q_f32(y + i, vsqrtq_f32(vld1q_f32(x + i)));
     if (i < n) store_part(y + i, vsqrtq_f32(load_part(x + i, n - i)), n - i);
 }
+
+/* s = 0 makes 0 / 0 of w, which the comparison takes away. */
+static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
+{
+    const float32x4_t scale = vdupq_n_f32(inverse), minus = vdupq_n_f32(-inverse);
+    size_t i;
+    for (i = 0; i < n; i += 4) {
+        const int whole = i + 4 <= n;
+        const float32x4_t s = vsqrtq_f32(whole ? vld1q_f32(s2 + i) : load_part(s2 + i, n - i));
+        const float32x4_t e = exp4(vmulq_f32(s, minus));
+        if (whole) vst1q_f32(phi + i, e);
+        else store_part(phi + i, e, n - i);
+        if (w != NULL) {
+            const uint32x4_t v = vreinterpretq_u32_f32(vdivq_f32(vmulq_f32(scale, e), s));
+            const float32x4_t some = vreinterpretq_f32_u32(vbicq_u32(v, vceqzq_f32(s)));
+            if (whole) vst1q_f32(w + i, some);
+            else store_part(w + i, some, n - i);
+        }
+    }
+}
 #else
-#define neon_sqrt NULL
+#define neon_sqrt    NULL
+#define neon_laplace NULL
 #endif
 
 /* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
@@ -374,7 +395,8 @@ static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t 
 }
 
 const rfm_port rfm_port_neon = {
-    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_sqrt, neon_finite, neon_pack,
+    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_sqrt, neon_finite,
+    neon_pack, neon_laplace,
 };
 
 #else

@@ -9,6 +9,10 @@
  *   6. Products           packing, blocked gemm, symmetric rank-k update
  *   7. Cholesky           factor, triangular solves, rank-revealing factor
  *   8. Eigenpairs         tridiagonal form, divide and conquer, back again
+ *   9. Kernels            distances, phi and its gradient weight
+ *  10. Prediction         many rows at once; gradients
+ *  11. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
+ *  12. Insight            what a model has learned
  *
  * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to the
  * next number. Loops over matrices go through one routine, product(), which takes transposes as strides.
@@ -26,6 +30,7 @@
 #define REAL_SQRT sqrt
 #define REAL_EXP exp
 #define REAL_ABS fabs
+#define REAL_POW pow
 #define REAL_FREXP frexp
 #define REAL_LDEXP ldexp
 #define REAL_EPS R(2.220446049250313e-16)
@@ -35,6 +40,7 @@ typedef uint64_t real_bits;
 #define REAL_SQRT sqrtf
 #define REAL_EXP expf
 #define REAL_ABS fabsf
+#define REAL_POW powf
 #define REAL_FREXP frexpf
 #define REAL_LDEXP ldexpf
 #define REAL_EPS R(1.1920929e-7)
@@ -72,6 +78,7 @@ const char *rfm_status_text(int status) {
     case RFM_ENOTPD: return "the matrix is not positive definite";
     case RFM_ECONVERGE: return "an iteration did not converge";
     case RFM_ERANGE: return "the result is too large for the number type";
+    case RFM_ECANCEL: return "cancelled by the tick callback";
     default: return "unknown status";
     }
 }
@@ -206,19 +213,41 @@ static void run_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs) {
     for (i = 0; i < jobs; i++) job(arg, i, 0);
 }
 
+/* Work done and to be done, in any unit. */
+typedef struct {
+    const rfm_ctx *ctx;
+    rfm_real done, total;
+    int cancelled;
+} progress;
+
+/* Adds to what is done and tells the caller; 1: stop. p may be NULL. */
+static int advance(progress *p, rfm_real work) {
+    if (p == NULL) return 0;
+    p->done += work;
+    if (p->ctx->tick != NULL && !p->cancelled)
+        p->cancelled = p->ctx->tick(p->ctx->tick_arg, p->done < p->total ? p->done / p->total : R(1)) != 0;
+    return p->cancelled;
+}
+
 static int check_ctx(const rfm_ctx *ctx) {
     if (ctx == NULL || ctx->arena == NULL) return RFM_ENULL;
     return ctx->arena->status;
 }
 
-static int check_view(rfm_cmat a) {
+/* Of a matrix that can exist: not empty, indices of 32 bits, no more than half of the address space. */
+static int check_shape(size_t rows, size_t cols) {
     size_t count;
+    if (rows == 0 || cols == 0) return RFM_EZERO;
+    if (rows > UINT32_MAX || cols > UINT32_MAX) return RFM_EOVERFLOW;
+    if (!multiply_fits(rows, cols, &count) || count > (size_t)PTRDIFF_MAX / sizeof(rfm_real)) return RFM_EOVERFLOW;
+    return RFM_OK;
+}
+
+static int check_view(rfm_cmat a) {
     if (a.at == NULL) return RFM_ENULL;
     if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
     if (a.stride < a.cols) return RFM_ESTRIDE;
-    if (a.rows > UINT32_MAX || a.cols > UINT32_MAX) return RFM_EOVERFLOW;
-    if (!multiply_fits(a.rows, a.stride, &count) || count > (size_t)PTRDIFF_MAX / sizeof(rfm_real)) return RFM_EOVERFLOW;
-    return RFM_OK;
+    return check_shape(a.rows, a.stride);
 }
 
 static int check_square(rfm_cmat a) {
@@ -330,6 +359,7 @@ static void sqrt_portable(size_t n, const rfm_real *x, rfm_real *y) {
 
 const rfm_port rfm_port_scalar = {
     "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, sqrt_portable, NULL, NULL,
+    NULL,
 };
 
 static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_real *b) {
@@ -351,14 +381,33 @@ static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t
  * sums depends on the sizes and the port only. Cost 2 m n k; scratch: one block of B, a block of A and a tile per worker.
  */
 
+/* Element (i, j) is at[i * rs + j * cs]. Or, with rows_of not NULL or symmetric set: a symmetric matrix with a zero diagonal of which
+ * only the part below the diagonal is there, rs apart; its row i is row + i, or rows_of[row + i], its column j is col + j. */
 typedef struct {
-    const rfm_real *at; /* element (i, j) at at[i * rs + j * cs] */
+    const rfm_real *at;
     size_t rs, cs;
+    int symmetric;
+    const uint32_t *rows_of;
+    size_t row, col;
 } operand;
 
 static operand operand_of(const rfm_real *at, size_t rs, size_t cs) {
     operand o;
     o.at = at, o.rs = rs, o.cs = cs;
+    o.symmetric = 0, o.rows_of = NULL, o.row = 0, o.col = 0;
+    return o;
+}
+
+static operand operand_symmetric(const rfm_real *at, size_t ld, const uint32_t *rows_of, size_t row) {
+    operand o = operand_of(at, ld, 1);
+    o.symmetric = 1, o.rows_of = rows_of, o.row = row;
+    return o;
+}
+
+/* The operand without its first i rows and j columns. */
+static operand operand_from(operand o, size_t i, size_t j) {
+    if (o.symmetric) o.row += i, o.col += j;
+    else o.at += i * o.rs + j * o.cs;
     return o;
 }
 
@@ -398,15 +447,35 @@ static void pack_panel(const rfm_port *port, size_t width, size_t rows, size_t k
     }
 }
 
+/* One panel of a symmetric operand: left of the diagonal as it lies, right of it turned. */
+static void pack_symmetric(const rfm_port *port, size_t width, size_t rows, size_t k, operand from, rfm_real *dst) {
+    size_t i, p, before, beyond;
+    if (from.rows_of == NULL) {
+        before = from.row > from.col ? min_size(k, from.row - from.col) : 0;
+        beyond = from.row + rows > from.col ? min_size(k, from.row + rows - from.col) : 0;
+        pack_panel(port, width, rows, before, operand_of(from.at + from.row * from.rs + from.col, from.rs, 1), dst);
+        pack_panel(port, width, rows, k - beyond, operand_of(from.at + (from.col + beyond) * from.rs + from.row, 1, from.rs),
+                   dst + beyond * width);
+    } else before = 0, beyond = k;
+    for (p = before; p < beyond; p++) {
+        size_t col = from.col + p;
+        for (i = 0; i < rows; i++) {
+            size_t row = from.rows_of != NULL ? from.rows_of[from.row + i] : from.row + i;
+            dst[p * width + i] = row > col ? from.at[row * from.rs + col] : row < col ? from.at[col * from.rs + row] : R(0);
+        }
+        for (; i < width; i++) dst[p * width + i] = R(0);
+    }
+}
+
 /* A (count, k) in panels of `width` rows; B when its rows and columns change places. Always along the rows of memory: if
  * those lie across the panels, PACK_STREAMS of them at a time through all panels. */
 #define PACK_STREAMS 32
 static void pack(const rfm_port *port, size_t width, size_t count, size_t k, operand from, rfm_real *dst) {
-    size_t step = from.rs == 1 ? PACK_STREAMS : k, first, p;
+    size_t step = from.rs == 1 || from.symmetric ? PACK_STREAMS : k, first, p;
     for (p = 0; p < k; p += step)
         for (first = 0; first < count; first += width)
-            pack_panel(port, width, min_size(width, count - first), min_size(step, k - p),
-                       operand_of(from.at + first * from.rs + p * from.cs, from.rs, from.cs), dst + first * k + p * width);
+            (from.symmetric ? pack_symmetric : pack_panel)(port, width, min_size(width, count - first), min_size(step, k - p),
+                                                           operand_from(from, first, p), dst + first * k + p * width);
 }
 
 /* How long the pieces are when `size` is cut into as few of at most `most` as possible: equal ones, multiples of unit. */
@@ -414,6 +483,10 @@ static size_t piece(size_t size, size_t most, size_t unit) {
     size_t pieces = (size + most - 1) / most;
     return min_size(round_up((size + pieces - 1) / pieces, unit), most);
 }
+
+/* What is done to a block of C while it is still in the cache: rows row.., columns col.. of the whole C; c is its corner. */
+typedef void (*finish_block)(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
+                             size_t worker);
 
 typedef struct {
     const packing *s;
@@ -424,38 +497,54 @@ typedef struct {
     size_t column;     /* of C's first column, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
+    finish_block finish; /* NULL: nothing */
+    const void *finish_arg;
 } product_args;
+
+/* One tile, rows row.. of C from column j of the block on. */
+static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a, size_t rs,
+                         size_t cs, rfm_real *tile) {
+    const rfm_port *port = t->s->port;
+    size_t nr = port->nr, ldc = t->ldc, i, q;
+    const rfm_real *b = t->b + j * t->b_rows;
+    rfm_real *c = t->c + row * ldc + j;
+    int crosses = t->upper && row + height > t->column + j + 1; /* has elements below the diagonal */
+    if (height == port->mr && cols == nr && !crosses) {
+        port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, t->add);
+        return;
+    }
+    port->gemm(t->k, t->alpha, a, rs, cs, b, tile, nr, 0);
+    for (i = 0; i < height; i++)
+        for (q = crosses && row + i > t->column + j ? row + i - t->column - j : 0; q < cols; q++)
+            c[i * ldc + q] = t->add ? c[i * ldc + q] + tile[i * nr + q] : tile[i * nr + q];
+}
+
+/* Columns of C that stay in the cache with a block of rows until `finish` has seen them. */
+#define GROUP_COLUMNS 256
+static size_t group_columns(const rfm_port *port) { return max_size(GROUP_COLUMNS / port->nr, 1) * port->nr; }
 
 /* One block of rows of C. */
 static void product_job(void *arg, size_t index, size_t worker) {
     const product_args *t = (const product_args *)arg;
     const rfm_port *port = t->s->port;
-    size_t mr = port->mr, nr = port->nr, k = t->k;
-    size_t first = index * t->mb, rows = min_size(t->mb, t->m - first), i, j, r, q;
+    size_t mr = port->mr, nr = port->nr, group = group_columns(port);
+    size_t first = index * t->mb, rows = min_size(t->mb, t->m - first), g, i, j;
     rfm_real *packed = t->s->a + worker * t->s->a_size, *tile = t->s->tile + worker * mr * nr;
-    operand a = operand_of(t->a.at + first * t->a.rs, t->a.rs, t->a.cs);
+    operand a = operand_from(t->a, first, 0);
     size_t whole = t->in_place ? rows / mr * mr : 0; /* rows that are read in place */
-    size_t start = t->upper && first > t->column ? (first - t->column) / nr * nr : 0;
-    pack(port, mr, rows - whole, k, operand_of(a.at + whole * a.rs, a.rs, a.cs), packed);
-    for (j = start; j < t->n; j += nr) {
-        const rfm_real *b = t->b + j * t->b_rows;
-        size_t cols = min_size(nr, t->n - j);
-        for (i = 0; i < rows; i += mr) {
-            size_t height = min_size(mr, rows - i), row = first + i;
-            rfm_real *c = t->c + row * t->ldc + j;
-            const rfm_real *panel = i < whole ? a.at + i * a.rs : packed + (i - whole) * k;
-            size_t rs = i < whole ? a.rs : 1, cs = i < whole ? a.cs : mr;
-            int crosses = t->upper && row + height > t->column + j + 1; /* has elements below the diagonal */
-            if (t->upper && row >= t->column + j + cols) break;         /* has nothing else, and so have those below */
-            if (height == mr && cols == nr && !crosses) {
-                port->gemm(k, t->alpha, panel, rs, cs, b, c, t->ldc, t->add);
-                continue;
+    pack(port, mr, rows - whole, t->k, operand_from(a, whole, 0), packed);
+    for (g = t->upper && first > t->column ? (first - t->column) / nr * nr : 0; g < t->n; g += group) {
+        size_t end = min_size(g + group, t->n);
+        for (j = g; j < end; j += nr) {
+            size_t cols = min_size(nr, end - j);
+            for (i = 0; i < rows; i += mr) {
+                if (t->upper && first + i >= t->column + j + cols) break; /* all below the diagonal, like those that follow */
+                if (i < whole) product_tile(t, first + i, mr, j, cols, a.at + i * a.rs, a.rs, a.cs, tile);
+                else product_tile(t, first + i, min_size(mr, rows - i), j, cols, packed + (i - whole) * t->k, 1, mr, tile);
             }
-            port->gemm(k, t->alpha, panel, rs, cs, b, tile, nr, 0);
-            for (r = 0; r < height; r++)
-                for (q = crosses && row + r > t->column + j ? row + r - t->column - j : 0; q < cols; q++)
-                    c[r * t->ldc + q] = t->add ? c[r * t->ldc + q] + tile[r * nr + q] : tile[r * nr + q];
         }
+        if (t->finish != NULL)
+            t->finish(t->finish_arg, first, rows, t->column + g, end - g, t->c + first * t->ldc + g, t->ldc, worker);
     }
 }
 
@@ -471,7 +560,7 @@ static void pack_job(void *arg, size_t index, size_t worker) {
     const pack_args *t = (const pack_args *)arg;
     size_t nr = t->s->port->nr, first = index * PACK_PANELS * nr, n = min_size(PACK_PANELS * nr, t->n - first);
     (void)worker;
-    pack(t->s->port, nr, n, t->k, operand_of(t->b.at + first * t->b.rs, t->b.rs, t->b.cs), t->s->b + first * t->k);
+    pack(t->s->port, nr, n, t->k, operand_from(t->b, first, 0), t->s->b + first * t->k);
 }
 
 /* The rows of C, for one packed block of B. */
@@ -479,13 +568,14 @@ static void product_rows(product_args *t) {
     const rfm_port *port = t->s->port;
     size_t most = port->mc * port->kc / t->k / port->mr * port->mr; /* mc x kc in another shape */
     t->mb = piece(t->m, most, port->mr);
-    t->in_place = t->a.cs == 1 && t->n <= 2 * port->nr;
+    t->in_place = !t->a.symmetric && t->a.cs == 1 && t->n <= 2 * port->nr;
     run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
 }
 
-/* C = alpha A B or, with add, C += alpha A B; with upper only the part of the square C on and above its diagonal. */
-static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
-                    rfm_real *c, size_t ldc) {
+/* C = alpha A B or, with add, C += alpha A B; with upper only the part of the square C on and above its diagonal. Each block of C
+ * is handed to `finish` when it is complete; then k must not be 0. */
+static void product_and(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
+                        rfm_real *c, size_t ldc, finish_block finish, const void *finish_arg) {
     const rfm_port *port = s->port;
     size_t kb, nb, j, p;
     product_args t;
@@ -498,7 +588,7 @@ static void product(const packing *s, int upper, size_t m, size_t n, size_t k, r
     }
     kb = piece(k, port->kc, 4);
     nb = piece(n, port->nc, port->nr);
-    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.upper = upper;
+    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.upper = upper, t.finish_arg = finish_arg;
     for (j = 0; j < n; j += nb) {
         t.n = u.n = min_size(nb, n - j);
         t.m = upper ? min_size(m, j + t.n) : m;
@@ -508,11 +598,17 @@ static void product(const packing *s, int upper, size_t m, size_t n, size_t k, r
             t.k = t.b_rows = u.k = min_size(kb, k - p);
             u.b = operand_of(b.at + p * b.rs + j * b.cs, b.cs, b.rs);
             run_jobs(s->ctx, pack_job, &u, (u.n + PACK_PANELS * port->nr - 1) / (PACK_PANELS * port->nr));
-            t.a = operand_of(a.at + p * a.cs, a.rs, a.cs);
+            t.a = operand_from(a, 0, p);
             t.add = add || p > 0;
+            t.finish = p + kb >= k ? finish : NULL;
             product_rows(&t);
         }
     }
+}
+
+static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
+                    rfm_real *c, size_t ldc) {
+    product_and(s, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
 }
 
 /* C = beta C before alpha A B is added; says whether anything is left to add to. */
@@ -539,8 +635,10 @@ static int scale_first(rfm_real beta, int upper, rfm_mat c) {
 
 int rfm_gemm_need(const rfm_ctx *ctx, size_t m, size_t n, size_t k, size_t *bytes) {
     packing s;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (m == 0 || n == 0 || k == 0) return RFM_EZERO;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(m, k);
+    if (status == RFM_OK) status = check_shape(k, n);
+    if (status == RFM_OK) status = check_shape(m, n);
+    if (status != RFM_OK) return status;
     NEED(ctx, bytes, packing_layout(&measure, ctx, m, n, k, &s));
 }
 
@@ -611,28 +709,29 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
  */
 
 #define CHOL_BLOCK 192 /* rows of U between two updates of the whole rest */
-#define CHOL_LEAF 24   /* rows factored without packing */
+#define CHOL_LEAF 24   /* rows factored without packing; a block of fewer rows is one leaf */
 #define SOLVE_ROWS 96 /* rows of U in one step of a triangular solve */
 
 /* A multiple of mr, and at most kc, so that a block of U can be the packed B of a product. */
 static size_t chol_block_rows(const rfm_port *port) { return min_size(CHOL_BLOCK, port->kc) / port->mr * port->mr; }
 
-/* Room for the triangle of one block of at most `rows` rows, a panel of right-hand sides per worker, and for products of at
- * most m, n, k. */
+/* Room for the triangle of a block of U, in a Cholesky of chol_rows at most, in a solve of solve_rows; a panel of right-hand
+ * sides per worker for the solve (a Cholesky keeps them in pack.b); and for products of at most m, n, k. */
 typedef struct {
     packing pack;
     rfm_real *triangle; /* panel t of mr rows: (t + 1) mr columns */
-    rfm_real *panel;    /* workers x panel_size; NULL in a Cholesky, where the panels stay packed in pack.b */
+    rfm_real *panel;    /* workers x panel_size */
     size_t panel_size;
 } solving;
 
-static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t rows, size_t m, size_t n, size_t k, int keep, solving *s) {
+static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows, size_t solve_rows, size_t m, size_t n, size_t k,
+                          solving *s) {
     const rfm_port *port = port_of(ctx);
-    size_t panels = (rows + port->mr - 1) / port->mr;
-    s->panel_size = panels * port->mr * port->nr;
+    size_t panels = (max_size(chol_rows, solve_rows) + port->mr - 1) / port->mr;
+    s->panel_size = round_up(solve_rows, port->mr) * port->nr;
     s->triangle = take_panels(arena, port, panels * (panels + 1) / 2, port->mr * port->mr);
-    s->panel = keep ? NULL : take_panels(arena, port, workers_of(ctx), s->panel_size);
-    return packing_layout(arena, ctx, m, n, max_size(k, panels * port->mr), &s->pack);
+    s->panel = take_panels(arena, port, solve_rows > 0 ? workers_of(ctx) : 0, s->panel_size);
+    return packing_layout(arena, ctx, m, n, max_size(k, round_up(chol_rows, port->mr)), &s->pack);
 }
 
 /* The lower triangle L (n, n) in A panels, the reciprocals of its diagonal in place of the diagonal; rows beyond n are
@@ -659,7 +758,7 @@ typedef struct {
     const solving *s;
     rfm_real *b; /* (rows, n) */
     size_t ldb, rows, n;
-    int backward;
+    int backward, keep;
 } solve_args;
 
 /* L X = B for one panel of columns of B: packed, solved, put back. */
@@ -667,14 +766,14 @@ static void solve_job(void *arg, size_t index, size_t worker) {
     const solve_args *t = (const solve_args *)arg;
     const rfm_port *port = t->s->pack.port;
     size_t mr = port->mr, nr = port->nr, j0 = index * nr, cols = min_size(nr, t->n - j0), padded = round_up(t->rows, mr), i, j;
-    rfm_real *panel = t->s->panel == NULL ? t->s->pack.b + index * padded * nr : t->s->panel + worker * t->s->panel_size;
+    rfm_real *panel = t->keep ? t->s->pack.b + index * padded * nr : t->s->panel + worker * t->s->panel_size;
     const rfm_real *triangle = t->s->triangle;
-    for (i = 0; i < padded; i++) {
+    for (i = 0; i < t->rows; i++) {
         const rfm_real *row = t->b + (t->backward ? t->rows - 1 - i : i) * t->ldb + j0;
-        size_t have = i < t->rows ? cols : 0;
-        for (j = 0; j < have; j++) panel[i * nr + j] = row[j];
+        for (j = 0; j < cols; j++) panel[i * nr + j] = row[j];
         for (; j < nr; j++) panel[i * nr + j] = R(0);
     }
+    for (j = t->rows * nr; j < padded * nr; j++) panel[j] = R(0);
     for (i = 0; i < padded; i += mr) {
         port_trsm(port, i, triangle, panel);
         triangle += (i + mr) * mr;
@@ -685,10 +784,10 @@ static void solve_job(void *arg, size_t index, size_t worker) {
     }
 }
 
-/* B (rows, n) = L^-1 B with the L that is packed in s->triangle. */
-static void solve_panels(const solving *s, int backward, size_t rows, size_t n, rfm_real *b, size_t ldb) {
+/* B (rows, n) = L^-1 B with the L that is packed in s->triangle; with keep the result also stays packed in pack.b. */
+static void solve_panels(const solving *s, int backward, int keep, size_t rows, size_t n, rfm_real *b, size_t ldb) {
     solve_args t;
-    t.s = s, t.b = b, t.ldb = ldb, t.rows = rows, t.n = n, t.backward = backward;
+    t.s = s, t.b = b, t.ldb = ldb, t.rows = rows, t.n = n, t.backward = backward, t.keep = keep;
     run_jobs(s->pack.ctx, solve_job, &t, (n + s->pack.port->nr - 1) / s->pack.port->nr);
 }
 
@@ -719,47 +818,46 @@ static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, 
     product_args t;
     if (rest == 0) return;
     pack_triangle(port->mr, rows, u11, a.stride, 0, s->triangle);
-    t.s = &s->pack, t.alpha = R(-1), t.add = 1, t.upper = 1, t.ldc = a.stride;
+    t.s = &s->pack, t.alpha = R(-1), t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
     t.a = operand_of(u12, 1, a.stride), t.k = rows;
     t.b = s->pack.b, t.b_rows = round_up(rows, port->mr);
     for (t.column = 0; t.column < rest; t.column += t.n) {
         t.n = min_size(port->nc, rest - t.column);
         t.m = t.column + t.n;
         t.c = a.at + next * a.stride + next + t.column;
-        solve_panels(s, 0, rows, t.n, u12 + t.column, a.stride);
+        solve_panels(s, 0, 1, rows, t.n, u12 + t.column, a.stride);
         product_rows(&t);
     }
 }
 
-/* Returns n, or the row where it failed. */
-static size_t chol(const solving *s, rfm_mat a) {
-    size_t n = a.rows, block = chol_block_rows(s->pack.port), first, leaf;
+/* Returns n, or the row where it failed or was cancelled. */
+static size_t chol(const solving *s, rfm_mat a, progress *p) {
+    size_t n = a.rows, block = chol_block_rows(s->pack.port), step = min_size(block, CHOL_LEAF), first, leaf;
     for (first = 0; first < n; first += block) {
         size_t end = min_size(first + block, n);
-        for (leaf = first; leaf < end; leaf += CHOL_LEAF) {
-            size_t rows = min_size(CHOL_LEAF, end - leaf), done = chol_leaf(rows, a.at + leaf * a.stride + leaf, a.stride);
+        for (leaf = first; leaf < end; leaf += step) {
+            size_t rows = min_size(step, end - leaf), done = chol_leaf(rows, a.at + leaf * a.stride + leaf, a.stride);
             if (done < rows) return leaf + done;
             chol_update(s, a, leaf, rows, end);
         }
         chol_update(s, a, first, end - first, n);
+        if (advance(p, R(end - first) * R(n - first) * R(n - first))) return end;
     }
     return n;
 }
 
 static int chol_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, solving *s) {
-    size_t block;
+    size_t block = chol_block_rows(port_of(ctx)), leaf = min_size(block, CHOL_LEAF), rest;
     s->pack.port = port_of(ctx);
-    block = chol_block_rows(s->pack.port);
-    if (n <= CHOL_LEAF) return arena->status;
-    if (n <= block) return solving_layout(arena, ctx, CHOL_LEAF, n - CHOL_LEAF, n - CHOL_LEAF, 0, 1, s);
-    n = max_size(n - block, block - CHOL_LEAF); /* the largest square that is updated */
-    return solving_layout(arena, ctx, block, n, n, 0, 1, s);
+    if (n <= leaf) return arena->status;
+    rest = n > block ? max_size(n - block, block - leaf) : n - leaf; /* the largest square that is updated */
+    return solving_layout(arena, ctx, n > block ? block : leaf, 0, rest, rest, 0, s);
 }
 
 int rfm_chol_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     solving s;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (n == 0) return RFM_EZERO;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
+    if (status != RFM_OK) return status;
     NEED(ctx, bytes, chol_layout(&measure, ctx, n, &s));
 }
 
@@ -773,7 +871,7 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row) {
     used = ctx->arena->used;
     status = chol_layout(ctx->arena, ctx, a.rows, &s);
     if (status != RFM_OK) return finish(ctx, used, status);
-    done = chol(&s, a);
+    done = chol(&s, a, NULL);
     if (done < a.rows && row != NULL) *row = done;
     return finish(ctx, used, done < a.rows ? RFM_ENOTPD : RFM_OK);
 }
@@ -793,7 +891,7 @@ static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
             product(&s->pack, 0, rows, b.cols, n - next, R(-1), operand_of(u.at + first * u.stride + next, u.stride, 1),
                     operand_of(b.at + next * b.stride, b.stride, 1), 1, x, b.stride);
         pack_triangle(s->pack.port->mr, rows, u.at + first * u.stride + first, u.stride, op == RFM_NN, s->triangle);
-        solve_panels(s, op == RFM_NN, rows, b.cols, x, b.stride);
+        solve_panels(s, op == RFM_NN, 0, rows, b.cols, x, b.stride);
         if (op == RFM_TN)
             product(&s->pack, 0, n - next, b.cols, rows, R(-1), operand_of(u.at + first * u.stride + next, 1, u.stride),
                     operand_of(x, b.stride, 1), 1, b.at + next * b.stride, b.stride);
@@ -804,14 +902,15 @@ static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
 static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s, rfm_real **x) {
     size_t rest = n > SOLVE_ROWS ? n - SOLVE_ROWS : 0;
     *x = take_reals(arena, n, c);
-    return solving_layout(arena, ctx, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, rest, 0, s);
+    return solving_layout(arena, ctx, 0, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, rest, s);
 }
 
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes) {
     solving s;
     rfm_real *x;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (n == 0 || c == 0) return RFM_EZERO;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
+    if (status == RFM_OK) status = check_shape(n, c);
+    if (status != RFM_OK) return status;
     NEED(ctx, bytes, solve_layout(&measure, ctx, n, c, &s, &x));
 }
 
@@ -901,8 +1000,8 @@ static void subtract_rows(const rfm_port *port, size_t rows, size_t n, const rfm
 int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     packing s;
     rfm_real *acc;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (n == 0) return RFM_EZERO;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
+    if (status != RFM_OK) return status;
     NEED(ctx, bytes, chol_rank_layout(&measure, ctx, n, &s, &acc));
 }
 
@@ -1441,8 +1540,8 @@ static int divide_and_conquer(const eigen *g, size_t n, size_t top) {
 
 int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes) {
     eigen g;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (n == 0) return RFM_EZERO;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
+    if (status != RFM_OK) return status;
     if (k == 0 || k > n) return RFM_EVALUE;
     NEED(ctx, bytes, eig_layout(&measure, ctx, n, k, &g));
 }
@@ -1482,7 +1581,7 @@ static int eig(eigen *g, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
         w[i] = REAL_LDEXP(g->d[row], exponent);
     }
     back_transform(g, a, k, v.at, v.stride);
-    return RFM_OK;
+    return finite_row(g->pack.port, k, w) ? RFM_OK : RFM_ERANGE;
 }
 
 int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
@@ -1503,4 +1602,1063 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
     status = eig_layout(ctx->arena, ctx, a.rows, k, &g);
     if (status == RFM_OK) status = eig(&g, a, k, w, v);
     return finish(ctx, used, status);
+}
+
+/* ==== 9. Kernels ====================================================================================================
+ *
+ * s^2 = |x|^2 + |z|^2 - 2 x'z, the last term from a product, for rows that are projected (P x) and shifted to mean zero, so
+ * that an offset of the data costs no digits. Where little is left of the norms the difference is taken directly, and what is
+ * below the rounding of the coordinates counts as 0.
+ */
+
+#define NEAR_SHARE R(1.0 / 64) /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
+
+/* c[j] = -2 x'z_j -> s_j^2, j < n; x (r), z (n, r) rows, their squared norms xx and zz[j]. */
+static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c) {
+    const rfm_real zero_share = R(16) * REAL_EPS * REAL_EPS;
+    size_t j, q;
+    int near = 0;
+    for (j = 0; j < n; j++) {
+        rfm_real norms = xx + zz[j], s2 = norms + c[j];
+        c[j] = s2;
+        near |= s2 < NEAR_SHARE * norms;
+    }
+    for (j = 0; near && j < n; j++) {
+        rfm_real norms = xx + zz[j], s2 = R(0);
+        if (!(c[j] < NEAR_SHARE * norms)) continue;
+        for (q = 0; q < r; q++) {
+            rfm_real diff = x[q] - z[j * r + q];
+            s2 += diff * diff;
+        }
+        c[j] = s2 < zero_share * norms ? R(0) : s2;
+    }
+}
+
+typedef struct {
+    int kernel;
+    rfm_real inverse, exponent; /* 1 / L, q */
+} radial;
+
+/* s2[i] -> phi(s_i) in place and, if w is not NULL, the gradient weight w(s_i) = -phi'(s_i) / s_i, 0 where s_i = 0. */
+static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *s2, rfm_real *w) {
+    rfm_real inverse = f->inverse, half = R(-0.5) * inverse * inverse;
+    size_t i;
+    if (f->kernel == RFM_LAPLACE && port->laplace != NULL) port->laplace(n, inverse, s2, s2, w);
+    else if (f->kernel == RFM_GAUSSIAN) {
+        for (i = 0; i < n; i++) s2[i] *= half;
+        port->exp(n, s2, s2);
+        for (i = 0; w != NULL && i < n; i++) w[i] = s2[i] * inverse * inverse;
+    } else {
+        for (i = 0; i < n; i++) {
+            rfm_real s = REAL_SQRT(s2[i]), t = s * inverse, phi;
+            if (f->kernel == RFM_GENERAL) t = REAL_POW(t, f->exponent);
+            phi = REAL_EXP(-t);
+            if (w != NULL) w[i] = s > R(0) ? (f->kernel == RFM_GENERAL ? f->exponent * t / s : inverse) * phi / s : R(0);
+            s2[i] = phi;
+        }
+    }
+}
+
+/* ==== 10. Prediction ==================================================================================================
+ *
+ * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in the cache,
+ * times alpha. Cost per row: r d + n r multiply-adds and n kernel values. Scratch: a block of kernel values, the norms.
+ */
+
+#define PREDICT_ROWS 512
+#define CENTER_COLUMNS 1024
+
+/* One call's view of a model, and room for a block of rows. */
+typedef struct {
+    packing pack;
+    rfm_model m;
+    radial f;
+    rfm_real *norms;     /* (n) of the centres */
+    rfm_real *centred;   /* (rows, d) RFM_FULL only */
+    rfm_real *projected; /* (rows, r) */
+    rfm_real *norms_z;   /* (rows) */
+    rfm_real *block;     /* (rows, columns) */
+    size_t rows;
+} predictor;
+
+static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, size_t rows, predictor *s) {
+    s->m = *m;
+    s->rows = min_size(rows, PREDICT_ROWS);
+    s->norms = take_reals(arena, 1, m->n);
+    s->centred = m->metric == RFM_FULL ? take_reals(arena, s->rows, m->d) : NULL;
+    s->projected = take_reals(arena, s->rows, m->r);
+    s->norms_z = take_reals(arena, 1, s->rows);
+    s->block = take_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
+    return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
+                          max_size(m->d, min_size(m->n, CENTER_COLUMNS)), &s->pack);
+}
+
+/* out (rows, r) = P (x - shift), x (rows, d), `centred` (rows, d) for RFM_FULL. */
+static void project(const packing *s, const rfm_model *m, rfm_cmat x, rfm_real *centred, rfm_real *out) {
+    rfm_real *to = m->metric == RFM_FULL ? centred : out;
+    size_t i, j;
+    for (i = 0; i < x.rows; i++) {
+        const rfm_real *row = x.at + i * x.stride;
+        for (j = 0; j < m->d; j++) to[i * m->d + j] = row[j] - m->shift[j];
+        if (m->metric == RFM_DIAGONAL)
+            for (j = 0; j < m->d; j++) to[i * m->d + j] *= m->p[j];
+    }
+    if (m->metric == RFM_FULL)
+        product(s, 0, x.rows, m->r, m->d, R(1), operand_of(centred, m->d, 1), operand_of(m->p, 1, m->d), 0, out, m->r);
+}
+
+static void squared_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real *norms) {
+    size_t i;
+    for (i = 0; i < rows; i++) norms[i] = dot(cols, x + i * cols, x + i * cols);
+}
+
+typedef struct {
+    const predictor *s;
+    size_t column; /* the block's first centre */
+} predict_block;
+
+static void predict_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc, size_t worker) {
+    const predict_block *t = (const predict_block *)arg;
+    const predictor *s = t->s;
+    size_t r = s->m.r, i;
+    (void)worker;
+    col += t->column;
+    for (i = 0; i < rows; i++, c += ldc) {
+        squared_distances(cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col, c);
+        radial_values(s->pack.port, &s->f, cols, c, NULL);
+    }
+}
+
+/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block. */
+static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols) {
+    predict_block t;
+    t.s = s, t.column = column;
+    product_and(&s->pack, 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
+                operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, s->block, cols, predict_finish, &t);
+}
+
+static void predictor_start(predictor *s) {
+    s->f.kernel = s->m.kernel, s->f.inverse = R(1) / s->m.bandwidth, s->f.exponent = s->m.exponent;
+    squared_norms(s->m.n, s->m.r, s->m.centers, s->norms);
+}
+
+/* 0: cancelled. */
+static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
+    size_t first, column, rows, cols, n = s->m.n, c = s->m.c;
+    for (first = 0; first < z.rows; first += rows) {
+        rfm_cmat part = z;
+        rows = min_size(s->rows, z.rows - first);
+        part.at += first * z.stride, part.rows = rows;
+        project(&s->pack, &s->m, part, s->centred, s->projected);
+        squared_norms(rows, s->m.r, s->projected, s->norms_z);
+        for (column = 0; column < n; column += cols) {
+            cols = min_size(CENTER_COLUMNS, n - column);
+            kernel_block(s, rows, column, cols);
+            product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1), operand_of(s->m.alpha + column * c, c, 1),
+                    column > 0, y.at + first * y.stride, y.stride);
+        }
+        if (advance(p, R(rows))) return 0;
+    }
+    return 1;
+}
+
+static int check_model(const rfm_model *m) {
+    if (m == NULL || m->shift == NULL || m->centers == NULL || m->alpha == NULL) return RFM_ENULL;
+    if (m->metric != RFM_IDENTITY && m->p == NULL) return RFM_ENULL;
+    if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0) return RFM_EZERO;
+    if (m->metric != RFM_FULL && m->r != m->d) return RFM_ESHAPE;
+    if (!(m->bandwidth > R(0)) || m->kernel < RFM_LAPLACE || m->kernel > RFM_GENERAL) return RFM_EVALUE;
+    return RFM_OK;
+}
+
+/* What rfm_predict and rfm_gradients check of their arguments; y has `cols` columns. */
+static int check_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat y, size_t cols) {
+    int status = check_ctx(ctx);
+    if (status == RFM_OK) status = check_model(model);
+    if (status == RFM_OK) status = check_view(z);
+    if (status == RFM_OK) status = check_view(rfm_const(y));
+    if (status != RFM_OK) return status;
+    if (z.cols != model->d || y.rows != z.rows || y.cols != cols) return RFM_ESHAPE;
+    if (views_overlap(z, rfm_const(y))) return RFM_EALIAS;
+    return finite_view(port_of(ctx), z) ? RFM_OK : RFM_EFINITE;
+}
+
+int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
+    predictor s;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
+    if (status != RFM_OK) return status;
+    status = check_shape(m, max_size(model->d, model->c));
+    if (status != RFM_OK) return status;
+    NEED(ctx, bytes, predictor_layout(&measure, ctx, model, m, &s));
+}
+
+int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat y) {
+    int status = check_predict(ctx, model, z, y, model == NULL ? 0 : model->c);
+    size_t used;
+    predictor s;
+    progress p;
+    if (status != RFM_OK) return status;
+    used = ctx->arena->used;
+    status = predictor_layout(ctx->arena, ctx, model, z.rows, &s);
+    if (status != RFM_OK) return finish(ctx, used, status);
+    predictor_start(&s);
+    p.ctx = ctx, p.done = R(0), p.total = R(z.rows), p.cancelled = 0;
+    if (!predict_rows(&s, z, y, &p)) status = RFM_ECANCEL;
+    else if (!finite_view(s.pack.port, rfm_const(y))) status = RFM_ERANGE;
+    return finish(ctx, used, status);
+}
+
+/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), from direct differences, row by row. Scratch: z and the sums, projected. */
+static int gradients_layout(rfm_arena *arena, const rfm_model *m, rfm_real **z, rfm_real **sum) {
+    *z = take_reals(arena, 1, m->metric == RFM_FULL ? m->d + m->r : m->r);
+    *sum = take_reals(arena, m->c, m->r);
+    return arena->status;
+}
+
+int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes) {
+    rfm_real *z, *sum;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
+    if (status != RFM_OK) return status;
+    NEED(ctx, bytes, gradients_layout(&measure, model, &z, &sum));
+}
+
+int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat g) {
+    size_t used, c = model == NULL ? 0 : model->c, d = model == NULL ? 0 : model->d, r, i, j, k, q, row;
+    int status = check_predict(ctx, model, z, g, c * d);
+    rfm_real *centred, *x, *sum;
+    radial f;
+    if (status != RFM_OK) return status;
+    used = ctx->arena->used;
+    status = gradients_layout(ctx->arena, model, &x, &sum);
+    if (status != RFM_OK) return finish(ctx, used, status);
+    r = model->r, centred = x + r;
+    f.kernel = model->kernel, f.inverse = R(1) / model->bandwidth, f.exponent = model->exponent;
+    for (row = 0; row < z.rows; row++) {
+        const rfm_real *at = z.at + row * z.stride;
+        rfm_real *out = g.at + row * g.stride;
+        if (model->metric == RFM_FULL) {
+            for (j = 0; j < d; j++) centred[j] = at[j] - model->shift[j];
+            for (q = 0; q < r; q++) x[q] = dot(d, model->p + q * d, centred);
+        } else
+            for (j = 0; j < d; j++) x[j] = (at[j] - model->shift[j]) * (model->metric == RFM_DIAGONAL ? model->p[j] : R(1));
+        for (k = 0; k < c * r; k++) sum[k] = R(0);
+        for (i = 0; i < model->n; i++) {
+            const rfm_real *center = model->centers + i * r;
+            rfm_real s2 = R(0), w;
+            for (q = 0; q < r; q++) s2 += (center[q] - x[q]) * (center[q] - x[q]);
+            radial_values(port_of(ctx), &f, 1, &s2, &w);
+            for (k = 0; k < c; k++)
+                for (q = 0; q < r; q++) sum[k * r + q] += w * model->alpha[i * c + k] * (center[q] - x[q]);
+        }
+        for (k = 0; k < c; k++) {
+            for (j = 0; j < d; j++) {
+                rfm_real value = R(0);
+                if (model->metric != RFM_FULL) value = sum[k * r + j] * (model->metric == RFM_DIAGONAL ? model->p[j] : R(1));
+                for (q = 0; model->metric == RFM_FULL && q < r; q++) value += sum[k * r + q] * model->p[q * d + j];
+                out[k * d + j] = value;
+            }
+        }
+    }
+    return finish(ctx, used, finite_view(port_of(ctx), rfm_const(g)) ? RFM_OK : RFM_ERANGE);
+}
+
+/* ==== 11. Training ======================================================================================================
+ *
+ * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor; below the
+ * diagonal the gradient weights W, which come with K from the same distances. With h_jk = sum_i alpha_ik W_ij P (x_i - x_j),
+ *   AGOP = P' S P,  S = mean over j of sum_k h_jk h_jk'   (r, r),
+ * and with S = R'R, rank revealing, the next P is R P: M itself is never formed. Sample weights w: the system is
+ * (w^1/2 K w^1/2 + ridge I) beta = w^1/2 Y, alpha = w^1/2 beta, and the mean is weighted.
+ */
+
+#define FINISH_ROWS 16    /* rows of W that are turned together */
+#define AGOP_ROWS 512     /* gradient points at a time */
+#define AGOP_COLUMNS 512  /* outputs are taken together up to so many columns of h */
+#define LOO_COLUMNS 64    /* columns of the inverse factor at a time */
+#define MEDIAN_ROWS 128   /* rows whose distances the median is taken of */
+
+typedef struct {
+    const rfm_ctx *ctx;
+    const rfm_data *data;
+    const rfm_options *o;
+    size_t n, d, c, points;
+    solving solve;
+    progress progress;
+    rfm_model m;                           /* the current iterate; its arrays are these: */
+    rfm_real *shift, *p, *centers, *alpha;
+    int is_identity;                       /* P = I and not written out */
+    radial f;
+    rfm_real ridge;                        /* as used */
+    int want_w;
+    rfm_real *k;                           /* (n, n) ld apart */
+    size_t ld;
+    rfm_real *norms;                       /* (n) of the centres */
+    rfm_real *root_w;                      /* (n) w^1/2; NULL: all 1 */
+    rfm_real mean_w;                       /* 1 / sum of w over the gradient points */
+    rfm_real *turned;                      /* workers x (FINISH_ROWS, group) */
+    rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
+    rfm_real *ax, *h, *mean;               /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)), (c, r) */
+    size_t together;                       /* outputs taken together: g */
+    rfm_real *s, *root, *next;             /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
+    rfm_real *acc;                         /* (n or d) of a rank-revealing factor */
+    uint32_t *perm, *picked;               /* of that; (n) rows of the gradient points, NULL: all */
+    rfm_real *gram, *rhs;                  /* ridge 0: (n, n), (n, c) */
+    rfm_real *distances;                   /* median */
+    rfm_real *inverse, *columns;           /* leave-one-out: (n), (n, LOO_COLUMNS) */
+    predictor validation;
+    rfm_real *predicted;                   /* (v, c) */
+    rfm_real *best_p, *best_alpha;
+    size_t store_end;                      /* what the store has handed out with the model's arrays */
+} training;
+
+static int rows_at(rfm_cmat a) { return a.at != NULL; }
+static int updates(const training *f) { return f->o->metric != RFM_IDENTITY && f->o->iterations > 0; }
+
+/* Everything that a fit uses. Sizes only: nothing is read but f->data's shapes and the options. */
+static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
+    const rfm_options *o = f->o;
+    const rfm_port *port = port_of(f->ctx);
+    size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows, v = f->data->x_validation.rows;
+    int scored = rows_at(f->data->x_validation);
+    f->shift = take_reals(store, 1, d);
+    f->p = o->metric == RFM_IDENTITY ? NULL : take_reals(store, o->metric == RFM_FULL ? d : 1, d);
+    f->centers = take_reals(store, n, d);
+    f->alpha = take_reals(store, n, c);
+    f->store_end = store->used;
+    if (store->status != RFM_OK) return store->status;
+
+    f->ld = n + (n >= 512 && n % 512 < 16 ? 16 : 0); /* rows a power of two apart would share cache sets */
+    f->k = take_reals(arena, n, f->ld);
+    f->norms = take_reals(arena, 1, n);
+    f->root_w = f->data->weights != NULL ? take_reals(arena, 1, n) : NULL;
+    f->together = max_size(1, min_size(c, AGOP_COLUMNS / (d + 1)));
+    wide = f->together * (d + 1);
+    rows = min_size(n, AGOP_ROWS);
+    f->centred = take_reals(arena, full ? rows : 0, d);
+    if (updates(f)) {
+        f->turned = take_reals(arena, workers_of(f->ctx) * min_size(n, FINISH_ROWS), min_size(round_up(n, port->nr), group_columns(port)));
+        f->ax = take_reals(arena, n, wide);
+        f->h = take_reals(arena, rows, wide);
+        f->mean = take_reals(arena, o->center ? c : 0, d);
+        f->s = take_reals(arena, full ? d : 1, d);
+        f->root = take_reals(arena, full, d);
+        f->next = take_reals(arena, full, d);
+        f->picked = take_indices(arena, f->points < n ? n : 0);
+    } else f->turned = f->ax = f->h = f->mean = f->s = f->root = f->next = NULL, f->picked = NULL;
+    f->acc = take_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
+    f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
+    f->gram = take_reals(arena, o->ridge > R(0) ? 0 : n, n);
+    f->rhs = take_reals(arena, o->ridge > R(0) ? 0 : n, c);
+    rows = min_size(n, MEDIAN_ROWS);
+    f->distances = take_reals(arena, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? rows : 0, (rows - 1) / 2 + 1);
+    f->inverse = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, 1);
+    f->columns = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, LOO_COLUMNS);
+    f->predicted = take_reals(arena, scored ? v : o->select == RFM_SELECT_LOO ? 1 : 0, c);
+    f->best_p = take_reals(arena, o->select == RFM_SELECT_LAST || f->p == NULL ? 0 : full ? d : 1, d);
+    f->best_alpha = take_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
+    f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
+    if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
+    return solving_layout(arena, f->ctx, chol_block_rows(port), SOLVE_ROWS, n, max_size(n, max_size(wide, LOO_COLUMNS)),
+                          max_size(n, d), &f->solve);
+}
+
+/* ---- the kernel matrix --------------------------------------------------------------------------------------------------- */
+
+/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image. */
+static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc, size_t worker) {
+    const training *f = (const training *)arg;
+    size_t r = f->m.r, group = min_size(round_up(f->n, f->solve.pack.port->nr), group_columns(f->solve.pack.port)), base, i, j;
+    rfm_real *turned = f->want_w ? f->turned + worker * min_size(f->n, FINISH_ROWS) * group : NULL;
+    for (base = 0; base < rows; base += FINISH_ROWS) {
+        size_t end = min_size(base + FINISH_ROWS, rows);
+        for (i = base; i < end; i++) {
+            size_t at = row + i, from = max_size(col, at + 1);
+            rfm_real *line = c + i * ldc;
+            if (at >= col && at < col + cols) line[at - col] = (f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1)) + f->ridge;
+            if (from >= col + cols) continue;
+            line += from - col;
+            squared_distances(col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line);
+            radial_values(f->solve.pack.port, &f->f, col + cols - from, line,
+                          turned != NULL ? turned + (i - base) * group + (from - col) : NULL);
+            for (j = from; f->root_w != NULL && j < col + cols; j++) line[j - from] *= f->root_w[at] * f->root_w[j];
+        }
+        for (j = max_size(col, row + base + 1); turned != NULL && j < col + cols; j++) {
+            size_t below = min_size(end, j - row); /* rows of this part that are above row j */
+            rfm_real *mirror = f->k + j * f->ld + row;
+            for (i = base; i < below; i++) mirror[i] = turned[(i - base) * group + (j - col)];
+        }
+    }
+}
+
+static void kernel_matrix(training *f) {
+    product_and(&f->solve.pack, 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1), operand_of(f->centers, 1, f->m.r), 0,
+                f->k, f->ld, kernel_finish, f);
+}
+
+/* The k-th smallest of x[0..n), which is rearranged. */
+static rfm_real select_smallest(size_t n, rfm_real *x, size_t k) {
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        rfm_real pivot = x[low + (high - low) / 2];
+        size_t i = low, j = high;
+        for (;;) {
+            while (x[i] < pivot) i++;
+            while (pivot < x[j]) j--;
+            if (i >= j) break;
+            swap_reals(&x[i++], &x[j--]);
+        }
+        if (x[i] < pivot) i++; /* now everything before i is <= pivot, everything from i on >= pivot */
+        if (k < i) high = i > low ? i - 1 : low;
+        else low = i;
+        if (low == high) break;
+    }
+    return x[k];
+}
+
+/* The centres, their norms, and the bandwidth, for the current P. */
+static void place_centers(training *f) {
+    size_t first, n = f->n, r = f->m.r, rows, i, j, count = 0;
+    for (first = 0; first < n; first += rows) {
+        rfm_cmat part = f->data->x;
+        rows = min_size(AGOP_ROWS, n - first);
+        part.at += first * part.stride, part.rows = rows;
+        if (f->is_identity) {
+            rfm_model plain = f->m;
+            plain.metric = RFM_IDENTITY;
+            project(&f->solve.pack, &plain, part, NULL, f->centers + first * r);
+        } else project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
+    }
+    squared_norms(n, r, f->centers, f->norms);
+    f->m.bandwidth = f->o->bandwidth;
+    if (f->o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN && n > 1) {
+        rfm_real median;
+        rows = min_size(n, MEDIAN_ROWS);
+        for (i = 0; i < rows; i++) {
+            const rfm_real *a = f->centers + i * n / rows * r;
+            for (j = 0; j < i; j++) {
+                const rfm_real *b = f->centers + j * n / rows * r;
+                rfm_real s2 = R(0);
+                size_t q;
+                for (q = 0; q < r; q++) s2 += (a[q] - b[q]) * (a[q] - b[q]);
+                f->distances[count++] = s2;
+            }
+        }
+        median = REAL_SQRT(select_smallest(count, f->distances, count / 2));
+        if (median > R(0)) f->m.bandwidth *= median;
+    }
+    f->f.kernel = f->o->kernel, f->f.inverse = R(1) / f->m.bandwidth, f->f.exponent = f->o->exponent;
+}
+
+/* ---- alpha ------------------------------------------------------------------------------------------------------------------- */
+
+/* x (n, c) = Y, in the order of perm if it is not NULL, weighted. */
+static void right_hand_side(const training *f, const uint32_t *perm, rfm_real *x) {
+    size_t i, j;
+    for (i = 0; i < f->n; i++) {
+        size_t row = perm != NULL ? perm[i] : i;
+        rfm_real w = f->root_w != NULL ? f->root_w[row] : R(1);
+        for (j = 0; j < f->c; j++) x[i * f->c + j] = w * f->data->y.at[row * f->data->y.stride + j];
+    }
+}
+
+static rfm_mat k_view(const training *f) {
+    rfm_mat k = rfm_view(f->k, f->n, f->n);
+    k.stride = f->ld;
+    return k;
+}
+
+/* alpha = K^+ Y: with K = U'U of rank r in the order of perm, U (r, n): alpha = U' (U U')^-2 U Y. */
+static void solve_pseudo(training *f) {
+    size_t n = f->n, c = f->c, ld = f->ld, rank, done, i, j, p;
+    rfm_real *rhs = f->rhs, *x = f->alpha;
+    rfm_mat gram = rfm_view(f->gram, n, n);
+    kernel_matrix(f);
+    (void)chol_rank(&f->solve.pack, k_view(f), R(0), f->perm, &rank, f->acc); /* K is a kernel matrix: what is negative is rounding */
+    right_hand_side(f, f->perm, rhs);
+    if (rank == n) {
+        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, c));
+        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(rhs, n, c));
+        for (i = 0; i < n; i++) memcpy(x + f->perm[i] * c, rhs + i * c, c * sizeof *x);
+        return;
+    }
+    for (i = 0; i < rank; i++)
+        for (j = i; j < rank; j++) f->gram[i * n + j] = dot(n - j, f->k + i * ld + j, f->k + j * ld + j);
+    gram.rows = gram.cols = rank;
+    done = rank > 0 ? chol(&f->solve, gram, NULL) : 0; /* if that fails, what was done is the answer of a lower rank */
+    gram.rows = gram.cols = rank = done;
+    for (i = 0; i < n; i++) /* U Y, row by row: row i of the right-hand side is not needed after row i of the product */
+        for (j = 0; j < c; j++) {
+            rfm_real sum = R(0);
+            for (p = i; i < rank && p < n; p++) sum += f->k[i * ld + p] * rhs[p * c + j];
+            x[i * c + j] = sum;
+        }
+    for (i = 0; i < 2 && rank > 0; i++) {
+        solve(&f->solve, RFM_TN, rfm_const(gram), rfm_view(x, rank, c));
+        solve(&f->solve, RFM_NN, rfm_const(gram), rfm_view(x, rank, c));
+    }
+    memcpy(rhs, x, rank * c * sizeof *x);
+    for (i = 0; i < n; i++)
+        for (j = 0; j < c; j++) {
+            rfm_real sum = R(0);
+            for (p = 0; p < rank && p <= i; p++) sum += f->k[p * ld + i] * rhs[p * c + j];
+            x[f->perm[i] * c + j] = sum;
+        }
+}
+
+/* alpha = (K + ridge I)^-1 Y. If the matrix is not positive definite in this number type, the ridge grows until it is. */
+static int solve_alpha(training *f) {
+    size_t n = f->n, i, j;
+    f->ridge = f->o->ridge;
+    if (f->ridge > R(0)) {
+        for (;;) {
+            size_t done;
+            kernel_matrix(f);
+            if (advance(&f->progress, R(n) * R(n) * R(f->m.r))) return RFM_ECANCEL;
+            done = chol(&f->solve, k_view(f), &f->progress);
+            if (f->progress.cancelled) return RFM_ECANCEL;
+            if (done == n) break;
+            f->ridge = max_real(R(10) * f->ridge, R(n) * REAL_EPS);
+            if (!(f->ridge < R(n))) return RFM_ENOTPD;
+        }
+        right_hand_side(f, NULL, f->alpha);
+        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->alpha, n, f->c));
+        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->alpha, n, f->c));
+    } else {
+        solve_pseudo(f);
+        if (advance(&f->progress, R(n) * R(n) * (R(f->m.r) + R(n) / R(3)))) return RFM_ECANCEL;
+    }
+    for (i = 0; f->root_w != NULL && i < n; i++)
+        for (j = 0; j < f->c; j++) f->alpha[i * f->c + j] *= f->root_w[i];
+    return finite_row(f->solve.pack.port, n * f->c, f->alpha) ? RFM_OK : RFM_ERANGE;
+}
+
+/* ---- the average gradient outer product --------------------------------------------------------------------------------------- */
+
+/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, weighted. */
+static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
+    size_t r = f->m.r, wide = g * (r + 1), j, k, q;
+    for (j = 0; j < rows; j++) {
+        size_t at = f->picked != NULL ? f->picked[first + j] : first + j;
+        const rfm_real *x = f->centers + at * r;
+        rfm_real weight = REAL_SQRT(f->mean_w) * (f->root_w != NULL ? f->root_w[at] : R(1));
+        for (k = 0; k < g; k++) {
+            rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r], *mean = f->mean + (k0 + k) * r;
+            for (q = 0; q < r; q++) h[q] = weight * (h[q] - a * x[q]);
+            for (q = 0; f->o->center && q < r; q++) mean[q] += weight * h[q];
+        }
+    }
+}
+
+/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. */
+static int agop(training *f) {
+    size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
+    memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
+    if (f->o->center) memset(f->mean, 0, c * r * sizeof *f->mean);
+    for (k0 = 0; k0 < c; k0 += g) {
+        size_t wide;
+        g = min_size(f->together, c - k0);
+        wide = g * (r + 1);
+        for (i = 0; i < n; i++) {
+            for (k = 0; k < g; k++) {
+                rfm_real *ax = f->ax + i * wide + k * (r + 1), a = f->alpha[i * c + k0 + k];
+                const rfm_real *x = f->centers + i * r;
+                for (q = 0; q < r; q++) ax[q] = a * x[q];
+                ax[r] = a;
+            }
+        }
+        for (first = 0; first < f->points; first += rows) {
+            rows = min_size(AGOP_ROWS, f->points - first);
+            product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first), operand_of(f->ax, wide, 1),
+                    0, f->h, wide);
+            agop_rows(f, first, rows, k0, g);
+            for (k = 0; k < g; k++) {
+                const rfm_real *h = f->h + k * (r + 1);
+                if (!diagonal)
+                    product(&f->solve.pack, 1, r, r, rows, R(1), operand_of(h, 1, wide), operand_of(h, wide, 1), 1, f->s, r);
+                for (j = 0; diagonal && j < rows; j++)
+                    for (q = 0; q < r; q++) f->s[q] += h[j * wide + q] * h[j * wide + q];
+            }
+            if (advance(&f->progress, R(2) * R(rows) * R(n) * R(wide))) return RFM_ECANCEL;
+        }
+    }
+    for (k = 0; f->o->center && k < c; k++) {
+        const rfm_real *mean = f->mean + k * r;
+        if (diagonal)
+            for (q = 0; q < r; q++) f->s[q] = max_real(f->s[q] - mean[q] * mean[q], R(0));
+        else
+            for (i = 0; i < r; i++)
+                for (j = i; j < r; j++) f->s[i * r + j] -= mean[i] * mean[j];
+    }
+    return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
+}
+
+/* P (rank, d) from the factor that chol_rank left in u (n, n): root (rank, n) has its columns where they came from. */
+static void unpermute(size_t n, size_t rank, const rfm_real *u, const uint32_t *perm, rfm_real *root) {
+    size_t i, j;
+    for (i = 0; i < rank; i++)
+        for (j = 0; j < n; j++) root[i * n + perm[j]] = j >= i ? u[i * n + j] : R(0);
+}
+
+/* P = R P with S = R'R, then the scale that the options ask for. A zero M keeps one row of zeros. */
+static int update_metric(training *f) {
+    size_t d = f->d, r = f->m.r, rank, i, j;
+    rfm_real largest = R(0), trace = R(0), factor = R(1);
+    if (f->o->metric == RFM_DIAGONAL) {
+        for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * REAL_SQRT(f->s[j]);
+        rank = 1;
+    } else {
+        int status = chol_rank(&f->solve.pack, rfm_view(f->s, r, r), R(0), f->perm, &rank, f->acc);
+        if (status != RFM_OK) return status;
+        unpermute(r, rank, f->s, f->perm, f->root);
+        if (rank == 0) rank = 1, memset(f->p, 0, d * sizeof *f->p);
+        else if (f->is_identity) memcpy(f->p, f->root, rank * d * sizeof *f->p);
+        else {
+            product(&f->solve.pack, 0, rank, d, r, R(1), operand_of(f->root, r, 1), operand_of(f->p, d, 1), 0, f->next, d);
+            memcpy(f->p, f->next, rank * d * sizeof *f->p);
+        }
+        f->m.r = rank;
+    }
+    f->is_identity = 0;
+    for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
+        rfm_real sum = R(0);
+        for (i = 0; i < rank; i++) sum += f->p[i * d + j] * f->p[i * d + j];
+        largest = max_real(largest, sum);
+        trace += sum;
+    }
+    if (f->o->scale == RFM_SCALE_MAX && largest > R(0)) factor = REAL_SQRT(R(1) / largest);
+    if (f->o->scale == RFM_SCALE_TRACE && trace > R(0)) factor = REAL_SQRT(R(d) / trace);
+    for (i = 0; factor != R(1) && i < rank * d; i++) f->p[i] *= factor;
+    return finite_row(f->solve.pack.port, rank * d, f->p) ? RFM_OK : RFM_ERANGE;
+}
+
+/* How many coordinates M uses. */
+static uint32_t metric_rank(const training *f) {
+    size_t i, j, count = 0;
+    if (f->is_identity) return (uint32_t)f->d;
+    if (f->o->metric == RFM_FULL && f->m.r > 1) return (uint32_t)f->m.r;
+    for (i = 0; i < f->m.r; i++) { /* one row of P may be zero; or P is diagonal */
+        int used = 0;
+        if (f->o->metric == RFM_DIAGONAL) used = f->p[i] != R(0);
+        else
+            for (j = 0; j < f->d; j++) used |= f->p[j] != R(0);
+        count += (size_t)used;
+    }
+    return (uint32_t)count;
+}
+
+/* ---- scores -------------------------------------------------------------------------------------------------------------------- */
+
+/* What one row adds to a score. */
+static rfm_real row_score(int kind, size_t c, const rfm_real *y, const rfm_real *predicted) {
+    rfm_real sum = R(0);
+    size_t k, best = 0, true_best = 0;
+    if (kind == RFM_SCORE_SQUARED) {
+        for (k = 0; k < c; k++) sum += (y[k] - predicted[k]) * (y[k] - predicted[k]);
+        return sum / R(c);
+    }
+    if (c == 1) return (y[0] > R(0)) == (predicted[0] > R(0)) ? R(1) : R(0);
+    for (k = 1; k < c; k++) {
+        if (predicted[k] > predicted[best]) best = k;
+        if (y[k] > y[true_best]) true_best = k;
+    }
+    return best == true_best ? R(1) : R(0);
+}
+
+/* Mean over the validation rows. */
+static int score_validation(training *f, rfm_real *score) {
+    rfm_cmat x = f->data->x_validation, y = f->data->y_validation;
+    size_t i;
+    rfm_real sum = R(0);
+    f->validation.m = f->m;
+    if (f->is_identity) f->validation.m.metric = RFM_IDENTITY;
+    predictor_start(&f->validation);
+    predict_rows(&f->validation, x, rfm_view(f->predicted, x.rows, f->c), NULL);
+    if (!finite_row(f->solve.pack.port, x.rows * f->c, f->predicted)) return RFM_ERANGE;
+    for (i = 0; i < x.rows; i++) sum += row_score(f->o->score, f->c, y.at + i * y.stride, f->predicted + i * f->c);
+    *score = sum / R(x.rows);
+    return RFM_OK;
+}
+
+/* The error of row i when it is left out is beta_i / (A^-1)_ii, A = U'U; (A^-1)_ii is the squared length of column i of U'^-1. The
+ * weighted mean over the rows; rhs is not in use here and takes a row. */
+static int score_leave_one_out(training *f, rfm_real *score) {
+    size_t n = f->n, c = f->c, first, cols, i, j, k;
+    rfm_real sum = R(0), total = R(0);
+    for (first = 0; first < n; first += cols) {
+        rfm_cmat u = rfm_const(k_view(f));
+        size_t rows = n - first;
+        cols = min_size(LOO_COLUMNS, n - first);
+        memset(f->columns, 0, rows * cols * sizeof *f->columns);
+        for (j = 0; j < cols; j++) f->columns[j * cols + j] = R(1);
+        u.at += first * (u.stride + 1), u.rows = u.cols = rows;
+        solve(&f->solve, RFM_TN, u, rfm_view(f->columns, rows, cols));
+        for (j = 0; j < cols; j++) f->inverse[first + j] = R(0);
+        for (i = 0; i < rows; i++)
+            for (j = 0; j < cols; j++) f->inverse[first + j] += f->columns[i * cols + j] * f->columns[i * cols + j];
+        if (advance(&f->progress, R(cols) * R(rows) * R(rows))) return RFM_ECANCEL;
+    }
+    for (i = 0; i < n; i++) {
+        rfm_real w = f->root_w != NULL ? f->root_w[i] * f->root_w[i] : R(1);
+        const rfm_real *y = f->data->y.at + i * f->data->y.stride;
+        if (w == R(0)) continue; /* alpha_i = 0 says nothing of the error there */
+        for (k = 0; k < c; k++) f->predicted[k] = y[k] - f->alpha[i * c + k] / (w * f->inverse[i]);
+        sum += w * row_score(f->o->score, c, y, f->predicted);
+        total += w;
+    }
+    *score = sum / total;
+    return finite_real(*score) ? RFM_OK : RFM_ERANGE;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------------------------------------------- */
+
+void rfm_options_init(rfm_options *o) {
+    memset(o, 0, sizeof *o);
+    o->kernel = RFM_LAPLACE;
+    o->exponent = R(1);
+    o->metric = RFM_FULL;
+    o->bandwidth = R(10);
+    o->ridge = R(1e-3);
+    o->iterations = 5;
+}
+
+static int between(int low, int value, int high) { return value >= low && value <= high; }
+
+static int check_options(const rfm_options *o, size_t n) {
+    if (!finite_real(o->bandwidth) || !finite_real(o->ridge) || !finite_real(o->exponent)) return RFM_EVALUE;
+    if (!between(RFM_LAPLACE, o->kernel, RFM_GENERAL) || !between(RFM_IDENTITY, o->metric, RFM_FULL)) return RFM_EVALUE;
+    if (!between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE) || !between(0, o->center, 1)) return RFM_EVALUE;
+    if (!between(RFM_BANDWIDTH_FIXED, o->bandwidth_rule, RFM_BANDWIDTH_MEDIAN)) return RFM_EVALUE;
+    if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) || !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY)) return RFM_EVALUE;
+    if (!(o->bandwidth > R(0)) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX) return RFM_EVALUE;
+    if (o->kernel == RFM_GENERAL && !(o->exponent > R(0) && o->exponent <= R(2))) return RFM_EVALUE;
+    if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
+    return RFM_OK;
+}
+
+/* Shapes and options, and what the layout goes by. */
+static int training_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *o, training *f) {
+    int status;
+    if (ctx == NULL || data == NULL || o == NULL) return RFM_ENULL;
+    status = check_view(data->x);
+    if (status == RFM_OK) status = check_view(data->y);
+    if (status == RFM_OK && rows_at(data->x_validation)) status = check_view(data->x_validation);
+    if (status == RFM_OK && rows_at(data->x_validation)) status = check_view(data->y_validation);
+    if (status == RFM_OK && rows_at(data->start)) status = check_view(data->start);
+    if (status != RFM_OK) return status;
+    if (data->y.rows != data->x.rows) return RFM_ESHAPE;
+    if (rows_at(data->x_validation) && (data->x_validation.cols != data->x.cols || data->y_validation.cols != data->y.cols ||
+                                        data->y_validation.rows != data->x_validation.rows))
+        return RFM_ESHAPE;
+    status = check_options(o, data->x.rows);
+    if (status != RFM_OK) return status;
+    if (o->select == RFM_SELECT_VALIDATION && !rows_at(data->x_validation)) return RFM_ENULL;
+    if (rows_at(data->start) && (o->metric == RFM_IDENTITY || data->start.cols != data->x.cols ||
+                                 data->start.rows != (o->metric == RFM_FULL ? data->x.cols : 1)))
+        return RFM_ESHAPE;
+    memset(f, 0, sizeof *f);
+    f->ctx = ctx, f->data = data, f->o = o;
+    f->n = data->x.rows, f->d = data->x.cols, f->c = data->y.cols;
+    f->points = o->agop_points > 0 ? o->agop_points : f->n;
+    return RFM_OK;
+}
+
+int rfm_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, size_t *scratch, size_t *store) {
+    training f;
+    rfm_arena kept, measure;
+    int status = scratch == NULL || store == NULL ? RFM_ENULL : training_start(ctx, data, options, &f);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&kept);
+    rfm_arena_measure(&measure);
+    status = training_layout(&kept, &measure, &f);
+    if (status != RFM_OK) return status;
+    *scratch = measure.peak;
+    *store = kept.peak;
+    return RFM_OK;
+}
+
+/* Row and column of the first number that is not finite. */
+static int find_not_finite(const rfm_port *port, rfm_cmat a, size_t *row, size_t *col) {
+    size_t i, j;
+    if (a.at == NULL || finite_view(port, a)) return 0;
+    for (i = 0; i < a.rows; i++)
+        for (j = 0; j < a.cols; j++)
+            if (!finite_real(a.at[i * a.stride + j])) {
+                *row = i, *col = j;
+                return 1;
+            }
+    return 0;
+}
+
+static int check_values(const training *f, rfm_report *report) {
+    const rfm_port *port = port_of(f->ctx);
+    const rfm_data *data = f->data;
+    size_t i;
+    rfm_real sum = R(0);
+    if (find_not_finite(port, data->x, &report->row, &report->col) || find_not_finite(port, data->y, &report->row, &report->col) ||
+        find_not_finite(port, data->x_validation, &report->row, &report->col) ||
+        find_not_finite(port, data->y_validation, &report->row, &report->col) ||
+        find_not_finite(port, data->start, &report->row, &report->col) ||
+        find_not_finite(port, rfm_cview(data->weights, 1, f->n), &report->row, &report->col))
+        return RFM_EFINITE;
+    for (i = 0; data->weights != NULL && i < f->n; i++) {
+        if (data->weights[i] < R(0)) return RFM_EVALUE;
+        sum += data->weights[i];
+    }
+    return data->weights == NULL || (sum > R(0) && finite_real(sum)) ? RFM_OK : RFM_EVALUE;
+}
+
+/* A number from a stream that is the same everywhere (xorshift). */
+static uint32_t next_random(uint32_t *state) {
+    uint32_t x = *state;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *state = x;
+}
+
+/* `points` of n rows, without replacement. */
+static void pick_rows(size_t n, size_t points, uint32_t seed, uint32_t *picked) {
+    uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
+    size_t i;
+    if (state == 0) state = 1;
+    for (i = 0; i < n; i++) picked[i] = (uint32_t)i;
+    for (i = 0; i < points; i++) {
+        size_t j = i + next_random(&state) % (n - i);
+        uint32_t t = picked[i];
+        picked[i] = picked[j];
+        picked[j] = t;
+    }
+}
+
+/* Means of the columns, as a first row and the mean difference from it: exact enough at any offset. */
+static void column_means(rfm_cmat x, rfm_real *mean) {
+    size_t i, j;
+    for (j = 0; j < x.cols; j++) mean[j] = R(0);
+    for (i = 1; i < x.rows; i++)
+        for (j = 0; j < x.cols; j++) mean[j] += x.at[i * x.stride + j] - x.at[j];
+    for (j = 0; j < x.cols; j++) mean[j] = x.at[j] + mean[j] / R(x.rows);
+}
+
+/* Weights, gradient points, the first P. */
+static int training_values(training *f) {
+    rfm_cmat start = f->data->start;
+    size_t i, j, rank;
+    rfm_real sum = R(0);
+    column_means(f->data->x, f->shift);
+    for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = REAL_SQRT(f->data->weights[i]);
+    if (f->picked != NULL) pick_rows(f->n, f->points, f->o->seed, f->picked);
+    if (f->points == f->n) f->picked = NULL;
+    for (i = 0; i < f->points; i++) {
+        size_t at = f->picked != NULL ? f->picked[i] : i;
+        sum += f->root_w != NULL ? f->data->weights[at] : R(1);
+    }
+    f->mean_w = sum > R(0) ? R(1) / sum : R(0);
+    f->m.kernel = f->o->kernel, f->m.exponent = f->o->exponent;
+    f->m.shift = f->shift, f->m.p = f->p, f->m.centers = f->centers, f->m.alpha = f->alpha;
+    f->is_identity = start.at == NULL;
+    if (f->is_identity) return RFM_OK;
+    for (j = 0; f->o->metric == RFM_DIAGONAL && j < f->d; j++) {
+        if (start.at[j] < R(0)) return RFM_ENOTPD;
+        f->p[j] = REAL_SQRT(start.at[j]);
+    }
+    if (f->o->metric == RFM_FULL) {
+        copy_rows(f->d, f->d, start.at, start.stride, f->p, f->d);
+        if (chol_rank(&f->solve.pack, rfm_view(f->p, f->d, f->d), R(0), f->perm, &rank, f->acc) != RFM_OK) return RFM_ENOTPD;
+        rank = max_size(rank, 1); /* a zero matrix keeps a row of zeros */
+        for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
+            for (j = 0; j < f->d; j++) f->centred[f->perm[j]] = j >= i && f->p[i * f->d + i] != R(0) ? f->p[i * f->d + j] : R(0);
+            memcpy(f->p + i * f->d, f->centred, f->d * sizeof *f->p);
+        }
+        f->m.r = rank;
+    }
+    return RFM_OK;
+}
+
+static int better(int kind, rfm_real score, rfm_real best) { return kind == RFM_SCORE_SQUARED ? score < best : score > best; }
+
+static int train(training *f, rfm_report *report) {
+    size_t t, T = updates(f) ? f->o->iterations : 0, p_size = f->p == NULL ? 0 : f->o->metric == RFM_FULL ? f->d : 1;
+    rfm_real n = R(f->n), best = R(0), best_bandwidth = R(0);
+    size_t best_rank = 0;
+    int best_identity = 0, status = training_values(f);
+    f->progress.ctx = f->ctx;
+    f->progress.total = R(T + 1) * n * n * (n / R(3) * R(f->o->select == RFM_SELECT_LOO ? 2 : 1) + R(f->d)) +
+                        R(T) * R(2) * n * R(f->points) * R(f->c) * R(f->d + 1);
+    report->best = T;
+    for (t = 0; status == RFM_OK; t++) {
+        rfm_step step;
+        memset(&step, 0, sizeof step);
+        f->want_w = t < T;
+        place_centers(f);
+        status = solve_alpha(f);
+        step.ridge = f->ridge, step.bandwidth = f->m.bandwidth, step.rank = metric_rank(f);
+        if (status == RFM_OK && f->o->select == RFM_SELECT_LOO) status = score_leave_one_out(f, &step.score);
+        else if (status == RFM_OK && rows_at(f->data->x_validation)) status = score_validation(f, &step.score);
+        if (status != RFM_OK) return status;
+        if (report->path != NULL) report->path[t] = step;
+        if (f->o->select != RFM_SELECT_LAST && (t == 0 || better(f->o->score, step.score, best))) {
+            best = step.score, best_bandwidth = f->m.bandwidth, best_rank = f->m.r, best_identity = f->is_identity;
+            report->best = t;
+            if (p_size > 0) memcpy(f->best_p, f->p, p_size * f->d * sizeof *f->p);
+            memcpy(f->best_alpha, f->alpha, f->n * f->c * sizeof *f->alpha);
+        }
+        if (t == T) break;
+        status = agop(f);
+        if (status == RFM_OK) status = update_metric(f);
+    }
+    if (status == RFM_OK && report->best < T) {
+        if (p_size > 0) memcpy(f->p, f->best_p, p_size * f->d * sizeof *f->p);
+        memcpy(f->alpha, f->best_alpha, f->n * f->c * sizeof *f->alpha);
+        f->m.r = best_rank, f->is_identity = best_identity;
+        place_centers(f);
+        f->m.bandwidth = best_bandwidth;
+    }
+    if (status == RFM_OK && advance(&f->progress, f->progress.total)) status = RFM_ECANCEL;
+    if (f->is_identity) f->m.metric = RFM_IDENTITY, f->m.p = NULL;
+    return status;
+}
+
+int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, rfm_arena *store, rfm_model *model,
+            rfm_report *report) {
+    training f;
+    rfm_report own;
+    size_t used, store_used;
+    int status = check_ctx(ctx);
+    if (status == RFM_OK && (store == NULL || model == NULL)) status = RFM_ENULL;
+    if (status == RFM_OK) status = store->status;
+    if (status == RFM_OK) status = training_start(ctx, data, options, &f);
+    if (status != RFM_OK) return status;
+    if (report == NULL) own.path = NULL, report = &own;
+    report->best = report->row = report->col = 0;
+    status = check_values(&f, report);
+    if (status != RFM_OK) return status;
+    used = ctx->arena->used;
+    store_used = store->used;
+    status = training_layout(store, ctx->arena, &f);
+    if (status == RFM_OK) status = train(&f, report);
+    store->status = RFM_OK;
+    (void)finish(ctx, store == ctx->arena ? f.store_end : used, status);
+    if (status != RFM_OK) rfm_arena_release(store, store_used);
+    else *model = f.m;
+    return status;
+}
+
+/* ==== 12. Insight ==================================================================================================== */
+
+int rfm_metric(const rfm_model *model, rfm_mat m) {
+    int status = check_model(model);
+    size_t i, j, q, d;
+    if (status == RFM_OK) status = check_view(rfm_const(m));
+    if (status != RFM_OK) return status;
+    d = model->d;
+    if (m.cols != d || (m.rows != d && m.rows != 1)) return RFM_ESHAPE;
+    for (i = 0; i < m.rows; i++)
+        for (j = 0; j < d; j++) m.at[i * m.stride + j] = R(0);
+    for (i = 0; i < d; i++) {
+        rfm_real *row = m.rows == 1 ? m.at : m.at + i * m.stride;
+        if (model->metric == RFM_IDENTITY) row[i] = R(1);
+        else if (model->metric == RFM_DIAGONAL) row[i] = model->p[i] * model->p[i];
+        else
+            for (q = 0; q < model->r; q++) {
+                const rfm_real *p = model->p + q * d;
+                size_t from = m.rows == 1 ? i : 0, to = m.rows == 1 ? i + 1 : d;
+                for (j = from; j < to; j++) row[j] += p[i] * p[j];
+            }
+    }
+    return RFM_OK;
+}
+
+/* tr((A - a)'(B - b)) / sqrt(tr((A - a)'(A - a)) tr((B - b)'(B - b))) with constants a, b taken from all entries. */
+static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
+    int status = value == NULL ? RFM_ENULL : check_view(a);
+    rfm_real ab = R(0), aa = R(0), bb = R(0), mean_a = R(0), mean_b = R(0);
+    size_t i, j;
+    if (status == RFM_OK) status = check_view(b);
+    if (status != RFM_OK) return status;
+    if (a.rows != b.rows || a.cols != b.cols) return RFM_ESHAPE;
+    if (!finite_view(&rfm_port_scalar, a) || !finite_view(&rfm_port_scalar, b)) return RFM_EFINITE;
+    for (i = 0; centred && i < a.rows; i++)
+        for (j = 0; j < a.cols; j++) mean_a += a.at[i * a.stride + j], mean_b += b.at[i * b.stride + j];
+    mean_a /= R(a.rows) * R(a.cols), mean_b /= R(a.rows) * R(a.cols);
+    for (i = 0; i < a.rows; i++) {
+        rfm_real row_ab = R(0), row_aa = R(0), row_bb = R(0); /* rows first: less rounding in long sums */
+        for (j = 0; j < a.cols; j++) {
+            rfm_real x = a.at[i * a.stride + j] - mean_a, y = b.at[i * b.stride + j] - mean_b;
+            row_ab += x * y, row_aa += x * x, row_bb += y * y;
+        }
+        ab += row_ab, aa += row_aa, bb += row_bb;
+    }
+    if (!finite_real(ab) || !finite_real(aa) || !finite_real(bb)) return RFM_ERANGE;
+    *value = aa > R(0) && bb > R(0) ? ab / REAL_SQRT(aa) / REAL_SQRT(bb) : R(0);
+    return RFM_OK;
+}
+
+int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine) { return similarity(a, b, 0, cosine); }
+int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson) { return similarity(a, b, 1, pearson); }
+
+/* The rows of X become the centres of a model of their own; |YY'| = |Y'Y|. */
+static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s, rfm_real **centers) {
+    rfm_model own = *model;
+    own.n = rows;
+    *centers = take_reals(arena, rows, model->r);
+    own.centers = *centers;
+    return predictor_layout(arena, ctx, &own, rows, s);
+}
+
+int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
+    predictor s;
+    rfm_real *centers;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
+    if (status != RFM_OK) return status;
+    status = check_shape(m, model->d);
+    if (status != RFM_OK) return status;
+    NEED(ctx, bytes, alignment_layout(&measure, ctx, model, m, &s, &centers));
+}
+
+int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment) {
+    int status = check_ctx(ctx);
+    size_t used, first, rows, column, cols, i, j, k, q;
+    rfm_real ky = R(0), kk = R(0), yy = R(0), *centers;
+    predictor s;
+    if (status == RFM_OK) status = alignment == NULL ? RFM_ENULL : check_model(model);
+    if (status == RFM_OK) status = check_view(x);
+    if (status == RFM_OK) status = check_view(y);
+    if (status != RFM_OK) return status;
+    if (x.cols != model->d || y.rows != x.rows) return RFM_ESHAPE;
+    if (!finite_view(port_of(ctx), x) || !finite_view(port_of(ctx), y)) return RFM_EFINITE;
+    used = ctx->arena->used;
+    status = alignment_layout(ctx->arena, ctx, model, x.rows, &s, &centers);
+    if (status != RFM_OK) return finish(ctx, used, status);
+    for (first = 0; first < x.rows; first += rows) {
+        rfm_cmat part = x;
+        rows = min_size(s.rows, x.rows - first);
+        part.at += first * x.stride, part.rows = rows;
+        project(&s.pack, &s.m, part, s.centred, centers + first * model->r);
+    }
+    predictor_start(&s);
+    for (first = 0; first < x.rows; first += rows) {
+        rows = min_size(s.rows, x.rows - first);
+        memcpy(s.projected, centers + first * model->r, rows * model->r * sizeof *centers);
+        memcpy(s.norms_z, s.norms + first, rows * sizeof *s.norms);
+        for (column = 0; column < x.rows; column += cols) {
+            cols = min_size(CENTER_COLUMNS, x.rows - column);
+            kernel_block(&s, rows, column, cols);
+            for (i = 0; i < rows; i++) {
+                rfm_real row_ky = R(0);
+                for (j = 0; j < cols; j++)
+                    row_ky += s.block[i * cols + j] * dot(y.cols, y.at + (first + i) * y.stride, y.at + (column + j) * y.stride);
+                ky += row_ky;
+                kk += dot(cols, s.block + i * cols, s.block + i * cols);
+            }
+        }
+    }
+    for (k = 0; k < y.cols; k++)
+        for (q = 0; q < y.cols; q++) {
+            rfm_real sum = R(0);
+            for (i = 0; i < y.rows; i++) sum += y.at[i * y.stride + k] * y.at[i * y.stride + q];
+            yy += sum * sum;
+        }
+    if (!finite_real(ky) || !finite_real(yy)) return finish(ctx, used, RFM_ERANGE);
+    *alignment = yy > R(0) ? ky / REAL_SQRT(kk) / REAL_SQRT(yy) : R(0);
+    return finish(ctx, used, RFM_OK);
 }

@@ -11,7 +11,8 @@
  *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n columns.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
- * Contents: switches, status, arena, ports, context, matrix views, products, Cholesky, eigenpairs.
+ * Contents: switches, status, arena, ports, context, matrix views, products, Cholesky, eigenpairs, models and prediction,
+ * training, feature insight.
  */
 #ifndef RFM_H
 #define RFM_H
@@ -58,6 +59,7 @@ typedef RFM_REAL rfm_real;
 #define RFM_ENOTPD    (-11) /* the matrix is not positive definite */
 #define RFM_ECONVERGE (-12) /* an iteration did not converge */
 #define RFM_ERANGE    (-13) /* finite input, but the result does not fit into the number type */
+#define RFM_ECANCEL   (-14) /* the tick callback said stop */
 
 /* One sentence for a status; never NULL. */
 const char *rfm_status_text(int status);
@@ -97,7 +99,7 @@ void rfm_arena_release(rfm_arena *arena, size_t used);
 typedef struct {
     const char *name;
     size_t mr, nr;     /* the tile of C that gemm computes */
-    size_t mc, kc, nc; /* cache blocks: mc x kc of A, kc x nc of B; mc a multiple of mr, nc of nr */
+    size_t mc, kc, nc; /* cache blocks: mc x kc of A, kc x nc of B; mc a multiple of mr, nc of nr, kc at least mr */
 
     /* C = alpha A B, or C += alpha A B if add: A (mr, k) has element (i, p) at a[i * rs + p * cs], B is a packed panel,
      * C (mr, nr) has rows ldc apart. Without add C is not read. Never NULL. */
@@ -124,6 +126,10 @@ typedef struct {
     /* A whole panel of `width` (mr or nr) rows: dst[p * width + i] = a[i * rs + p * cs], p < k; rs or cs is 1. Nothing beyond
      * dst[k * width - 1] is written. */
     void (*pack)(size_t width, size_t k, const rfm_real *a, size_t rs, size_t cs, rfm_real *dst);
+
+    /* A tile row of the Laplace kernel: s = sqrt(s2[i]), phi[i] = exp(-s * inverse), and if w is not NULL also w[i] = inverse *
+     * phi[i] / s, 0 where s = 0. s2 >= 0; phi == s2 is allowed. inverse = 1 / L. */
+    void (*laplace)(size_t n, rfm_real inverse, const rfm_real *s2, rfm_real *phi, rfm_real *w);
 } rfm_port;
 
 /* The portable C in rfm.c, always there, named "scalar". The others: port/rfm_port.h. */
@@ -142,6 +148,11 @@ typedef struct {
     size_t workers;       /* how many workers `run` has at most; 0 counts as 1; each costs a packing buffer */
     void (*run)(void *pool, rfm_job job, void *arg, size_t jobs); /* NULL: the caller's thread does it all */
     void *pool;           /* passed to run */
+
+    /* Called now and then during long work, on the caller's thread, with the share that is done (0 to 1, never falling): shows
+     * progress, feeds a watchdog; anything but 0 cancels the call with RFM_ECANCEL. NULL: nothing of the kind. */
+    int (*tick)(void *tick_arg, rfm_real done);
+    void *tick_arg;
 } rfm_ctx;
 
 /* ---- matrix views -------------------------------------------------------------------------------------------------- */
@@ -208,9 +219,131 @@ int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes);
 
 /* The k largest eigenvalues of the symmetric A (n, n), 1 <= k <= n, in w, largest first, and their eigenvectors in the
  * ROWS of V (k, n): A = V' diag(w) V for k = n. Only A's upper triangle (with the diagonal) is read; it is overwritten.
- * RFM_ECONVERGE: no result, A overwritten. */
+ * RFM_ECONVERGE: no result, A overwritten. RFM_ERANGE: an eigenvalue is not finite. */
 int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v);
 int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes);
+
+/* ---- models and prediction ------------------------------------------------------------------------------------------------ */
+
+/* Kernels, phi as a function of s = |x - z|_M and the bandwidth L. */
+#define RFM_LAPLACE  0 /* exp(-s / L) */
+#define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
+#define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
+
+/* Forms of the metric M. */
+#define RFM_IDENTITY 0
+#define RFM_DIAGONAL 1
+#define RFM_FULL     2
+
+/* f_k(z) = sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in the arena that
+ * rfm_fit took them from. */
+typedef struct {
+    size_t n, d, c, r;        /* centres, inputs, outputs, rank of P */
+    int kernel, metric;
+    rfm_real bandwidth, exponent;
+    const rfm_real *shift;    /* (d) is taken from every input */
+    const rfm_real *p;        /* RFM_FULL: P (r, d); RFM_DIAGONAL: its diagonal (d); RFM_IDENTITY: NULL. r = d but for RFM_FULL */
+    const rfm_real *centers;  /* (n, r) P (x_i - shift) */
+    const rfm_real *alpha;    /* (n, c) */
+} rfm_model;
+
+/* Y (m, c) = f(Z), Z (m, d). RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS, RFM_EFINITE,
+ * RFM_EARENA, RFM_ECANCEL, RFM_ERANGE: Y is then undefined for the last two, unchanged for the others. */
+int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat y);
+int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
+
+/* G (m, c d): row j holds the gradients of f_0, f_1, ... at z_j. Status as rfm_predict. */
+int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat g);
+int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);
+
+/* ---- training ---------------------------------------------------------------------------------------------------------------- */
+
+/* Scale of M after an update. */
+#define RFM_SCALE_NONE  0 /* as Algorithm 1 of the paper leaves it: the mean of the outer products */
+#define RFM_SCALE_MAX   1 /* largest entry 1 */
+#define RFM_SCALE_TRACE 2 /* trace d */
+
+/* What L means. */
+#define RFM_BANDWIDTH_FIXED  0 /* itself */
+#define RFM_BANDWIDTH_MEDIAN 1 /* a multiple of the median distance of the training rows in the current metric, every iteration
+                                  (of at most 128 of them, evenly spread); itself if that median is 0 */
+
+/* Which of the T + 1 iterates becomes the model. */
+#define RFM_SELECT_LAST       0
+#define RFM_SELECT_VALIDATION 1 /* the best score on the validation rows; of equals the earliest */
+#define RFM_SELECT_LOO        2 /* the best leave-one-out score, in closed form; costs a second n^3 / 3 per iteration */
+
+/* What a score is: mean squared error over rows and outputs (smaller is better); or the share of rows whose largest output
+ * (with one output: whose sign) is that of the target (larger is better). */
+#define RFM_SCORE_SQUARED  0
+#define RFM_SCORE_ACCURACY 1
+
+/* rfm_options_init() sets what is said in (parentheses). */
+typedef struct {
+    int kernel;             /* (RFM_LAPLACE) */
+    rfm_real exponent;      /* (1) q, for RFM_GENERAL */
+    int metric;             /* (RFM_FULL) */
+    int scale;              /* (RFM_SCALE_NONE) */
+    int center;             /* (0) 1: the mean gradient of each output is taken out before the outer products */
+    int bandwidth_rule;     /* (RFM_BANDWIDTH_FIXED) */
+    rfm_real bandwidth;     /* (10) L > 0 */
+    rfm_real ridge;         /* (1e-3) lambda >= 0. 0: the pseudo-inverse, so a singular K has a defined answer; costs a second n x n */
+    size_t iterations;      /* (5) T updates of M; with RFM_IDENTITY none are made */
+    size_t agop_points;     /* (0: all) gradients at this many rows, drawn without replacement with `seed`; at most n */
+    uint32_t seed;          /* (0) */
+    int select;             /* (RFM_SELECT_LAST) */
+    int score;              /* (RFM_SCORE_SQUARED) */
+} rfm_options;
+
+void rfm_options_init(rfm_options *options);
+
+/* What is learned from. A view with at == NULL is not there. */
+typedef struct {
+    rfm_cmat x, y;                       /* (n, d), (n, c) */
+    const rfm_real *weights;             /* (n) >= 0, some > 0; NULL: all 1. A row of weight 2 counts as two rows */
+    rfm_cmat x_validation, y_validation; /* (v, d), (v, c): for RFM_SELECT_VALIDATION, or just for the scores */
+    rfm_cmat start;                      /* M to start from: (d, d) symmetric positive semi-definite for RFM_FULL, (1, d) >= 0 for
+                                            RFM_DIAGONAL; not there: the identity */
+} rfm_data;
+
+/* One iterate, t = 0..T. */
+typedef struct {
+    rfm_real score;     /* on the validation rows, or leave-one-out; 0 if neither was asked for */
+    rfm_real ridge;     /* as used: more than asked for if the matrix was not positive definite in this number type */
+    rfm_real bandwidth; /* as used */
+    uint32_t rank;      /* of M */
+} rfm_step;
+
+typedef struct {
+    rfm_step *path;     /* the caller's room for T + 1 of them, or NULL */
+    size_t best;        /* t of the iterate that became the model */
+    size_t row, col;    /* RFM_EFINITE: where, in the data that has it */
+} rfm_report;
+
+/* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The model's
+ * arrays are taken from `store`, scratch from ctx->arena; they may be one arena, and then the scratch lies above the model.
+ * report may be NULL. RFM_EVALUE: an option outside its range, more AGOP points than rows, a negative weight.
+ * RFM_ENOTPD: data->start is not positive semi-definite. After any failure neither *model nor `store` has changed. */
+int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, rfm_arena *store, rfm_model *model,
+            rfm_report *report);
+
+/* Bytes that rfm_fit takes from ctx->arena and from the store (their sum, if they are one). Reads sizes only. */
+int rfm_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, size_t *scratch, size_t *store);
+
+/* ---- feature insight ------------------------------------------------------------------------------------------------------------ */
+
+/* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE. Its top
+ * eigenvectors and their share come from rfm_eig. */
+int rfm_metric(const rfm_model *model, rfm_mat m);
+
+/* Similarity of two feature matrices of one shape: tr(A'B) / sqrt(tr(A'A) tr(B'B)), and the same after taking out each
+ * matrix's mean entry. 0 if one of them is zero (constant). Status as views have it. */
+int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine);
+int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson);
+
+/* cos(K, YY'): how well the model's kernel on X (m, d) agrees with the ideal one, Y (m, c). */
+int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment);
+int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 
 #ifdef __cplusplus
 }

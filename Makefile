@@ -1,0 +1,159 @@
+# rfm needs a C99 compiler and GNU make. `make help` lists what can be made.
+#
+#   CC, AR, CFLAGS    yours; the library itself adds only the language standard, warnings and include paths
+#   BUILD             where everything goes (build)
+#   BOARD             build for a line of boards/boards.txt instead, into build/BOARD
+#   REAL=double       numbers are double instead of float
+#   WERROR=1          a warning is an error
+
+BUILD   ?= build
+CFLAGS  ?= -O3
+PREFIX  ?= /usr/local
+AR      ?= ar
+WARN     = -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wdouble-promotion -Wcast-align \
+           -Wstrict-prototypes -Wmissing-prototypes
+UNITY   ?= build/unity
+# Unity's repository keeps its sources in src/.
+unity   := $(if $(wildcard $(UNITY)/unity.c),$(UNITY),$(UNITY)/src)
+VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' rfm/rfm.h)
+
+.DEFAULT_GOAL := all
+.PHONY: all lib unit test bench size install clean help FORCE
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+# ---- the target -------------------------------------------------------------------------------------------------
+# Without BOARD this machine. With it, board.mk holds the board's line of the table as make variables.
+
+test_ram  = $(or $(TEST_RAM),67108864)
+host      = 1
+flags     = -std=c99 $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -Irfm -Iport $(if $(REAL),-DRFM_REAL=$(REAL))
+link      = -lm
+
+ifdef BOARD
+override BUILD := $(if $(filter command,$(origin BUILD)),$(BUILD),build/$(BOARD))
+ifneq ($(MAKECMDGOALS),clean)
+include $(BUILD)/board.mk
+endif
+CC        = $(board_tools)gcc
+AR        = $(board_tools)ar
+host      =
+test_ram  = $(board_arena)
+flags    += $(board_flags)
+
+ifeq ($(board_kind),linux)
+CFLAGS    = -O2
+link      = -static -lm
+else
+# Small code; one section per function, so that the linker drops what a program does not use.
+CFLAGS    = -Os
+bare      = 1
+flags    += -ffunction-sections -fdata-sections $(board_specs)
+link      = -nostartfiles -T boards/board.ld -Wl,--gc-sections \
+            -Wl,--defsym=__flash=$(word 1,$(board_flash)),--defsym=__flash_size=$(word 2,$(board_flash)) \
+            -Wl,--defsym=__ram=$(word 1,$(board_ram)),--defsym=__ram_size=$(word 2,$(board_ram)) \
+            -Wl,--defsym=__stack_size=$(board_stack) -lm
+endif
+endif
+board_specs = $(if $(filter riscv,$(board_kind)),--specs=picolibc.specs,--specs=nano.specs)
+
+$(BUILD)/board.mk: boards/boards.txt
+	@mkdir -p $(@D)
+	@awk -F'|' -v name='$(BOARD)' ' \
+	    BEGIN { split("name kind qemu tools flash ram stack arena packages flags", field, " ") } \
+	    /^#/ { next } \
+	    { for (i = 1; i <= NF; i++) gsub(/^ +| +$$/, "", $$i) } \
+	    $$1 == name { for (i = 1; i <= NF; i++) print "board_" field[i] " := " $$i; found = 1 } \
+	    END { if (!found) { print name " is not in boards/boards.txt" >"/dev/stderr"; exit 1 } }' $< >$@
+
+# ---- what is made of what -----------------------------------------------------------------------------------------
+
+lib_src   = $(wildcard rfm/*.c port/*.c)
+lib_obj   = $(lib_src:%.c=$(BUILD)/obj/%.o)
+pool_obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/pool/*.c))
+bench_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/bench/*.c)) $(pool_obj)
+rfm_obj   = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/rfm/*.c)) $(pool_obj)
+tools     = $(if $(wildcard tools/bench/*.c),$(BUILD)/rfm-bench) $(if $(wildcard tools/rfm/*.c),$(BUILD)/rfm)
+unit      = $(patsubst tests/unit/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
+# Linked to each unit test: Unity, what the tests share, and what the target needs; threads come with an operating system.
+shared    = $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
+unit_obj  = $(BUILD)/obj/unity.o $(shared:%.c=$(BUILD)/obj/%.o) $(if $(bare),$(BUILD)/obj/boards/startup.o,$(pool_obj))
+
+all: lib $(if $(host),$(tools))
+lib: $(BUILD)/librfm.a
+unit: $(unit)
+
+# The archive is made anew, so that a deleted source leaves it.
+$(BUILD)/librfm.a: $(lib_obj)
+	rm -f $@
+	$(AR) rcs $@ $(lib_obj)
+
+$(BUILD)/rfm-bench: $(bench_obj) $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
+
+$(BUILD)/rfm: $(rfm_obj) $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
+
+$(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link) $(if $(bare),,-lpthread)
+
+# Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
+$(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
+$(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/pool -isystem $(unity) \
+    -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/unity.o: $(unity)/unity.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -w -MMD -MP -c -o $@ $<
+
+# Changes when the way of compiling changes, and then everything is compiled again.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' | cmp -s - $@ || \
+	    echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' >$@
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- what people ask for ----------------------------------------------------------------------------------------
+
+test: # every configuration: this machine's compilers, sanitizers, valgrind, the boards
+	@BOARDS='$(BOARDS)' UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
+	@BOARDS='$(BOARDS)' UNITY='$(UNITY)' SUITE='$(SUITE)' CONFIG='$(CONFIG)' tests/run
+
+bench: all # speed on this machine, beside OpenBLAS
+	@tools/setup bench
+	$(BUILD)/rfm-bench
+
+cortex_m = $(shell awk -F'|' '$$2 ~ /cortex-m/ { print $$1 }' boards/boards.txt)
+
+size: # bytes of the library on each Cortex-M, by -Os
+	@for board in $(cortex_m); do $(MAKE) -s --no-print-directory BOARD=$$board lib || exit 1; done
+	@printf '%-18s %-28s %8s %12s\n' board file code 'data + bss'
+	@for board in $(cortex_m); do \
+	    arm-none-eabi-size build/$$board/librfm.a | awk -v board=$$board 'NR > 1 && $$1 + $$2 + $$3 > 0 { \
+	        printf "%-18s %-28s %8d %12d\n", board, $$6, $$1, $$2 + $$3 }'; \
+	done
+
+install: all # into $(DESTDIR)$(PREFIX)
+	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	cp $(wildcard rfm/*.h) port/rfm_port.h $(DESTDIR)$(PREFIX)/include
+	cp $(BUILD)/librfm.a $(DESTDIR)$(PREFIX)/lib
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: rfm' 'Description: Recursive Feature Machines on caller memory' \
+	    'Version: $(VERSION)' 'Cflags: -I$${prefix}/include $(if $(REAL),-DRFM_REAL=$(REAL))' \
+	    'Libs: -L$${prefix}/lib -lrfm -lm' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rfm.pc
+	$(if $(wildcard $(BUILD)/rfm),mkdir -p $(DESTDIR)$(PREFIX)/bin && cp $(BUILD)/rfm $(DESTDIR)$(PREFIX)/bin)
+
+clean: # everything that was made, and what was fetched for the tests
+	rm -rf build
+
+help: # this list
+	@echo 'make                 build/librfm.a and the tools'
+	@awk -F':.*# ' '/^[a-z]+:.*# / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'make test BOARDS=none | BOARDS="microbit s390x"    without boards, with these only'
+	@echo 'make test CONFIG="host asan" SUITE=gemm            these configurations, this test program'
+	@echo 'make BOARD=microbit                                the library for a board, in build/microbit'
