@@ -900,9 +900,9 @@ static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
 
 /* The right-hand sides are solved in a copy x (n, c), so that B changes only if all went well. */
 static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s, rfm_real **x) {
-    size_t rest = n > SOLVE_ROWS ? n - SOLVE_ROWS : 0;
+    size_t rest = n > SOLVE_ROWS ? n - SOLVE_ROWS : 0, last = (n - 1) % SOLVE_ROWS + 1;
     *x = take_reals(arena, n, c);
-    return solving_layout(arena, ctx, 0, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, rest, s);
+    return solving_layout(arena, ctx, 0, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, max_size(min_size(n, SOLVE_ROWS), n - last), s);
 }
 
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes) {

@@ -5,10 +5,12 @@
  *
  * Conventions, everywhere:
  *   - Functions that can fail return an int: RFM_OK (0) or a negative RFM_E... code; rfm_status_text() explains it.
- *     Arguments are always checked. After a refusal (RFM_ENULL ... RFM_EARENA) nothing has been written.
+ *     Arguments are always checked. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
- *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work.
+ *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
+ *     arena is as it was; an arena whose `status` is a failure makes every call return that.
  *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n columns.
+ *     Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not overlap.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
  * Contents: switches, status, arena, ports, context, matrix views, products, Cholesky, eigenpairs, models and prediction,
@@ -211,14 +213,16 @@ int rfm_chol_solve(const rfm_ctx *ctx, rfm_cmat u, rfm_mat b);
  * pivot exceeds tolerance * (largest diagonal element of A); tolerance 0 means n * epsilon. On return *rank rows of U
  * are in the upper triangle of A, and perm[j] (n of them) is the column of the original A that is now column j:
  * A[perm[i]][perm[j]] = sum_p U[p][i] U[p][j]. The rest of the upper triangle is undefined; below the diagonal nothing
- * is read or written. A negative pivot beyond rounding (below -tolerance * largest) is RFM_ENOTPD; A = 0 has rank 0. */
+ * is read or written. A negative pivot beyond rounding (below -tolerance * largest) is RFM_ENOTPD, with *rank the steps done;
+ * only the diagonal is looked at for that. A = 0 has rank 0. */
 int rfm_chol_rank(const rfm_ctx *ctx, rfm_mat a, rfm_real tolerance, uint32_t *perm, size_t *rank);
 int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes);
 
 /* ---- eigenpairs ---------------------------------------------------------------------------------------------------------- */
 
 /* The k largest eigenvalues of the symmetric A (n, n), 1 <= k <= n, in w, largest first, and their eigenvectors in the
- * ROWS of V (k, n): A = V' diag(w) V for k = n. Only A's upper triangle (with the diagonal) is read; it is overwritten.
+ * ROWS of V (k, n): A = V' diag(w) V for k = n. Only A's upper triangle (with the diagonal) is read; it is overwritten, what
+ * is below it is left alone. RFM_EVALUE: k is 0 or more than n.
  * RFM_ECONVERGE: no result, A overwritten. RFM_ERANGE: an eigenvalue is not finite. */
 int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v);
 int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes);

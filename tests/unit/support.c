@@ -253,7 +253,7 @@ const rfm_port *test_port(size_t index)
     blocks.name = "blocks";
     blocks.mr = blocks.mc = rfm_port_scalar.mr;
     blocks.nr = blocks.nc = rfm_port_scalar.nr;
-    blocks.kc = 24; /* the least that rfm_chol can do with */
+    blocks.kc = 2 * rfm_port_scalar.mr;
     blocks.gemm = rfm_port_scalar.gemm;
     return &blocks;
 }
