@@ -248,28 +248,36 @@ AVX2 static void avx2_exp(size_t n, const float *x, float *y)
     }
 }
 
-/* One vector of phi, and of w if it is wanted; where s = 0 the quotient is not a number and the mask makes it 0. */
-AVX2 static inline __m256 laplace8(__m256 s2, __m256 inverse, __m256 *w)
+/* phi of one vector of s. */
+AVX2 static inline __m256 phi8(__m256 s, __m256 inverse)
 {
-    const __m256 s = _mm256_sqrt_ps(s2), phi = exp8(_mm256_xor_ps(_mm256_mul_ps(s, inverse), _mm256_set1_ps(-0.0f)));
-    *w = _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s), _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_GT_OQ));
-    return phi;
+    return exp8(_mm256_xor_ps(_mm256_mul_ps(s, inverse), _mm256_set1_ps(-0.0f)));
+}
+
+/* Its weight; where s = 0 the quotient is not a number and the mask makes it 0. */
+AVX2 static inline __m256 weight8(__m256 s, __m256 phi, __m256 inverse)
+{
+    return _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s), _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_NEQ_UQ));
 }
 
 AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
 {
     const __m256 f = _mm256_set1_ps(inverse);
-    for (size_t i = 0; i < n; i += 8) {
-        const __m256i m = lanes(n - i < 8 ? n - i : 8);
-        __m256 v;
-        const __m256 u = laplace8(_mm256_maskload_ps(s2 + i, m), f, &v);
-        if (i + 8 <= n) {
+    size_t i = 0;
+    if (w == NULL) {
+        for (; i + 8 <= n; i += 8) _mm256_storeu_ps(phi + i, phi8(_mm256_sqrt_ps(_mm256_loadu_ps(s2 + i)), f));
+    } else {
+        for (; i + 8 <= n; i += 8) {
+            const __m256 s = _mm256_sqrt_ps(_mm256_loadu_ps(s2 + i)), u = phi8(s, f);
             _mm256_storeu_ps(phi + i, u);
-            if (w != NULL) _mm256_storeu_ps(w + i, v);
-        } else {
-            _mm256_maskstore_ps(phi + i, m, u);
-            if (w != NULL) _mm256_maskstore_ps(w + i, m, v);
+            _mm256_storeu_ps(w + i, weight8(s, u, f));
         }
+    }
+    if (i < n) {
+        const __m256i m = lanes(n - i);
+        const __m256 s = _mm256_sqrt_ps(_mm256_maskload_ps(s2 + i, m)), u = phi8(s, f);
+        _mm256_maskstore_ps(phi + i, m, u);
+        if (w != NULL) _mm256_maskstore_ps(w + i, m, weight8(s, u, f));
     }
 }
 

@@ -736,19 +736,22 @@ static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows
 
 /* The lower triangle L (n, n) in A panels, the reciprocals of its diagonal in place of the diagonal; rows beyond n are
  * those of the identity. With `backward` L is U turned by half a circle: L(i, j) = U(n-1-i, n-1-j). Else L = U'. */
-static void pack_triangle(size_t mr, size_t n, const rfm_real *u, size_t ldu, int backward, rfm_real *dst) {
-    size_t first, i, p;
+static void pack_triangle(const rfm_port *port, size_t n, const rfm_real *u, size_t ldu, int backward, rfm_real *dst) {
+    size_t mr = port->mr, first, i, p;
     for (first = 0; first < n; first += mr) {
         size_t rows = min_size(mr, n - first);
-        for (p = 0; p < first; p++, dst += mr) {
-            for (i = 0; i < rows; i++) dst[i] = backward ? u[(n - 1 - first - i) * ldu + (n - 1 - p)] : u[p * ldu + first + i];
-            for (; i < mr; i++) dst[i] = R(0);
-        }
-        for (; p < first + mr; p++, dst += mr) {
-            for (i = 0; i < mr; i++) dst[i] = first + i == p ? R(1) : R(0);
-            for (i = p - first; i < rows; i++) {
-                rfm_real value = backward ? u[(n - 1 - first - i) * ldu + (n - 1 - p)] : u[p * ldu + first + i];
-                dst[i] = first + i == p ? R(1) / value : value;
+        if (!backward) pack_panel(port, mr, rows, first, operand_of(u + first, 1, ldu), dst);
+        else
+            for (i = 0; i < mr; i++) {
+                const rfm_real *row = i < rows ? u + (n - 1 - first - i) * ldu + (n - first) : NULL;
+                for (p = 0; p < first; p++) dst[p * mr + i] = row != NULL ? row[first - 1 - p] : R(0);
+            }
+        dst += first * mr;
+        for (p = 0; p < mr; p++, dst += mr) {
+            for (i = 0; i < mr; i++) dst[i] = i == p ? R(1) : R(0);
+            for (i = p; i < rows; i++) {
+                rfm_real value = backward ? u[(n - 1 - first - i) * ldu + (n - 1 - first - p)] : u[(first + p) * ldu + first + i];
+                dst[i] = i == p ? R(1) / value : value;
             }
         }
     }
@@ -817,7 +820,7 @@ static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, 
     rfm_real *u12 = a.at + first * a.stride + next;
     product_args t;
     if (rest == 0) return;
-    pack_triangle(port->mr, rows, u11, a.stride, 0, s->triangle);
+    pack_triangle(port, rows, u11, a.stride, 0, s->triangle);
     t.s = &s->pack, t.alpha = R(-1), t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
     t.a = operand_of(u12, 1, a.stride), t.k = rows;
     t.b = s->pack.b, t.b_rows = round_up(rows, port->mr);
@@ -890,7 +893,7 @@ static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
         if (op == RFM_NN)
             product(&s->pack, 0, rows, b.cols, n - next, R(-1), operand_of(u.at + first * u.stride + next, u.stride, 1),
                     operand_of(b.at + next * b.stride, b.stride, 1), 1, x, b.stride);
-        pack_triangle(s->pack.port->mr, rows, u.at + first * u.stride + first, u.stride, op == RFM_NN, s->triangle);
+        pack_triangle(s->pack.port, rows, u.at + first * u.stride + first, u.stride, op == RFM_NN, s->triangle);
         solve_panels(s, op == RFM_NN, 0, rows, b.cols, x, b.stride);
         if (op == RFM_TN)
             product(&s->pack, 0, n - next, b.cols, rows, R(-1), operand_of(u.at + first * u.stride + next, 1, u.stride),
@@ -898,10 +901,12 @@ static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
     }
 }
 
-/* The right-hand sides are solved in a copy x (n, c), so that B changes only if all went well. */
+/* The right-hand sides are solved in a copy x, so that B changes only if all went well; its rows are filled up with zeros to
+ * whole tiles. */
 static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s, rfm_real **x) {
     size_t rest = n > SOLVE_ROWS ? n - SOLVE_ROWS : 0, last = (n - 1) % SOLVE_ROWS + 1;
-    *x = take_reals(arena, n, c);
+    c = round_up(c, port_of(ctx)->nr);
+    *x = take_panels(arena, port_of(ctx), n, c);
     return solving_layout(arena, ctx, 0, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, max_size(min_size(n, SOLVE_ROWS), n - last), s);
 }
 
@@ -938,10 +943,10 @@ static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, 
     }
     if (!finite_view(port_of(ctx), rfm_const(b))) return RFM_EFINITE;
     used = ctx->arena->used;
-    x = b;
-    x.stride = b.cols;
+    x = rfm_view(NULL, b.rows, round_up(b.cols, port_of(ctx)->nr));
     status = solve_layout(ctx->arena, ctx, u.rows, b.cols, &s, &x.at);
     if (status != RFM_OK) return finish(ctx, used, status);
+    memset(x.at, 0, x.rows * x.stride * sizeof *x.at);
     copy_rows(b.rows, b.cols, b.at, b.stride, x.at, x.stride);
     solve(&s, first, u, x);
     if (second != first) solve(&s, second, u, x);
@@ -1613,24 +1618,34 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
 
 #define NEAR_SHARE R(1.0 / 64) /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
 
-/* c[j] = -2 x'z_j -> s_j^2, j < n; x (r), z (n, r) rows, their squared norms xx and zz[j]. */
-static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c) {
+/* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
+static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *s2) {
     const rfm_real zero_share = R(16) * REAL_EPS * REAL_EPS;
     size_t j, q;
-    int near = 0;
     for (j = 0; j < n; j++) {
-        rfm_real norms = xx + zz[j], s2 = norms + c[j];
-        c[j] = s2;
-        near |= s2 < NEAR_SHARE * norms;
-    }
-    for (j = 0; near && j < n; j++) {
-        rfm_real norms = xx + zz[j], s2 = R(0);
-        if (!(c[j] < NEAR_SHARE * norms)) continue;
+        rfm_real norms = xx + zz[j], sum = R(0);
+        if (!(s2[j] < NEAR_SHARE * norms)) continue;
         for (q = 0; q < r; q++) {
             rfm_real diff = x[q] - z[j * r + q];
-            s2 += diff * diff;
+            sum += diff * diff;
         }
-        c[j] = s2 < zero_share * norms ? R(0) : s2;
+        s2[j] = sum < zero_share * norms ? R(0) : sum;
+    }
+}
+
+/* c[j] = -2 x'z_j -> s_j^2, j < n; xx and zz[j] are the squared norms. In short runs, so that few are looked at twice. */
+#define NEAR_RUN 32
+static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c) {
+    size_t first, j, run;
+    for (first = 0; first < n; first += run) {
+        uint32_t near = 0;
+        run = min_size(NEAR_RUN, n - first);
+        for (j = first; j < first + run; j++) {
+            rfm_real norms = xx + zz[j], s2 = norms + c[j];
+            c[j] = s2;
+            near |= s2 < NEAR_SHARE * norms;
+        }
+        if (near) near_distances(run, r, x, xx, z + first * r, zz + first, c + first);
     }
 }
 
@@ -1643,20 +1658,20 @@ typedef struct {
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *s2, rfm_real *w) {
     rfm_real inverse = f->inverse, half = R(-0.5) * inverse * inverse;
     size_t i;
-    if (f->kernel == RFM_LAPLACE && port->laplace != NULL) port->laplace(n, inverse, s2, s2, w);
-    else if (f->kernel == RFM_GAUSSIAN) {
-        for (i = 0; i < n; i++) s2[i] *= half;
-        port->exp(n, s2, s2);
-        for (i = 0; w != NULL && i < n; i++) w[i] = s2[i] * inverse * inverse;
-    } else {
-        for (i = 0; i < n; i++) {
-            rfm_real s = REAL_SQRT(s2[i]), t = s * inverse, phi;
-            if (f->kernel == RFM_GENERAL) t = REAL_POW(t, f->exponent);
-            phi = REAL_EXP(-t);
-            if (w != NULL) w[i] = s > R(0) ? (f->kernel == RFM_GENERAL ? f->exponent * t / s : inverse) * phi / s : R(0);
-            s2[i] = phi;
-        }
+    if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
+        port->laplace(n, inverse, s2, s2, w);
+        return;
     }
+    for (i = 0; i < n; i++) { /* s2 becomes log phi, w what is left of its derivative */
+        rfm_real s = f->kernel == RFM_GAUSSIAN ? R(0) : REAL_SQRT(s2[i]), t = s * inverse, weight;
+        if (f->kernel == RFM_GENERAL) t = REAL_POW(t, f->exponent);
+        if (f->kernel == RFM_GAUSSIAN) weight = inverse * inverse;
+        else weight = s > R(0) ? (f->kernel == RFM_GENERAL ? f->exponent * t / s : inverse) / s : R(0);
+        s2[i] = f->kernel == RFM_GAUSSIAN ? half * s2[i] : -t;
+        if (w != NULL) w[i] = weight;
+    }
+    port->exp(n, s2, s2);
+    for (i = 0; w != NULL && i < n; i++) w[i] *= s2[i];
 }
 
 /* ==== 10. Prediction ==================================================================================================
@@ -1902,7 +1917,8 @@ typedef struct {
     rfm_real *s, *root, *next;             /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
     rfm_real *acc;                         /* (n or d) of a rank-revealing factor */
     uint32_t *perm, *picked;               /* of that; (n) rows of the gradient points, NULL: all */
-    rfm_real *gram, *rhs;                  /* ridge 0: (n, n), (n, c) */
+    rfm_real *rhs, *gram;                  /* (n, width); ridge 0: (n, n) */
+    size_t width;                          /* c, rounded up to whole tiles */
     rfm_real *distances;                   /* median */
     rfm_real *inverse, *columns;           /* leave-one-out: (n), (n, LOO_COLUMNS) */
     predictor validation;
@@ -1948,7 +1964,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->acc = take_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = take_reals(arena, o->ridge > R(0) ? 0 : n, n);
-    f->rhs = take_reals(arena, o->ridge > R(0) ? 0 : n, c);
+    f->width = round_up(c, port->nr);
+    f->rhs = take_panels(arena, port, n, f->width);
     rows = min_size(n, MEDIAN_ROWS);
     f->distances = take_reals(arena, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? rows : 0, (rows - 1) / 2 + 1);
     f->inverse = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, 1);
@@ -1958,7 +1975,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->best_alpha = take_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
-    return solving_layout(arena, f->ctx, chol_block_rows(port), SOLVE_ROWS, n, max_size(n, max_size(wide, LOO_COLUMNS)),
+    return solving_layout(arena, f->ctx, chol_block_rows(port), SOLVE_ROWS, n, max_size(n, max_size(wide, max_size(f->width, LOO_COLUMNS))),
                           max_size(n, d), &f->solve);
 }
 
@@ -2051,13 +2068,14 @@ static void place_centers(training *f) {
 
 /* ---- alpha ------------------------------------------------------------------------------------------------------------------- */
 
-/* x (n, c) = Y, in the order of perm if it is not NULL, weighted. */
-static void right_hand_side(const training *f, const uint32_t *perm, rfm_real *x) {
+/* rhs = Y, in the order of perm if it is not NULL, weighted; its rows are filled up with zeros to whole tiles. */
+static void right_hand_side(const training *f, const uint32_t *perm) {
     size_t i, j;
     for (i = 0; i < f->n; i++) {
         size_t row = perm != NULL ? perm[i] : i;
-        rfm_real w = f->root_w != NULL ? f->root_w[row] : R(1);
-        for (j = 0; j < f->c; j++) x[i * f->c + j] = w * f->data->y.at[row * f->data->y.stride + j];
+        rfm_real w = f->root_w != NULL ? f->root_w[row] : R(1), *x = f->rhs + i * f->width;
+        for (j = 0; j < f->c; j++) x[j] = w * f->data->y.at[row * f->data->y.stride + j];
+        for (; j < f->width; j++) x[j] = R(0);
     }
 }
 
@@ -2074,11 +2092,11 @@ static void solve_pseudo(training *f) {
     rfm_mat gram = rfm_view(f->gram, n, n);
     kernel_matrix(f);
     (void)chol_rank(&f->solve.pack, k_view(f), R(0), f->perm, &rank, f->acc); /* K is a kernel matrix: what is negative is rounding */
-    right_hand_side(f, f->perm, rhs);
+    right_hand_side(f, f->perm);
     if (rank == n) {
-        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, c));
-        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(rhs, n, c));
-        for (i = 0; i < n; i++) memcpy(x + f->perm[i] * c, rhs + i * c, c * sizeof *x);
+        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
+        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
+        for (i = 0; i < n; i++) memcpy(x + f->perm[i] * c, rhs + i * f->width, c * sizeof *x);
         return;
     }
     for (i = 0; i < rank; i++)
@@ -2089,7 +2107,7 @@ static void solve_pseudo(training *f) {
     for (i = 0; i < n; i++) /* U Y, row by row: row i of the right-hand side is not needed after row i of the product */
         for (j = 0; j < c; j++) {
             rfm_real sum = R(0);
-            for (p = i; i < rank && p < n; p++) sum += f->k[i * ld + p] * rhs[p * c + j];
+            for (p = i; i < rank && p < n; p++) sum += f->k[i * ld + p] * rhs[p * f->width + j];
             x[i * c + j] = sum;
         }
     for (i = 0; i < 2 && rank > 0; i++) {
@@ -2120,9 +2138,10 @@ static int solve_alpha(training *f) {
             f->ridge = max_real(R(10) * f->ridge, R(n) * REAL_EPS);
             if (!(f->ridge < R(n))) return RFM_ENOTPD;
         }
-        right_hand_side(f, NULL, f->alpha);
-        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->alpha, n, f->c));
-        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->alpha, n, f->c));
+        right_hand_side(f, NULL);
+        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
+        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
+        copy_rows(n, f->c, f->rhs, f->width, f->alpha, f->c);
     } else {
         solve_pseudo(f);
         if (advance(&f->progress, R(n) * R(n) * (R(f->m.r) + R(n) / R(3)))) return RFM_ECANCEL;

@@ -1,8 +1,8 @@
-/* rfm-bench - our linear algebra beside OpenBLAS in one process.
+/* rfm-bench - our linear algebra beside OpenBLAS in one process; whole fits beside NumPy in another one.
  *
- * A bench is a row of the table in main.c: it gets the run's settings and a size and fills in a result. Most of them
- * describe one operation as a bench_pair (prepare, ours, theirs) and leave the clock to bench_measure(); one that has
- * its own idea of a peer fills in the result itself.
+ * A bench is a row of the table in main.c. Either it gets the run's settings and a size, describes one operation as a
+ * bench_pair (prepare, ours, theirs), leaves the clock to bench_measure() and the report to main.c; or it does all of
+ * that itself, as fit.c does.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -32,6 +32,9 @@ typedef struct {
  * on stderr. Once per process: the core type cannot be changed afterwards. */
 int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t threads);
 
+/* The core type to ask OpenBLAS for, NULL: its own choice; *fair is 0 if it has no kernels with the port's instructions. */
+const char *bench_peer_core(const char *port, int *fair);
+
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -42,6 +45,10 @@ typedef struct {
     size_t repeats;         /* 0: as many as it takes */
     double peak;            /* GFLOP/s of one core, 0 if not measured */
     int json;
+    int alone;              /* no NumPy either */
+    const size_t *n, *d, *outputs;  /* fits: only these, .. */
+    size_t sizes, dims, counts;     /* .. so many of them, 0: all */
+    const char *metric;             /* NULL: all */
 } bench_run;
 
 typedef struct {
@@ -59,6 +66,8 @@ typedef struct {
     size_t n[4];      /* sizes by default, ends with 0 */
     size_t n_long[4]; /* what --long adds */
     int (*run)(const bench_run *run, size_t n, bench_result *result); /* 0, or -1 with the reason on stderr */
+    int (*all)(const bench_run *run); /* instead of run: all sizes and the report. 0, or -1 */
+    int rare;                         /* only if asked for */
 } bench_entry;
 
 /* ---- measuring (measure.c) --------------------------------------------------------------------------------------- */
@@ -104,6 +113,10 @@ int bench_gemm(const bench_run *run, size_t n, bench_result *result);  /* linalg
 int bench_chol(const bench_run *run, size_t n, bench_result *result);
 int bench_solve(const bench_run *run, size_t n, bench_result *result);
 int bench_eig(const bench_run *run, size_t n, bench_result *result);
+
+int bench_fit(const bench_run *run);     /* fit.c: fits and predictions */
+int bench_predict(const bench_run *run); /* predictions only */
+int bench_growth(const bench_run *run);
 
 double bench_peak(const char *port); /* peak.c: GFLOP/s of fused multiply-adds on one core; 0: no loop for this port */
 

@@ -14,10 +14,13 @@
 #include <unistd.h>
 
 static const bench_entry benches[] = {
-    {"gemm", "C = A B", {512, 1024, 2048, 0}, {0}, bench_gemm},
-    {"chol", "A = U'U", {1000, 2000, 4000, 0}, {8000, 0}, bench_chol},
-    {"solve", "A X = B from the factor, 10 right-hand sides", {1000, 2000, 4000, 0}, {0}, bench_solve},
-    {"eig", "all eigenpairs of a symmetric matrix", {100, 300, 1000, 0}, {0}, bench_eig},
+    {"gemm", "C = A B", {512, 1024, 2048, 0}, {0}, bench_gemm, NULL, 0},
+    {"chol", "A = U'U", {1000, 2000, 4000, 0}, {8000, 0}, bench_chol, NULL, 0},
+    {"solve", "A X = B from the factor, 10 right-hand sides", {1000, 2000, 4000, 0}, {0}, bench_solve, NULL, 0},
+    {"eig", "all eigenpairs of a symmetric matrix", {100, 300, 1000, 0}, {0}, bench_eig, NULL, 0},
+    {"fit", "whole fits at fixed shapes, then predictions, beside NumPy", {0}, {0}, NULL, bench_fit, 0},
+    {"predict", "the predictions only", {0}, {0}, NULL, bench_predict, 1},
+    {"growth", "time of a fit against n, if asked for", {0}, {0}, NULL, bench_growth, 1},
 };
 
 #define BENCHES (sizeof benches / sizeof *benches)
@@ -29,8 +32,11 @@ typedef struct {
     const char *what;
     const char *blas;
     size_t n[MAX_SIZES], sizes;
+    size_t d[MAX_SIZES], dims;         /* which fits */
+    size_t outputs[MAX_SIZES], counts;
+    const char *metric;
     size_t threads, repeats;
-    int json, peak, more;
+    int json, peak, more, alone;
 } options;
 
 /* ---- command line ------------------------------------------------------------------------------------------------ */
@@ -38,19 +44,23 @@ typedef struct {
 static void help(FILE *out)
 {
     fprintf(out, "usage: rfm-bench [options]\n"
-                 "Times rfm's linear algebra and OpenBLAS's in turn, in one process; prints the ratio.\n\n"
+                 "Times rfm's linear algebra and OpenBLAS's in turn, rfm's fits and NumPy's; prints the ratio.\n\n"
                  "  --port NAME[,NAME..]  default: every SIMD port this machine runs, else scalar\n"
-                 "  --what NAME[,NAME..]  default: all of\n");
+                 "  --what NAME[,NAME..]  default: all of these but predict and growth\n");
     for (size_t i = 0; i < BENCHES; i++) {
-        fprintf(out, "                          %-6s %s, n =", benches[i].name, benches[i].help);
+        fprintf(out, "                          %-7s %s%s", benches[i].name, benches[i].help, benches[i].n[0] ? ", n =" : "");
         for (const size_t *n = benches[i].n; *n; n++)
             fprintf(out, " %zu", *n);
         fputc('\n', out);
     }
     fprintf(out, "  --n N[,N..]           these sizes instead\n"
                  "  --long                larger sizes too\n"
-                 "  --threads N           on both sides; default 1\n"
-                 "  --repeats N           of each side; default: at least 5, and 0.6 s\n"
+                 "  --d N[,N..]           of the fits only those with so many inputs,\n"
+                 "  --outputs N[,N..]     outputs,\n"
+                 "  --metric NAME         full or diagonal\n"
+                 "  --threads N           on both sides; default 1. Fits: ours with N against ours with one\n"
+                 "  --repeats N           of each side; default: at least 5, and 0.6 s; fits 3, the largest 2\n"
+                 "  --alone               ours only\n"
                  "  --peak                measure one core's peak first and give rates in %% of it\n"
                  "  --blas FILE           the OpenBLAS library to load\n"
                  "  --json                one object per line\n"
@@ -116,8 +126,8 @@ static int wrong(const char *what, const char *option, const char *value)
 /* 0: go on; else the exit status + 1. */
 static int parse(options *o, int argc, char **argv)
 {
-    static const char *const flags[] = {"--json", "--peak", "--long"};
-    int *const flag_values[] = {&o->json, &o->peak, &o->more};
+    static const char *const flags[] = {"--json", "--peak", "--long", "--alone"};
+    int *const flag_values[] = {&o->json, &o->peak, &o->more, &o->alone};
     size_t one;
 
     for (int i = 1; i < argc; i++) {
@@ -134,7 +144,7 @@ static int parse(options *o, int argc, char **argv)
         if (flag)
             continue;
 
-        if (!listed("--port,--what,--blas,--n,--threads,--repeats", name))
+        if (!listed("--port,--what,--blas,--n,--d,--outputs,--metric,--threads,--repeats", name))
             return wrong("there is no option", name, NULL) + 1;
         if (!value)
             return wrong("a value must follow", name, NULL) + 1;
@@ -147,6 +157,12 @@ static int parse(options *o, int argc, char **argv)
             o->blas = value;
         else if (strcmp(name, "--n") == 0)
             bad = parse_sizes(value, o->n, &o->sizes, MAX_SIZES);
+        else if (strcmp(name, "--d") == 0)
+            bad = parse_sizes(value, o->d, &o->dims, MAX_SIZES);
+        else if (strcmp(name, "--outputs") == 0)
+            bad = parse_sizes(value, o->outputs, &o->counts, MAX_SIZES);
+        else if (strcmp(name, "--metric") == 0)
+            o->metric = value, bad = strcmp(value, "full") != 0 && strcmp(value, "diagonal") != 0;
         else if (strcmp(name, "--threads") == 0)
             bad = parse_sizes(value, &o->threads, &one, 1) || o->threads > 256;
         else
@@ -168,12 +184,18 @@ static void print_head(const bench_run *run)
     }
     printf("port %s, %zu thread%s, ", run->port->name, run->threads, run->threads > 1 ? "s" : "");
     if (!run->peer)
-        printf("no OpenBLAS to compare with\n");
+        printf(run->alone ? "ours alone\n" : "no OpenBLAS to compare with\n");
     else
         printf("OpenBLAS %s with its %s kernels%s\n", run->peer->version, run->peer->core,
                run->peer->fair ? "" : ": NOT the same instructions, so no aims");
     if (run->peak > 0)
         printf("peak of one core: %.1f GFLOP/s\n", run->peak);
+}
+
+static void print_columns(const bench_run *run)
+{
+    if (run->json)
+        return;
     printf("\n%-6s %6s  %9s %9s  %10s %10s  %6s  %-12s  %8s%s\n", "what", "n", "GFLOP/s", "OpenBLAS", "ms", "OpenBLAS",
            "ratio", "aim", "diff", run->peak > 0 ? "   % peak" : "");
 }
@@ -224,7 +246,7 @@ static int measure_port(const options *o, const char *name)
 {
     bench_peer peer;
     bench_run run = {0};
-    int failed = 0;
+    int failed = 0, columns = 0;
 
     run.port = rfm_port_find(name);
     if (!run.port) {
@@ -234,7 +256,15 @@ static int measure_port(const options *o, const char *name)
     run.threads = o->threads;
     run.repeats = o->repeats;
     run.json = o->json;
-    if (bench_peer_open(&peer, o->blas, run.port->name, o->threads) == 0)
+    run.alone = o->alone;
+    run.n = o->n;
+    run.sizes = o->sizes;
+    run.d = o->d;
+    run.dims = o->dims;
+    run.outputs = o->outputs;
+    run.counts = o->counts;
+    run.metric = o->metric;
+    if (!o->alone && bench_peer_open(&peer, o->blas, run.port->name, o->threads) == 0)
         run.peer = &peer;
     if (run.threads > 1) {
         run.pool = pool_create(run.threads);
@@ -251,8 +281,15 @@ static int measure_port(const options *o, const char *name)
     for (size_t i = 0; i < BENCHES; i++) {
         size_t n[MAX_SIZES + 8], sizes = 0;
 
-        if (o->what && !listed(o->what, benches[i].name))
+        if (o->what ? !listed(o->what, benches[i].name) : benches[i].rare)
             continue;
+        if (benches[i].all) {
+            failed |= benches[i].all(&run) != 0;
+            continue;
+        }
+        if (!columns)
+            print_columns(&run);
+        columns = 1;
         if (o->sizes) {
             memcpy(n, o->n, o->sizes * sizeof *n);
             sizes = o->sizes;

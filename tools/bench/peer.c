@@ -53,18 +53,24 @@ static int find_lapack(void *library, const char *name, void *function)
     return 0;
 }
 
+const char *bench_peer_core(const char *port, int *fair)
+{
+    for (size_t i = 0; i < sizeof core_types / sizeof *core_types; i++)
+        if (strcmp(core_types[i].port, port) == 0) {
+            *fair = core_types[i].fair;
+            return core_types[i].core;
+        }
+    *fair = 0;
+    return NULL;
+}
+
 int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t threads)
 {
-    const char *core = NULL;
     char number[32];
     void *library = NULL;
 
     memset(peer, 0, sizeof *peer);
-    for (size_t i = 0; i < sizeof core_types / sizeof *core_types; i++)
-        if (strcmp(core_types[i].port, port) == 0) {
-            core = core_types[i].core;
-            peer->fair = core_types[i].fair;
-        }
+    const char *core = bench_peer_core(port, &peer->fair);
     if (core)
         setenv("OPENBLAS_CORETYPE", core, 1);
     else
