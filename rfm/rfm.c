@@ -1,18 +1,22 @@
 /* rfm.c - the core of rfm; rfm.h has the contract.
  *
- * Contents, each section under a banner of its own:
+ * Contents, each section under a banner of its own; the first five are all there is with RFM_NO_TRAIN:
  *   1. Numbers            constants of the number type, checked sizes
  *   2. Status             texts
- *   3. Arena              layout and allocation in one
- *   4. Arguments          what every entry point checks
- *   5. Portable kernels   rfm_port_scalar
- *   6. Products           packing, blocked gemm, symmetric rank-k update
- *   7. Cholesky           factor, triangular solves, rank-revealing factor
- *   8. Eigenpairs         tridiagonal form, divide and conquer, back again
- *   9. Kernels            distances, phi and its gradient weight
- *  10. Prediction         many rows at once; gradients
- *  11. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
- *  12. Insight            what a model has learned
+ *   3. Small functions    exp and sqrt without libm
+ *   4. Models             the blob, opened in place
+ *   5. One row            prediction in firmware
+ *   6. Arena              layout and allocation in one
+ *   7. Arguments          what every entry point checks
+ *   8. Portable kernels   rfm_port_scalar
+ *   9. Products           packing, blocked gemm, symmetric rank-k update
+ *  10. Cholesky           factor, triangular solves, rank-revealing factor
+ *  11. Eigenpairs         tridiagonal form, divide and conquer, back again
+ *  12. Kernels            distances, phi and its gradient weight
+ *  13. Many rows          prediction, gradients
+ *  14. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
+ *  15. Writing models     folding, the blob
+ *  16. Insight            what a model has learned
  *
  * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to the
  * next number. Loops over matrices go through one routine, product(), which takes transposes as strides.
@@ -48,16 +52,14 @@ typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
 #endif
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
-static size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
-static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
-
-/* *product = a * b; 0 if that does not fit. */
-static int multiply_fits(size_t a, size_t b, size_t *product) {
-    if (b != 0 && a > SIZE_MAX / b) return 0;
-    *product = a * b;
-    return 1;
+static int finite_portable(size_t n, const rfm_real *x) {
+    real_bits bits, bad = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        memcpy(&bits, &x[i], sizeof bits);
+        bad |= (real_bits)((bits & REAL_EXPONENT_BITS) == REAL_EXPONENT_BITS);
+    }
+    return bad == 0;
 }
 
 /* ==== 2. Status ===================================================================================================== */
@@ -79,11 +81,314 @@ const char *rfm_status_text(int status) {
     case RFM_ECONVERGE: return "an iteration did not converge";
     case RFM_ERANGE: return "the result is too large for the number type";
     case RFM_ECANCEL: return "cancelled by the tick callback";
+    case RFM_EMAGIC: return "this is not a model";
+    case RFM_EVERSION: return "the model has a newer format";
+    case RFM_ETRUNCATED: return "the model is cut off";
+    case RFM_ECHECKSUM: return "the model is damaged";
+    case RFM_ECONTENT: return "the model contradicts itself";
+    case RFM_ETYPE: return "the model's numbers have another type or byte order";
     default: return "unknown status";
     }
 }
 
-/* ==== 3. Arena ====================================================================================================== */
+/* ==== 3. Small functions ==============================================================================================
+ *
+ * What prediction of one row needs from a mathematics library, in float: a few instructions, no errno, no tables, and the same
+ * bits on every machine. small_exp: for x <= 0, at most 2.5 ulp from the truth, 0 below -87. small_sqrt: exactly rounded; numbers
+ * below the normal range count as 0. small_log: for x > 0, error at most 1.2e-7 max(1, |log x|). In double these are libm's.
+ */
+
+#if RFM_REAL_BYTES == 8
+static rfm_real small_exp(rfm_real x) { return exp(x); }
+static rfm_real small_sqrt(rfm_real x) { return sqrt(x); }
+static rfm_real small_log(rfm_real x) { return log(x); }
+#else
+
+static uint32_t bits_of(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static float float_of(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* 2^n exp(r), |r| <= ln 2 / 2: exp(r) as 1 + r + r^2 q(r), q fitted for the smallest relative error. */
+static float small_exp(float x) {
+    int n;
+    float r, q;
+    if (!(x > -87.0f)) return 0.0f;
+    n = (int)(x * 1.442695041f - 0.5f); /* x <= 0: rounds to nearest */
+    r = x - (float)n * 0.693359375f;    /* ln 2 in two parts, the first exact times n */
+    r = r + (float)n * 2.12194440e-4f;
+    q = 0.00831252f * r + 0.04189016f;
+    q = q * r + 0.16667115f;
+    q = q * r + 0.49999231f;
+    q = q * r * r + r + 1.0f;
+    return q * float_of((uint32_t)(n + 127) << 23);
+}
+
+#if defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__aarch64__)
+static float small_sqrt(float x) {
+    __asm__("vsqrt.f32 %0, %1" : "=t"(x) : "t"(x));
+    return x;
+}
+#elif defined(__riscv_flen)
+static float small_sqrt(float x) {
+    __asm__("fsqrt.s %0, %1" : "=f"(x) : "f"(x));
+    return x;
+}
+#elif defined(__arm__) || defined(__riscv) || defined(RFM_SOFT_SQRT)
+/* No FPU: bit by bit on the integers, in less than half of what the C library takes. x = m 2^e, e even and m in [1, 4). */
+static float small_sqrt(float x) {
+    uint32_t exponent = bits_of(x) >> 23, odd = (exponent & 1) ^ 1, rest, twice = 0, root = 0, bit;
+    if (exponent == 0 || exponent > 254) return 0.0f;
+    rest = ((bits_of(x) & 0x7fffffu) | 0x800000u) << (odd + 1);
+    for (bit = 1u << 24; bit != 0; bit >>= 1) { /* 25 bits, the last one for rounding; half way cannot be */
+        if (twice + bit <= rest) {
+            rest -= twice + bit;
+            twice += 2 * bit;
+            root += bit;
+        }
+        rest <<= 1;
+    }
+    return float_of(((root + 1) >> 1) + ((((exponent + 127 - odd) >> 1) - 1) << 23));
+}
+#else
+static float small_sqrt(float x) { return sqrtf(x); }
+#endif
+
+/* log(2^n m) with m in [1/sqrt 2, sqrt 2): 2 artanh((m - 1) / (m + 1)). */
+static float small_log(float x) {
+    uint32_t u = bits_of(x) - 0x3f3504f3u;
+    int n = (int)u / (1 << 23) - ((int)u < 0 && ((uint32_t)u & 0x7fffffu) != 0);
+    float m = float_of((u & 0x7fffffu) + 0x3f3504f3u), t = (m - 1.0f) / (m + 1.0f), t2 = t * t;
+    float series = t2 * (0.33333333f + t2 * (0.2f + t2 * (0.14285714f + t2 * 0.11111111f)));
+    return (float)n * 0.69314718f + 2.0f * (t + t * series);
+}
+#endif
+
+/* ==== 4. Models =======================================================================================================
+ *
+ * FORMAT.md describes the blob. Fields are read byte by byte, numbers are used in place.
+ */
+
+#define BLOB_MAGIC 0x626d6672u /* "rfmb" */
+#define BLOB_MAJOR 1
+#define BLOB_MINOR 0
+#define BLOB_TABLE 48 /* where the table of sections starts */
+
+/* Sections, in the order of the table. */
+enum { PART_SHIFT, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PART_CLASS_NAMES, PART_INPUT_NAMES, PART_SUMMARY, PARTS };
+
+static uint32_t get_u32(const unsigned char *at) {
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* CRC-32 (IEEE 802.3), four bits at a time. */
+static uint32_t crc32(const unsigned char *at, size_t size) {
+    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    uint32_t crc = 0xffffffffu;
+    size_t i;
+    for (i = 0; i < size; i++) {
+        crc = crc >> 4 ^ table[(crc ^ at[i]) & 15];
+        crc = crc >> 4 ^ table[(crc ^ at[i] >> 4) & 15];
+    }
+    return ~crc;
+}
+
+static int little_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+/* A section of the blob as `count` x `each` finite numbers, or NULL if it is not that. */
+static const rfm_real *part_numbers(const unsigned char *blob, int part, uint32_t size, uint32_t count, uint32_t each) {
+    uint32_t offset = get_u32(blob + BLOB_TABLE + 8 * part), bytes = get_u32(blob + BLOB_TABLE + 8 * part + 4);
+    const rfm_real *numbers;
+    if (offset % RFM_ALIGN != 0 || offset > size || bytes > size - offset || bytes % sizeof(rfm_real) != 0) return NULL;
+    if ((uint64_t)count * each != bytes / sizeof(rfm_real)) return NULL;
+    numbers = (const rfm_real *)(const void *)(blob + offset);
+    return finite_portable(bytes / sizeof(rfm_real), numbers) ? numbers : NULL;
+}
+
+/* A section that may be missing: 1 if it is in order; *text is NULL if it is not there. `strings`: how many it must have. */
+static int part_text(const unsigned char *blob, int part, uint32_t size, uint32_t strings, const char **text) {
+    uint32_t offset = get_u32(blob + BLOB_TABLE + 8 * part), bytes = get_u32(blob + BLOB_TABLE + 8 * part + 4), i;
+    *text = NULL;
+    if (bytes == 0) return 1;
+    if (offset % RFM_ALIGN != 0 || offset > size || bytes > size - offset) return 0;
+    *text = (const char *)blob + offset;
+    for (i = 0; i < bytes; i++) strings -= (*text)[i] == 0;
+    return strings == 0 && (*text)[bytes - 1] == 0;
+}
+
+#define SUMMARY_FIXED 32 /* bytes before the path */
+#define SUMMARY_STEP 16
+
+/* 1 if the summary, if there is one, is as long as it says. */
+static int part_summary(const unsigned char *blob, uint32_t size, uint32_t d, const void **summary) {
+    uint32_t offset = get_u32(blob + BLOB_TABLE + 8 * PART_SUMMARY), bytes = get_u32(blob + BLOB_TABLE + 8 * PART_SUMMARY + 4), scales;
+    *summary = NULL;
+    if (bytes == 0) return 1;
+    if (offset % RFM_ALIGN != 0 || offset > size || bytes > size - offset || bytes < SUMMARY_FIXED) return 0;
+    *summary = blob + offset;
+    scales = get_u32(blob + offset + 24);
+    if (scales != 0 && scales != d) return 0;
+    return (uint64_t)SUMMARY_STEP * get_u32(blob + offset + 20) + (uint64_t)scales * sizeof(rfm_real) == bytes - SUMMARY_FIXED;
+}
+
+/* What the header says, and the sections: RFM_ECONTENT if they cannot be. */
+static int open_content(const unsigned char *blob, uint32_t size, rfm_model *m) {
+    uint32_t n = get_u32(blob + 20), d = get_u32(blob + 24), c = get_u32(blob + 28), r = get_u32(blob + 32), numbers[2];
+    float exponent, temperature;
+    m->kernel = blob[17], m->metric = blob[18], m->task = blob[19];
+    m->n = n, m->d = d, m->c = c, m->r = r;
+    numbers[0] = get_u32(blob + 36), numbers[1] = get_u32(blob + 40);
+    memcpy(&exponent, &numbers[0], 4);
+    memcpy(&temperature, &numbers[1], 4);
+    m->bandwidth = R(1), m->exponent = exponent, m->temperature = temperature;
+    if (n == 0 || d == 0 || c == 0 || r == 0 || blob[17] > RFM_GENERAL || blob[19] > RFM_CLASSIFY) return RFM_ECONTENT;
+    if (m->metric != RFM_FULL && (m->metric != RFM_DIAGONAL || r != d)) return RFM_ECONTENT;
+    if (!(exponent > 0.0f && exponent <= 2.0f) || !(temperature >= 0.0f && temperature <= 3.0e38f)) return RFM_ECONTENT;
+    m->shift = part_numbers(blob, PART_SHIFT, size, d, 1);
+    m->p = part_numbers(blob, PART_P, size, d, m->metric == RFM_FULL ? r : 1);
+    m->centers = part_numbers(blob, PART_CENTERS, size, n, r);
+    m->alpha = part_numbers(blob, PART_ALPHA, size, n, c);
+    m->offset = part_numbers(blob, PART_OFFSET, size, c, 1);
+    if (m->shift == NULL || m->p == NULL || m->centers == NULL || m->alpha == NULL || m->offset == NULL) return RFM_ECONTENT;
+    if (!part_text(blob, PART_CLASS_NAMES, size, c == 1 ? 2 : c, &m->class_names) || !part_text(blob, PART_INPUT_NAMES, size, d, &m->input_names) ||
+        !part_summary(blob, size, d, &m->summary))
+        return RFM_ECONTENT;
+    return RFM_OK;
+}
+
+int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
+    const unsigned char *b = (const unsigned char *)blob;
+    uint32_t bytes, parts;
+    rfm_model m;
+    int status;
+    if (blob == NULL || model == NULL) return RFM_ENULL;
+    if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
+    if (size < BLOB_TABLE) return RFM_ETRUNCATED;
+    if (get_u32(b) != BLOB_MAGIC) return RFM_EMAGIC;
+    if ((get_u32(b + 4) & 0xffff) != BLOB_MAJOR) return RFM_EVERSION;
+    bytes = get_u32(b + 8), parts = get_u32(b + 44);
+    if (bytes > size || bytes < BLOB_TABLE + 8 * PARTS) return RFM_ETRUNCATED;
+    if (crc32(b + 16, bytes - 16) != get_u32(b + 12)) return RFM_ECHECKSUM;
+    if (b[16] != sizeof(rfm_real) || !little_endian()) return RFM_ETYPE;
+    if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return RFM_ECONTENT;
+    status = open_content(b, bytes, &m);
+    if (status == RFM_OK) *model = m;
+    return status;
+}
+
+/* ==== 5. One row ======================================================================================================
+ *
+ * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
+ */
+
+/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
+static rfm_real power(rfm_real s, rfm_real q) {
+    rfm_real t = q * small_log(s);
+    return t <= R(0) ? small_exp(t) : R(1) / small_exp(-t);
+}
+
+/* log of phi, as a function of s^2. */
+static rfm_real log_phi(const rfm_model *m, rfm_real s2, rfm_real inverse) {
+    rfm_real s;
+    if (m->kernel == RFM_GAUSSIAN) return R(-0.5) * s2 * inverse * inverse;
+    s = small_sqrt(s2) * inverse;
+    if (m->kernel == RFM_GENERAL && s > R(0)) s = power(s, m->exponent);
+    return -s;
+}
+
+static rfm_real scores_portable(const rfm_model *m, const rfm_real *z, rfm_real *scores) {
+    const rfm_real *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
+    rfm_real largest = R(0);
+    size_t r = m->r, c = m->c, i, k, q;
+    for (i = 0; i < m->n; i++, center += r, alpha += c) {
+        rfm_real s2 = R(0), phi;
+        for (q = 0; q < r; q++) {
+            rfm_real diff = center[q] - z[q];
+            s2 += diff * diff;
+        }
+        phi = small_exp(log_phi(m, s2, inverse));
+        if (phi > largest) largest = phi;
+        for (k = 0; k < c; k++) scores[k] += alpha[k] * phi;
+    }
+    return largest;
+}
+
+int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_scores loop, rfm_real *novelty) {
+    rfm_real *z = scratch + (m == NULL ? 0 : m->d), largest;
+    size_t i, j;
+    if (m == NULL || x == NULL || scores == NULL || scratch == NULL) return RFM_ENULL;
+    if (!finite_portable(m->d, x)) return RFM_EFINITE;
+    for (j = 0; j < m->d; j++) scratch[j] = x[j] - m->shift[j];
+    for (i = 0; i < m->r; i++) {
+        rfm_real sum = R(0);
+        if (m->metric == RFM_FULL)
+            for (j = 0; j < m->d; j++) sum += m->p[i * m->d + j] * scratch[j];
+        else sum = m->metric == RFM_DIAGONAL ? m->p[i] * scratch[i] : scratch[i];
+        z[i] = sum;
+    }
+    for (i = 0; i < m->c; i++) scores[i] = m->offset != NULL ? m->offset[i] : R(0);
+    largest = (loop != NULL ? loop : scores_portable)(m, z, scores);
+    if (novelty != NULL) *novelty = largest;
+    return finite_portable(m->c, scores) ? RFM_OK : RFM_ERANGE;
+}
+
+size_t rfm_class(const rfm_model *m, const rfm_real *scores, rfm_real *confidence) {
+    size_t best = 0, i;
+    rfm_real sum = R(0), inverse;
+    for (i = 1; i < m->c; i++)
+        if (scores[i] > scores[best]) best = i;
+    if (confidence != NULL) {
+        *confidence = R(0);
+        if (m->temperature > R(0) && m->task == RFM_CLASSIFY) {
+            inverse = R(1) / m->temperature;
+            for (i = 0; i < m->c; i++) sum += small_exp((scores[i] - scores[best]) * inverse);
+            if (m->c == 1) { /* scores f and -f */
+                rfm_real f = scores[0] < R(0) ? scores[0] : -scores[0];
+                sum = R(1) + small_exp(R(2) * f * inverse);
+            }
+            *confidence = R(1) / sum;
+        }
+    }
+    if (m->task != RFM_CLASSIFY) return 0;
+    return m->c == 1 ? scores[0] > R(0) : best;
+}
+
+const char *rfm_name(const char *names, size_t i) {
+    if (names == NULL) return "";
+    while (i-- > 0) names += strlen(names) + 1;
+    return names;
+}
+
+#ifndef RFM_NO_TRAIN
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+static size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
+static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
+
+/* *product = a * b; 0 if that does not fit. */
+static int multiply_fits(size_t a, size_t b, size_t *product) {
+    if (b != 0 && a > SIZE_MAX / b) return 0;
+    *product = a * b;
+    return 1;
+}
+
+static int finite_real(rfm_real x) { return finite_portable(1, &x); }
+
+/* ==== 6. Arena ====================================================================================================== */
 
 /* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -181,7 +486,7 @@ static rfm_real *take_panels(rfm_arena *arena, const rfm_port *port, size_t rows
     return block;
 }
 
-/* ==== 4. Arguments ================================================================================================== */
+/* ==== 7. Arguments ================================================================================================== */
 
 rfm_mat rfm_view(rfm_real *at, size_t rows, size_t cols) {
     rfm_mat v;
@@ -275,16 +580,6 @@ static int views_overlap(rfm_cmat a, rfm_cmat b) {
     return 1;
 }
 
-static int finite_portable(size_t n, const rfm_real *x) {
-    real_bits bits, bad = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, &x[i], sizeof bits);
-        bad |= (real_bits)((bits & REAL_EXPONENT_BITS) == REAL_EXPONENT_BITS);
-    }
-    return bad == 0;
-}
-
 static int finite_row(const rfm_port *port, size_t n, const rfm_real *x) {
     return port->finite != NULL ? port->finite(n, x) : finite_portable(n, x);
 }
@@ -304,9 +599,7 @@ static int finite_upper(const rfm_port *port, rfm_cmat a) {
     return 1;
 }
 
-static int finite_real(rfm_real x) { return finite_portable(1, &x); }
-
-/* ==== 5. Portable kernels ============================================================================================ */
+/* ==== 8. Portable kernels ============================================================================================ */
 
 #define SCALAR_MR 4
 #define SCALAR_NR 4
@@ -373,7 +666,7 @@ static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t
     else rows4_portable(n, a, lda, coef, x, y, dots);
 }
 
-/* ==== 6. Products ====================================================================================================
+/* ==== 9. Products ====================================================================================================
  *
  * C (m, n) = alpha A B + beta C, A (m, k), B (k, n), each operand with two strides, so that a transpose costs nothing.
  * B is packed kc x nc at a time (shared by all workers), A mc x kc at a time (per worker); the port's micro-kernel makes tiles
@@ -701,7 +994,7 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
     return finish(ctx, used, finite_upper(s.port, rfm_const(c)) ? RFM_OK : RFM_ERANGE);
 }
 
-/* ==== 7. Cholesky ====================================================================================================
+/* ==== 10. Cholesky ====================================================================================================
  *
  * A = U'U, U upper, in place: blocks of block_rows rows, inside each of them leaves of CHOL_LEAF rows. After a leaf or a block
  *   U12 = U11'^-1 A12  (packed forward substitution, the port's trsm),  A22 -= U12' U12  (product).
@@ -1074,7 +1367,7 @@ int rfm_chol_rank(const rfm_ctx *ctx, rfm_mat a, rfm_real tolerance, uint32_t *p
     return finish(ctx, used, status);
 }
 
-/* ==== 8. Eigenpairs ==================================================================================================
+/* ==== 11. Eigenpairs ==================================================================================================
  *
  * A = H T H' with T tridiagonal (Householder, in blocks), T = Z' diag(w) Z by divide and conquer, V = Z H'. Vectors are rows
  * throughout, so rotations and products run along memory. Cost 4/3 n^3 + up to 4/3 n^3 + 2 k n^2; scratch 2 n^2 and a few n,
@@ -1609,7 +1902,7 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
     return finish(ctx, used, status);
 }
 
-/* ==== 9. Kernels ====================================================================================================
+/* ==== 12. Kernels ====================================================================================================
  *
  * s^2 = |x|^2 + |z|^2 - 2 x'z, the last term from a product, for rows that are projected (P x) and shifted to mean zero, so
  * that an offset of the data costs no digits. Where little is left of the norms the difference is taken directly, and what is
@@ -1674,7 +1967,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
     for (i = 0; w != NULL && i < n; i++) w[i] *= s2[i];
 }
 
-/* ==== 10. Prediction ==================================================================================================
+/* ==== 13. Many rows ==================================================================================================
  *
  * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in the cache,
  * times alpha. Cost per row: r d + n r multiply-adds and n kernel values. Scratch: a block of kernel values, the norms.
@@ -1877,7 +2170,7 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
     return finish(ctx, used, finite_view(port_of(ctx), rfm_const(g)) ? RFM_OK : RFM_ERANGE);
 }
 
-/* ==== 11. Training ======================================================================================================
+/* ==== 14. Training ======================================================================================================
  *
  * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor; below the
  * diagonal the gradient weights W, which come with K from the same distances. With h_jk = sum_i alpha_ik W_ij P (x_i - x_j),
@@ -2562,7 +2855,198 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
     return status;
 }
 
-/* ==== 12. Insight ==================================================================================================== */
+/* ==== 15. Writing models ==============================================================================================
+ *
+ * With features (x - mean) / scale, targets (y - mean) / scale and the bandwidth folded in:
+ *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  alpha y_scale,  offset = y_mean + y_scale offset.
+ */
+
+static void put_u32(unsigned char *at, uint32_t value) {
+    at[0] = (unsigned char)value, at[1] = (unsigned char)(value >> 8);
+    at[2] = (unsigned char)(value >> 16), at[3] = (unsigned char)(value >> 24);
+}
+
+static void put_float(unsigned char *at, rfm_real value) {
+    float f = (float)value;
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    put_u32(at, u);
+}
+
+static size_t text_bytes(const char *names, size_t strings) {
+    return names == NULL ? 0 : (size_t)(rfm_name(names, strings) - names);
+}
+
+/* Where each section is and how long: the one place that knows, for the size and for the writing. */
+typedef struct {
+    size_t offset[PARTS], bytes[PARTS], total;
+} blob_plan;
+
+static int blob_layout(const rfm_parts *w, blob_plan *plan) {
+    const rfm_model *m = w == NULL ? NULL : w->model;
+    int status = m == NULL ? RFM_ENULL : check_model(m);
+    size_t at = BLOB_TABLE + 8 * PARTS, count[PARTS], i;
+    if (status != RFM_OK) return status;
+    count[PART_SHIFT] = m->d;
+    count[PART_P] = m->metric == RFM_FULL ? m->r : 1;
+    count[PART_CENTERS] = m->n;
+    count[PART_ALPHA] = m->n;
+    count[PART_OFFSET] = m->c;
+    for (i = PART_SHIFT; i <= PART_OFFSET; i++) {
+        size_t each = i == PART_P ? m->d : i == PART_CENTERS ? m->r : i == PART_ALPHA ? m->c : 1;
+        if (!multiply_fits(count[i], each, &plan->bytes[i]) || !multiply_fits(plan->bytes[i], sizeof(rfm_real), &plan->bytes[i]))
+            return RFM_EOVERFLOW;
+    }
+    plan->bytes[PART_CLASS_NAMES] = text_bytes(w->class_names, m->c == 1 ? 2 : m->c);
+    plan->bytes[PART_INPUT_NAMES] = text_bytes(w->input_names, m->d);
+    plan->bytes[PART_SUMMARY] = 0;
+    if (w->summary != NULL)
+        plan->bytes[PART_SUMMARY] = SUMMARY_FIXED + SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
+                                    (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
+    for (i = 0; i < PARTS; i++) {
+        plan->offset[i] = plan->bytes[i] == 0 ? 0 : at;
+        if (plan->bytes[i] > UINT32_MAX - at - RFM_ALIGN) return RFM_EOVERFLOW;
+        at += round_up(plan->bytes[i], RFM_ALIGN);
+    }
+    plan->total = at;
+    return RFM_OK;
+}
+
+int rfm_model_size(const rfm_parts *parts, size_t *bytes) {
+    blob_plan plan;
+    int status = parts == NULL || bytes == NULL ? RFM_ENULL : blob_layout(parts, &plan);
+    if (status == RFM_OK) *bytes = plan.total;
+    return status;
+}
+
+static int check_parts(const rfm_parts *w) {
+    const rfm_model *m = w->model;
+    size_t i;
+    if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !finite_real(w->temperature) || w->temperature < R(0)) return RFM_EVALUE;
+    if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
+    for (i = 0; w->x_scale != NULL && i < m->d; i++)
+        if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
+    for (i = 0; w->y_scale != NULL && i < m->c; i++)
+        if (!finite_real(w->y_mean[i]) || !finite_real(w->y_scale[i]) || !(w->y_scale[i] > R(0))) return RFM_EVALUE;
+    return little_endian() ? RFM_OK : RFM_ETYPE;
+}
+
+/* The numbers of one section, folded. */
+static void fold_numbers(const rfm_parts *w, int part, rfm_real *to) {
+    const rfm_model *m = w->model;
+    rfm_real inverse = R(1) / m->bandwidth;
+    size_t i, j, rows = m->metric == RFM_FULL ? m->r : 1;
+    switch (part) {
+    case PART_SHIFT:
+        for (j = 0; j < m->d; j++) to[j] = w->x_mean != NULL ? w->x_mean[j] + w->x_scale[j] * m->shift[j] : m->shift[j];
+        break;
+    case PART_P:
+        for (i = 0; i < rows; i++)
+            for (j = 0; j < m->d; j++)
+                to[i * m->d + j] = (m->p != NULL ? m->p[i * m->d + j] : R(1)) * inverse / (w->x_scale != NULL ? w->x_scale[j] : R(1));
+        break;
+    case PART_CENTERS:
+        for (i = 0; i < m->n * m->r; i++) to[i] = m->centers[i] * inverse;
+        break;
+    case PART_ALPHA:
+        for (i = 0; i < m->n; i++)
+            for (j = 0; j < m->c; j++) to[i * m->c + j] = m->alpha[i * m->c + j] * (w->y_scale != NULL ? w->y_scale[j] : R(1));
+        break;
+    default:
+        for (j = 0; j < m->c; j++) {
+            to[j] = m->offset != NULL ? m->offset[j] : R(0);
+            if (w->y_mean != NULL) to[j] = w->y_mean[j] + w->y_scale[j] * to[j];
+        }
+    }
+}
+
+static void put_summary(const rfm_parts *w, unsigned char *at) {
+    const rfm_summary *s = w->summary;
+    uint32_t steps = s->path != NULL ? s->steps : 0, i;
+    put_float(at, s->bandwidth);
+    put_float(at + 4, s->ridge);
+    put_float(at + 8, s->validation);
+    put_u32(at + 12, s->rows);
+    put_u32(at + 16, s->iterations);
+    put_u32(at + 20, steps);
+    put_u32(at + 24, w->x_scale != NULL ? (uint32_t)w->model->d : 0);
+    put_u32(at + 28, 0);
+    at += SUMMARY_FIXED;
+    for (i = 0; i < steps; i++, at += SUMMARY_STEP) {
+        put_float(at, s->path[i].score);
+        put_float(at + 4, s->path[i].ridge);
+        put_float(at + 8, s->path[i].bandwidth);
+        put_u32(at + 12, s->path[i].rank);
+    }
+    if (w->x_scale != NULL) memcpy(at, w->x_scale, w->model->d * sizeof(rfm_real));
+}
+
+int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
+    unsigned char *b = (unsigned char *)blob;
+    blob_plan plan;
+    int status = blob == NULL ? RFM_ENULL : blob_layout(w, &plan), i;
+    if (status == RFM_OK) status = check_parts(w);
+    if (status != RFM_OK) return status;
+    if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
+    if (size < plan.total) return RFM_EARENA;
+    memset(b, 0, plan.total);
+    put_u32(b, BLOB_MAGIC);
+    put_u32(b + 4, BLOB_MAJOR | BLOB_MINOR << 16);
+    put_u32(b + 8, (uint32_t)plan.total);
+    b[16] = sizeof(rfm_real);
+    b[17] = (unsigned char)w->model->kernel;
+    b[18] = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
+    b[19] = (unsigned char)w->task;
+    put_u32(b + 20, (uint32_t)w->model->n);
+    put_u32(b + 24, (uint32_t)w->model->d);
+    put_u32(b + 28, (uint32_t)w->model->c);
+    put_u32(b + 32, (uint32_t)w->model->r);
+    put_float(b + 36, w->model->kernel == RFM_GENERAL ? w->model->exponent : R(1));
+    put_float(b + 40, w->temperature);
+    put_u32(b + 44, PARTS);
+    for (i = 0; i < PARTS; i++) {
+        put_u32(b + BLOB_TABLE + 8 * i, (uint32_t)plan.offset[i]);
+        put_u32(b + BLOB_TABLE + 8 * i + 4, (uint32_t)plan.bytes[i]);
+        if (i <= PART_OFFSET) {
+            rfm_real *numbers = (rfm_real *)(void *)(b + plan.offset[i]);
+            fold_numbers(w, i, numbers);
+            if (!finite_portable(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_EFINITE;
+        }
+    }
+    if (plan.bytes[PART_CLASS_NAMES] > 0) memcpy(b + plan.offset[PART_CLASS_NAMES], w->class_names, plan.bytes[PART_CLASS_NAMES]);
+    if (plan.bytes[PART_INPUT_NAMES] > 0) memcpy(b + plan.offset[PART_INPUT_NAMES], w->input_names, plan.bytes[PART_INPUT_NAMES]);
+    if (plan.bytes[PART_SUMMARY] > 0) put_summary(w, b + plan.offset[PART_SUMMARY]);
+    put_u32(b + 12, crc32(b + 16, plan.total - 16));
+    if (status != RFM_OK) memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
+    return status;
+}
+
+static rfm_real get_float(const unsigned char *at) {
+    uint32_t u = get_u32(at);
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, size_t room) {
+    const unsigned char *at;
+    size_t i;
+    if (model == NULL || s == NULL) return RFM_ENULL;
+    if (model->summary == NULL) return RFM_EVALUE;
+    at = (const unsigned char *)model->summary;
+    s->bandwidth = get_float(at), s->ridge = get_float(at + 4), s->validation = get_float(at + 8);
+    s->rows = get_u32(at + 12), s->iterations = get_u32(at + 16), s->steps = get_u32(at + 20);
+    s->path = NULL;
+    at += SUMMARY_FIXED;
+    s->x_scale = get_u32(at - 8) != 0 ? (const rfm_real *)(const void *)(at + (size_t)SUMMARY_STEP * s->steps) : NULL;
+    for (i = 0; path != NULL && i < min_size(room, s->steps); i++, at += SUMMARY_STEP) {
+        path[i].score = get_float(at), path[i].ridge = get_float(at + 4);
+        path[i].bandwidth = get_float(at + 8), path[i].rank = get_u32(at + 12);
+    }
+    return RFM_OK;
+}
+
+/* ==== 16. Insight ==================================================================================================== */
 
 int rfm_metric(const rfm_model *model, rfm_mat m) {
     int status = check_model(model);
@@ -2681,3 +3165,5 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
     *alignment = yy > R(0) ? ky / REAL_SQRT(kk) / REAL_SQRT(yy) : R(0);
     return finish(ctx, used, RFM_OK);
 }
+
+#endif /* RFM_NO_TRAIN */

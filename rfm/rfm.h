@@ -13,8 +13,8 @@
  *     Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not overlap.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
- * Contents: switches, status, arena, ports, context, matrix views, products, Cholesky, eigenpairs, models and prediction,
- * training, feature insight.
+ * Contents: switches, status, models, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
+ * eigenpairs, prediction of many rows, training, writing models, feature insight.
  */
 #ifndef RFM_H
 #define RFM_H
@@ -28,6 +28,8 @@
 #ifndef RFM_REAL
 #define RFM_REAL float
 #endif
+
+/* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. Nothing from libm then. */
 
 #define RFM_CAT2_(a, b) a##b
 #define RFM_CAT_(a, b)  RFM_CAT2_(a, b)
@@ -62,14 +64,81 @@ typedef RFM_REAL rfm_real;
 #define RFM_ECONVERGE (-12) /* an iteration did not converge */
 #define RFM_ERANGE    (-13) /* finite input, but the result does not fit into the number type */
 #define RFM_ECANCEL   (-14) /* the tick callback said stop */
+#define RFM_EMAGIC    (-15) /* not a model */
+#define RFM_EVERSION  (-16) /* a model of a newer major format version */
+#define RFM_ETRUNCATED (-17) /* the model is longer than the memory it is in */
+#define RFM_ECHECKSUM (-18) /* the model has been damaged */
+#define RFM_ECONTENT  (-19) /* the checksum is right, but the model contradicts itself */
+#define RFM_ETYPE     (-20) /* the model's numbers are of another type or byte order than this build's */
 
 /* One sentence for a status; never NULL. */
 const char *rfm_status_text(int status);
 
-/* ---- arena: a caller's block of memory, handed out from the bottom up -------------------------------------------- */
+/* ---- models -------------------------------------------------------------------------------------------------------- */
 
-/* Every block starts at a multiple of this; so must the memory of an arena. */
+/* Kernels, phi as a function of s = |x - z|_M and the bandwidth L. */
+#define RFM_LAPLACE  0 /* exp(-s / L) */
+#define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
+#define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
+
+/* Forms of the metric M. */
+#define RFM_IDENTITY 0
+#define RFM_DIAGONAL 1
+#define RFM_FULL     2
+
+/* Models and the memory of arenas start at a multiple of this, and so does every part of them. */
 #define RFM_ALIGN 16
+
+/* What the outputs mean. */
+#define RFM_REGRESS  0 /* the c predicted numbers */
+#define RFM_CLASSIFY 1 /* c >= 2: the class is the largest output; c = 1: class 1 if the output is positive, else class 0 */
+
+/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in the arena
+ * that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given. */
+typedef struct {
+    size_t n, d, c, r;         /* centres, inputs, outputs, rank of P */
+    int kernel, metric, task;
+    rfm_real bandwidth, exponent;
+    rfm_real temperature;      /* of rfm_confidence; 0: none */
+    const rfm_real *shift;     /* (d) is taken from every input */
+    const rfm_real *p;         /* RFM_FULL: P (r, d); RFM_DIAGONAL: its diagonal (d); RFM_IDENTITY: NULL. r = d but for RFM_FULL */
+    const rfm_real *centers;   /* (n, r) P (x_i - shift) */
+    const rfm_real *alpha;     /* (n, c) */
+    const rfm_real *offset;    /* (c); NULL: zeros */
+    const char *class_names;   /* as many strings as there are classes, one after the other, each with its 0; NULL: none */
+    const char *input_names;   /* d strings likewise; NULL: none */
+    const void *summary;       /* what rfm_model_summary reads; NULL: none */
+} rfm_model;
+
+/* Opens a model in place: nothing is copied, `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob is not
+ * trusted: everything that prediction will touch is checked here. RFM_ENULL, RFM_EALIGN (blob is not 16-byte aligned),
+ * RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE, RFM_ECONTENT: *model is unchanged. */
+int rfm_model_open(const void *blob, size_t size, rfm_model *model);
+
+/* ---- prediction of one row ------------------------------------------------------------------------------------------- */
+
+/* Numbers of scratch for a model with d inputs and rank r. */
+#define RFM_PREDICT_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
+
+/* Plug-in for the loop over the centres: scores[k] += sum_i alpha_ik phi(|x_i - z|), z (r) projected; returns the largest phi. Those
+ * of port/ are for RFM_LAPLACE and RFM_GAUSSIAN. */
+typedef rfm_real (*rfm_scores)(const rfm_model *model, const rfm_real *z, rfm_real *scores);
+
+/* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable code.
+ * *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything that was
+ * trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
+int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_scores loop, rfm_real *novelty);
+
+/* The class that the scores mean (0 for RFM_REGRESS), and its probability by a softmax of the scores with the model's temperature:
+ * *confidence, if not NULL; 0 if the model has none. */
+size_t rfm_class(const rfm_model *model, const rfm_real *scores, rfm_real *confidence);
+
+/* Name i of the model's class_names or input_names; "" if there are none. */
+const char *rfm_name(const char *names, size_t i);
+
+#ifndef RFM_NO_TRAIN
+
+/* ---- arena: a caller's block of memory, handed out from the bottom up -------------------------------------------- */
 
 /* Only bytes are kept in it, no pointers, so needs are the same on every target (given the same port and number type).
  * The first failure sticks in `status`: a layout takes all its blocks and looks once. */
@@ -227,29 +296,7 @@ int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes);
 int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v);
 int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes);
 
-/* ---- models and prediction ------------------------------------------------------------------------------------------------ */
-
-/* Kernels, phi as a function of s = |x - z|_M and the bandwidth L. */
-#define RFM_LAPLACE  0 /* exp(-s / L) */
-#define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
-#define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
-
-/* Forms of the metric M. */
-#define RFM_IDENTITY 0
-#define RFM_DIAGONAL 1
-#define RFM_FULL     2
-
-/* f_k(z) = sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in the arena that
- * rfm_fit took them from. */
-typedef struct {
-    size_t n, d, c, r;        /* centres, inputs, outputs, rank of P */
-    int kernel, metric;
-    rfm_real bandwidth, exponent;
-    const rfm_real *shift;    /* (d) is taken from every input */
-    const rfm_real *p;        /* RFM_FULL: P (r, d); RFM_DIAGONAL: its diagonal (d); RFM_IDENTITY: NULL. r = d but for RFM_FULL */
-    const rfm_real *centers;  /* (n, r) P (x_i - shift) */
-    const rfm_real *alpha;    /* (n, c) */
-} rfm_model;
+/* ---- prediction of many rows ------------------------------------------------------------------------------------------------ */
 
 /* Y (m, c) = f(Z), Z (m, d). RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS, RFM_EFINITE,
  * RFM_EARENA, RFM_ECANCEL, RFM_ERANGE: Y is then undefined for the last two, unchanged for the others. */
@@ -334,6 +381,42 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
 /* Bytes that rfm_fit takes from ctx->arena and from the store (their sum, if they are one). Reads sizes only. */
 int rfm_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, size_t *scratch, size_t *store);
 
+/* ---- writing models --------------------------------------------------------------------------------------------------------- */
+
+/* What a model was made from: kept in the blob for people and tools, never needed to predict. */
+typedef struct {
+    rfm_real bandwidth;   /* L as trained: in the blob L is part of P and of the centres, M = L^2 P'P in standardised inputs */
+    rfm_real ridge;
+    rfm_real validation;  /* score of the choice, 0: none */
+    uint32_t rows;        /* trained on */
+    uint32_t iterations;  /* of the model */
+    uint32_t steps;       /* of the path that follows */
+    const rfm_step *path; /* `steps` of them; in an opened model NULL: rfm_model_summary copies them out */
+    const rfm_real *x_scale; /* of an opened model: (d) the scales that are folded in; NULL: none. Not read when writing */
+} rfm_summary;
+
+/* What a blob is written from. Features were standardised before training as (x - mean) / scale, targets as (y - mean) / scale: that is
+ * folded into the numbers, so that prediction takes and gives raw values. NULL: not so. */
+typedef struct {
+    const rfm_model *model;
+    int task;
+    rfm_real temperature;
+    const rfm_real *x_mean, *x_scale; /* (d) */
+    const rfm_real *y_mean, *y_scale; /* (c) */
+    const char *class_names;          /* strings one after the other, as in rfm_model; NULL: leave out */
+    const char *input_names;
+    const rfm_summary *summary;       /* NULL: leave out */
+} rfm_parts;
+
+/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is 16-byte aligned
+ * memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale
+ * that is not positive, task, temperature), RFM_EFINITE, RFM_ETYPE (this machine's byte order is not the blob's). */
+int rfm_model_size(const rfm_parts *parts, size_t *bytes);
+int rfm_model_write(const rfm_parts *parts, void *blob, size_t size);
+
+/* The summary of an opened model, and up to `room` steps of its path. RFM_ENULL, RFM_EVALUE (it has none). */
+int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *path, size_t room);
+
 /* ---- feature insight ------------------------------------------------------------------------------------------------------------ */
 
 /* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE. Its top
@@ -348,6 +431,8 @@ int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson);
 /* cos(K, YY'): how well the model's kernel on X (m, d) agrees with the ideal one, Y (m, c). */
 int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment);
 int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
+
+#endif /* RFM_NO_TRAIN */
 
 #ifdef __cplusplus
 }

@@ -127,12 +127,14 @@ static void read_blocks(const char *path) {
     fclose(file);
 }
 
-static void reference_kernel(const golden *g, const double *metric, long double *k);
+typedef long double wide;
+
+static void reference_kernel(const golden *g, const double *metric, wide *k);
 
 static void read_case(const char *path, golden *g) {
     const double *cond;
     size_t t, i, rows;
-    long double *k;
+    wide *k;
 
     memset(g, 0, sizeof *g);
     g->name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
@@ -175,23 +177,25 @@ static void read_case(const char *path, golden *g) {
 
 /* ---- the reference: the definitions one after the other, in long double ---------------------------------------------- */
 
-static long double square_distance(const golden *g, const double *metric, const rfm_real *a, const rfm_real *b) {
-    long double sum = 0;
+static wide minus(rfm_real a, rfm_real b) { return (wide)a - (wide)b; }
+
+static wide square_distance(const golden *g, const double *metric, const rfm_real *a, const rfm_real *b) {
+    wide sum = 0;
     size_t i, j;
     if (g->metric_rows == 1 && g->options.metric == RFM_DIAGONAL) {
-        for (i = 0; i < g->d; i++) sum += (long double)metric[i] * ((long double)a[i] - b[i]) * ((long double)a[i] - b[i]);
+        for (i = 0; i < g->d; i++) sum += (wide)metric[i] * minus(a[i], b[i]) * minus(a[i], b[i]);
         return sum;
     }
     for (i = 0; i < g->d; i++)
         for (j = 0; j < g->d; j++)
-            sum += (long double)metric[i * g->d + j] * ((long double)a[i] - b[i]) * ((long double)a[j] - b[j]);
+            sum += (wide)metric[i * g->d + j] * minus(a[i], b[i]) * minus(a[j], b[j]);
     return sum > 0 ? sum : 0;
 }
 
 /* phi, and its w = -phi' / s. */
-static long double radial(const rfm_options *o, long double s2, long double *w) {
-    const long double L = o->bandwidth, q = o->exponent, s = sqrtl(s2);
-    long double phi;
+static wide radial(const rfm_options *o, wide s2, wide *w) {
+    const wide L = (wide)o->bandwidth, q = (wide)o->exponent, s = sqrtl(s2);
+    wide phi;
     if (o->kernel == RFM_GAUSSIAN) {
         phi = expl(-s2 / (2 * L * L));
         *w = phi / (L * L);
@@ -205,8 +209,8 @@ static long double radial(const rfm_options *o, long double s2, long double *w) 
     return phi;
 }
 
-static void reference_kernel(const golden *g, const double *metric, long double *k) {
-    long double w;
+static void reference_kernel(const golden *g, const double *metric, wide *k) {
+    wide w;
     size_t i, j;
     for (i = 0; i < g->n; i++)
         for (j = 0; j < g->n; j++)
@@ -214,9 +218,9 @@ static void reference_kernel(const golden *g, const double *metric, long double 
 }
 
 /* A X = B by elimination with row exchanges; B becomes X. */
-static void eliminate(size_t n, size_t c, long double *a, long double *b) {
+static void eliminate(size_t n, size_t c, wide *a, wide *b) {
     size_t i, j, p, best;
-    long double swap, f;
+    wide swap, f;
     for (p = 0; p < n; p++) {
         for (best = p, i = p + 1; i < n; i++)
             if (fabsl(a[i * n + p]) > fabsl(a[best * n + p])) best = i;
@@ -236,7 +240,7 @@ static void eliminate(size_t n, size_t c, long double *a, long double *b) {
 /* Gradients of all outputs at the training rows: G (n, c d). */
 static void reference_gradients(const golden *g, const double *metric, const double *alpha, double *gradient) {
     const size_t d = g->d;
-    long double *v = take(d, sizeof *v), w, sum;
+    wide *v = take(d, sizeof *v), w, sum;
     size_t i, j, k, p, q;
     for (j = 0; j < g->n; j++)
         for (k = 0; k < g->c; k++) {
@@ -244,13 +248,13 @@ static void reference_gradients(const golden *g, const double *metric, const dou
             for (i = 0; i < g->n; i++) {
                 radial(&g->options, square_distance(g, metric, g->x + i * d, g->x + j * d), &w);
                 for (p = 0; p < d; p++)
-                    v[p] += (long double)alpha[i * g->c + k] * w * ((long double)g->x[i * d + p] - g->x[j * d + p]);
+                    v[p] += (wide)alpha[i * g->c + k] * w * minus(g->x[i * d + p], g->x[j * d + p]);
             }
             for (p = 0; p < d; p++) {
                 sum = 0;
-                if (g->options.metric == RFM_DIAGONAL) sum = metric[p] * v[p];
+                if (g->options.metric == RFM_DIAGONAL) sum = (wide)metric[p] * v[p];
                 else
-                    for (q = 0; q < d; q++) sum += metric[p * d + q] * v[q];
+                    for (q = 0; q < d; q++) sum += (wide)metric[p * d + q] * v[q];
                 gradient[(j * g->c + k) * d + p] = (double)sum;
             }
         }
@@ -260,40 +264,40 @@ static void reference_gradients(const golden *g, const double *metric, const dou
 /* The next M of these gradients, which are centred in place if that is asked for. */
 static void reference_metric(const golden *g, double *gradient, double *metric) {
     const size_t n = g->n, d = g->d, width = g->c * d;
-    long double sum, largest = 0, trace = 0, factor = 1;
+    wide sum, largest = 0, trace = 0, factor = 1;
     size_t i, j, k, p;
     for (j = 0; j < width && g->options.center; j++) {
-        for (sum = 0, i = 0; i < n; i++) sum += gradient[i * width + j];
-        for (i = 0; i < n; i++) gradient[i * width + j] -= (double)(sum / (long double)n);
+        for (sum = 0, i = 0; i < n; i++) sum += (wide)gradient[i * width + j];
+        for (i = 0; i < n; i++) gradient[i * width + j] -= (double)(sum / (wide)n);
     }
     for (p = 0; p < g->metric_rows * d; p++) {
         const size_t row = g->options.metric == RFM_DIAGONAL ? p : p / d, col = p % d;
         for (sum = 0, i = 0; i < n; i++)
             for (k = 0; k < g->c; k++)
-                sum += (long double)gradient[i * width + k * d + row] * gradient[i * width + k * d + col];
-        metric[p] = (double)(sum / (long double)n);
-        if (metric[p] > largest) largest = metric[p];
-        if (row == col) trace += metric[p];
+                sum += (wide)gradient[i * width + k * d + row] * (wide)gradient[i * width + k * d + col];
+        metric[p] = (double)(sum / (wide)n);
+        if ((wide)metric[p] > largest) largest = (wide)metric[p];
+        if (row == col) trace += (wide)metric[p];
     }
     if (g->options.scale == RFM_SCALE_MAX && largest > 0) factor = 1 / largest;
-    if (g->options.scale == RFM_SCALE_TRACE && trace > 0) factor = (long double)d / trace;
-    for (p = 0; p < g->metric_rows * d; p++) metric[p] = (double)(metric[p] * factor);
+    if (g->options.scale == RFM_SCALE_TRACE && trace > 0) factor = (wide)d / trace;
+    for (p = 0; p < g->metric_rows * d; p++) metric[p] = (double)((wide)metric[p] * factor);
 }
 
 /* One t: K, alpha, predictions and gradients from M, into r. */
 static void reference_step(const golden *g, size_t t, golden *r) {
     const size_t n = g->n, c = g->c;
-    long double *k = take(n * n, sizeof *k), *b = take(n * c, sizeof *b), w, phi;
+    wide *k = take(n * n, sizeof *k), *b = take(n * c, sizeof *b), w, phi;
     size_t i, j, p;
     reference_kernel(g, r->metric[t], k);
     for (i = 0; i < n * n; i++) r->kernel[t][i] = (double)k[i];
-    for (i = 0; i < n; i++) k[i * n + i] += g->options.ridge;
-    for (i = 0; i < n * c; i++) b[i] = g->y[i];
+    for (i = 0; i < n; i++) k[i * n + i] += (wide)g->options.ridge;
+    for (i = 0; i < n * c; i++) b[i] = (wide)g->y[i];
     eliminate(n, c, k, b);
     for (i = 0; i < n * c; i++) r->alpha[t][i] = (double)b[i];
     for (j = 0; j < g->m; j++)
         for (p = 0; p < c; p++) {
-            long double sum = 0;
+            wide sum = 0;
             for (i = 0; i < n; i++) {
                 phi = radial(&g->options, square_distance(g, r->metric[t], g->x + i * g->d, g->z + j * g->d), &w);
                 sum += phi * b[i * c + p];

@@ -23,7 +23,6 @@ import time
 
 import numpy as np
 
-ROWS = 128  # of a block: 128 x 5000 floats are 2.5 MB
 TINY = 1e-12
 
 
@@ -42,6 +41,11 @@ def blas_in_use():
     if others:
         raise RuntimeError("NumPy uses another BLAS: " + ", ".join(sorted(others)))
     return openblas[0]
+
+
+def rows_of_block(inputs):
+    """Measured: few rows keep the block in the cache, more suit the product when that is most of the work."""
+    return 128 if inputs < 256 else 512
 
 
 def status(field):
@@ -153,8 +157,9 @@ class Rfm:
     def kernel(self, weights):
         """The upper triangle of K; with `weights` also of W = -L^2 w(s), 0 on the diagonal."""
         n = len(self.k)
-        for i in range(0, n, ROWS):
-            end = min(i + ROWS, n)
+        rows = rows_of_block(self.x.shape[1])
+        for i in range(0, n, rows):
+            end = min(i + rows, n)
             k = self.k[i:end, i:]
             t = self.w[i:end, i:] if weights else k
             np.matmul(self.left[i:end], self.right[i:].T, out=t)
@@ -174,7 +179,7 @@ class Rfm:
         self.blas.cholesky_solve(self.k, self.alpha)
 
     def update(self):
-        """M = M (sum H'H) M / n with H = W diag(alpha) X - diag(W alpha) X, all outputs in one product."""
+        """M = (sum of (H M)'(H M)) / n with H = W diag(alpha) X - diag(W alpha) X, all outputs in one product."""
         n, d = self.centred.shape
         c = len(self.alpha)
         a = np.ascontiguousarray(self.alpha.T)
@@ -187,13 +192,11 @@ class Rfm:
         h = self.product.reshape(n * c, d + 1)[:, :d]
         scale = 1 / (n * self.bandwidth**4)
         if self.full:
-            gram = np.dot(h.T, h)
+            # (H M)'(H M), not M (H'H) M: that one loses its definiteness to rounding when M has small eigenvalues.
             if self.metric is not None:
-                gram = self.metric @ gram @ self.metric
-                gram = gram + gram.T  # exactly symmetric, or rounding errors grow from one iterate to the next
-                scale /= 2
-            gram *= gram.dtype.type(scale)
-            self.metric = gram
+                h = np.matmul(h, self.metric, out=self.weighted.reshape(n * c, d + 1)[:, :d])
+            self.metric = np.matmul(h.T, h)
+            self.metric *= self.metric.dtype.type(scale)
         else:
             squares = np.einsum("ij,ij->j", h, h)
             if self.metric is not None:
@@ -222,7 +225,7 @@ class Rfm:
         right = np.empty((m, d + 2), z.dtype)
         self.place(z - self.mean, left, right)
         out = np.empty((m, len(self.alpha)), z.dtype)
-        rows = min(m, ROWS)
+        rows = min(m, rows_of_block(d))
         block = np.empty((rows, n), z.dtype)
         for i in range(0, m, rows):
             t = block[: min(rows, m - i)]
