@@ -660,6 +660,8 @@ static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_rea
     else trsm_portable(port->mr, port->nr, k, a, b);
 }
 
+static void port_exp(const rfm_port *port, size_t n, rfm_real *x) { (port->exp != NULL ? port->exp : exp_portable)(n, x, x); }
+
 static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x,
                        rfm_real *y, rfm_real dots[4]) {
     if (port->rows4 != NULL) port->rows4(n, a, lda, coef, x, y, dots);
@@ -1909,11 +1911,11 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
  * below the rounding of the coordinates counts as 0.
  */
 
-#define NEAR_SHARE R(1.0 / 64) /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
+#define NEAR_SHARE R(1.0 / 64)                   /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
+#define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
 
 /* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
 static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *s2) {
-    const rfm_real zero_share = R(16) * REAL_EPS * REAL_EPS;
     size_t j, q;
     for (j = 0; j < n; j++) {
         rfm_real norms = xx + zz[j], sum = R(0);
@@ -1922,7 +1924,7 @@ static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, c
             rfm_real diff = x[q] - z[j * r + q];
             sum += diff * diff;
         }
-        s2[j] = sum < zero_share * norms ? R(0) : sum;
+        s2[j] = sum < ZERO_SHARE * norms ? R(0) : sum;
     }
 }
 
@@ -1963,7 +1965,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
         s2[i] = f->kernel == RFM_GAUSSIAN ? half * s2[i] : -t;
         if (w != NULL) w[i] = weight;
     }
-    port->exp(n, s2, s2);
+    port_exp(port, n, s2);
     for (i = 0; w != NULL && i < n; i++) w[i] *= s2[i];
 }
 
@@ -2116,58 +2118,70 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
     return finish(ctx, used, status);
 }
 
-/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), from direct differences, row by row. Scratch: z and the sums, projected. */
-static int gradients_layout(rfm_arena *arena, const rfm_model *m, rfm_real **z, rfm_real **sum) {
-    *z = take_reals(arena, 1, m->metric == RFM_FULL ? m->d + m->r : m->r);
-    *sum = take_reals(arena, m->c, m->r);
-    return arena->status;
+/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), from direct differences, row by row. z is projected as the centres were, so
+ * that a centre is at distance 0 from itself. */
+typedef struct {
+    packing pack;
+    rfm_real *centred, *z, *sum; /* (d), (r), (c, r) */
+} gradient_space;
+
+static int gradients_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, gradient_space *s) {
+    s->centred = take_reals(arena, 1, m->metric == RFM_FULL ? m->d : 0);
+    s->z = take_reals(arena, 1, m->r);
+    s->sum = take_reals(arena, m->c, m->r);
+    return packing_layout(arena, ctx, 1, m->r, m->d, &s->pack);
 }
 
 int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes) {
-    rfm_real *z, *sum;
+    gradient_space s;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, gradients_layout(&measure, model, &z, &sum));
+    NEED(ctx, bytes, gradients_layout(&measure, ctx, model, &s));
+}
+
+/* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected. */
+static void projected_gradients(const gradient_space *s, const rfm_model *m, const radial *f) {
+    size_t r = m->r, c = m->c, i, k, q;
+    memset(s->sum, 0, c * r * sizeof *s->sum);
+    for (i = 0; i < m->n; i++) {
+        const rfm_real *center = m->centers + i * r;
+        rfm_real s2 = R(0), norms = R(0), w;
+        for (q = 0; q < r; q++) {
+            s2 += (center[q] - s->z[q]) * (center[q] - s->z[q]);
+            norms += center[q] * center[q] + s->z[q] * s->z[q];
+        }
+        if (s2 < ZERO_SHARE * norms) s2 = R(0);
+        radial_values(s->pack.port, f, 1, &s2, &w);
+        for (k = 0; k < c; k++)
+            for (q = 0; q < r; q++) s->sum[k * r + q] += w * m->alpha[i * c + k] * (center[q] - s->z[q]);
+    }
 }
 
 int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat g) {
-    size_t used, c = model == NULL ? 0 : model->c, d = model == NULL ? 0 : model->d, r, i, j, k, q, row;
+    size_t used, c = model == NULL ? 0 : model->c, d = model == NULL ? 0 : model->d, j, k, q, row;
     int status = check_predict(ctx, model, z, g, c * d);
-    rfm_real *centred, *x, *sum;
+    gradient_space s;
     radial f;
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
-    status = gradients_layout(ctx->arena, model, &x, &sum);
+    status = gradients_layout(ctx->arena, ctx, model, &s);
     if (status != RFM_OK) return finish(ctx, used, status);
-    r = model->r, centred = x + r;
     f.kernel = model->kernel, f.inverse = R(1) / model->bandwidth, f.exponent = model->exponent;
     for (row = 0; row < z.rows; row++) {
-        const rfm_real *at = z.at + row * z.stride;
-        rfm_real *out = g.at + row * g.stride;
-        if (model->metric == RFM_FULL) {
-            for (j = 0; j < d; j++) centred[j] = at[j] - model->shift[j];
-            for (q = 0; q < r; q++) x[q] = dot(d, model->p + q * d, centred);
-        } else
-            for (j = 0; j < d; j++) x[j] = (at[j] - model->shift[j]) * (model->metric == RFM_DIAGONAL ? model->p[j] : R(1));
-        for (k = 0; k < c * r; k++) sum[k] = R(0);
-        for (i = 0; i < model->n; i++) {
-            const rfm_real *center = model->centers + i * r;
-            rfm_real s2 = R(0), w;
-            for (q = 0; q < r; q++) s2 += (center[q] - x[q]) * (center[q] - x[q]);
-            radial_values(port_of(ctx), &f, 1, &s2, &w);
-            for (k = 0; k < c; k++)
-                for (q = 0; q < r; q++) sum[k * r + q] += w * model->alpha[i * c + k] * (center[q] - x[q]);
-        }
+        project(&s.pack, model, rfm_cview(z.at + row * z.stride, 1, d), s.centred, s.z);
+        projected_gradients(&s, model, &f);
         for (k = 0; k < c; k++) {
+            rfm_real *out = g.at + row * g.stride + k * d;
+            const rfm_real *sum = s.sum + k * model->r;
             for (j = 0; j < d; j++) {
-                rfm_real value = R(0);
-                if (model->metric != RFM_FULL) value = sum[k * r + j] * (model->metric == RFM_DIAGONAL ? model->p[j] : R(1));
-                for (q = 0; model->metric == RFM_FULL && q < r; q++) value += sum[k * r + q] * model->p[q * d + j];
-                out[k * d + j] = value;
+                out[j] = R(0);
+                if (model->metric != RFM_FULL) out[j] = sum[j] * (model->metric == RFM_DIAGONAL ? model->p[j] : R(1));
             }
+            for (q = 0; model->metric == RFM_FULL && q < model->r; q++)
+                for (j = 0; j < d; j++) out[j] += sum[q] * model->p[q * d + j];
         }
     }
-    return finish(ctx, used, finite_view(port_of(ctx), rfm_const(g)) ? RFM_OK : RFM_ERANGE);
+    return finish(ctx, used, finite_view(s.pack.port, rfm_const(g)) ? RFM_OK : RFM_ERANGE);
 }
 
 /* ==== 14. Training ======================================================================================================
@@ -2262,14 +2276,15 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     rows = min_size(n, MEDIAN_ROWS);
     f->distances = take_reals(arena, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? rows : 0, (rows - 1) / 2 + 1);
     f->inverse = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, 1);
-    f->columns = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, LOO_COLUMNS);
+    f->columns = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, min_size(n, LOO_COLUMNS));
     f->predicted = take_reals(arena, scored ? v : o->select == RFM_SELECT_LOO ? 1 : 0, c);
     f->best_p = take_reals(arena, o->select == RFM_SELECT_LAST || f->p == NULL ? 0 : full ? d : 1, d);
     f->best_alpha = take_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
-    return solving_layout(arena, f->ctx, chol_block_rows(port), SOLVE_ROWS, n, max_size(n, max_size(wide, max_size(f->width, LOO_COLUMNS))),
-                          max_size(n, d), &f->solve);
+    wide = max_size(max_size(n, f->width), updates(f) ? wide : 0);
+    if (o->select == RFM_SELECT_LOO) wide = max_size(wide, min_size(n, LOO_COLUMNS));
+    return solving_layout(arena, f->ctx, min_size(chol_block_rows(port), n), min_size(SOLVE_ROWS, n), n, wide, max_size(n, d), &f->solve);
 }
 
 /* ---- the kernel matrix --------------------------------------------------------------------------------------------------- */
@@ -2758,8 +2773,8 @@ static int training_values(training *f) {
     rfm_real sum = R(0);
     column_means(f->data->x, f->shift);
     for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = REAL_SQRT(f->data->weights[i]);
-    if (f->picked != NULL) pick_rows(f->n, f->points, f->o->seed, f->picked);
-    if (f->points == f->n) f->picked = NULL;
+    if (f->points < f->n) pick_rows(f->n, f->points, f->o->seed, f->picked);
+    else f->picked = NULL;
     for (i = 0; i < f->points; i++) {
         size_t at = f->picked != NULL ? f->picked[i] : i;
         sum += f->root_w != NULL ? f->data->weights[at] : R(1);

@@ -32,7 +32,7 @@ typedef struct {
  * on stderr. Once per process: the core type cannot be changed afterwards. */
 int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t threads);
 
-/* The core type to ask OpenBLAS for, NULL: its own choice; *fair is 0 if it has no kernels with the port's instructions. */
+/* The core type to ask OpenBLAS for, NULL: its own choice. *fair: its kernels have the port's instructions. */
 const char *bench_peer_core(const char *port, int *fair);
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Whole fits and predictions: ours in this process, NumPy's (numpy_rfm.py) in another one that answers over a pipe.
  *
- * Both get the same bits through a file. Each side times itself, around the work alone, and they take turns; the one that
- * waits is asleep. */
+ * Both get the same bits through a file. Each side times itself, around the work alone, and they take turns; the one
+ * that waits is asleep. */
 #define _DEFAULT_SOURCE /* madvise; brings POSIX.1-2008 */
 
 #include "../pool/pool.h"
@@ -33,11 +33,11 @@ typedef struct {
 } shape;
 
 static const shape shapes[] = {
-    {1000, 30, 1, RFM_FULL, 1.5, 3, 0},        {2000, 100, 1, RFM_FULL, 1.5, 3, 0},
-    {5000, 50, 1, RFM_FULL, 1.5, 3, 1.15},     {5000, 784, 1, RFM_FULL, 2, 3, 0},
-    {2000, 100, 10, RFM_FULL, 2, 0, 0},        {1000, 30, 1, RFM_DIAGONAL, 1.5, 0, 0},
-    {2000, 100, 1, RFM_DIAGONAL, 1.5, 0, 0},   {5000, 50, 1, RFM_DIAGONAL, 1.5, 0, 1.15},
-    {5000, 784, 1, RFM_DIAGONAL, 2, 0, 0},     {2000, 100, 10, RFM_DIAGONAL, 2, 0, 0},
+    {1000, 30, 1, RFM_FULL, 1.5, 3, 0},      {2000, 100, 1, RFM_FULL, 1.5, 3, 0},
+    {5000, 50, 1, RFM_FULL, 1.5, 3, 1.15},   {5000, 784, 1, RFM_FULL, 2, 3, 0},
+    {2000, 100, 10, RFM_FULL, 2, 0, 0},      {1000, 30, 1, RFM_DIAGONAL, 1.5, 0, 0},
+    {2000, 100, 1, RFM_DIAGONAL, 1.5, 0, 0}, {5000, 50, 1, RFM_DIAGONAL, 1.5, 0, 1.15},
+    {5000, 784, 1, RFM_DIAGONAL, 2, 0, 0},   {2000, 100, 10, RFM_DIAGONAL, 2, 0, 0},
 };
 
 #define SHAPES (sizeof shapes / sizeof *shapes)
@@ -45,7 +45,7 @@ static const shape shapes[] = {
 static const shape threads_shape = {5000, 50, 1, RFM_FULL, 0, 0, 0};
 static const size_t growth_sizes[] = {500, 1000, 2000, 4000, 8000, 0};
 
-/* ---- data --------------------------------------------------------------------------------------------------------- */
+/* ---- data -------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t n, d, c;
@@ -53,8 +53,7 @@ typedef struct {
 } problem;
 
 /* Standard normal, by Box and Muller. */
-static void normal(rfm_real *x, size_t count, unsigned seed)
-{
+static void normal(rfm_real *x, size_t count, unsigned seed) {
     const double turn = 6.283185307179586;
     rfm_real *u = bench_alloc(count + 2, sizeof *u);
 
@@ -62,15 +61,13 @@ static void normal(rfm_real *x, size_t count, unsigned seed)
     for (size_t i = 0; i < count; i += 2) {
         double radius = sqrt(-2 * log(1 - 0.5 * ((double)u[i] + 1))), angle = turn * 0.5 * ((double)u[i + 1] + 1);
         x[i] = (rfm_real)(radius * cos(angle));
-        if (i + 1 < count)
-            x[i + 1] = (rfm_real)(radius * sin(angle));
+        if (i + 1 < count) x[i + 1] = (rfm_real)(radius * sin(angle));
     }
     free(u);
 }
 
 /* X and Z standard normal; y_k = sin(x_k) + x_k+1 x_k+2 / 2 + 0.1 normal, the indices modulo d. */
-static void problem_make(problem *p, size_t n, size_t d, size_t c)
-{
+static void problem_make(problem *p, size_t n, size_t d, size_t c) {
     p->n = n;
     p->d = d;
     p->c = c;
@@ -88,18 +85,17 @@ static void problem_make(problem *p, size_t n, size_t d, size_t c)
         }
 }
 
-static void problem_free(problem *p)
-{
+static void problem_free(problem *p) {
     free(p->x);
     free(p->y);
     free(p->z);
 }
 
-/* ---- ours ----------------------------------------------------------------------------------------------------------- */
+/* ---- ours -------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     rfm_ctx ctx;
-    rfm_arena arena;   /* the model and the scratch of the fit */
+    rfm_arena arena; /* the model and the scratch of the fit */
     void *memory;
     size_t bytes;
     rfm_data data;
@@ -111,15 +107,13 @@ typedef struct {
     size_t predict_bytes;
 } ours;
 
-static int complain(const char *what, int status)
-{
+static int complain(const char *what, int status) {
     fprintf(stderr, "rfm-bench: %s: %s (%d)\n", what, rfm_status_text(status), status);
     return -1;
 }
 
 /* On huge pages if the system has them: NumPy asks for them too. */
-static void *huge_alloc(size_t bytes)
-{
+static void *huge_alloc(size_t bytes) {
     void *memory = NULL;
     size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 
@@ -133,16 +127,14 @@ static void *huge_alloc(size_t bytes)
     return memory;
 }
 
-static void ours_free(ours *o)
-{
+static void ours_free(ours *o) {
     free(o->memory);
     free(o->predict_memory);
     free(o->predicted);
     free(o->metric);
 }
 
-static int ours_start(ours *o, const bench_run *run, const problem *p, int metric, size_t iterations, size_t threads)
-{
+static int ours_start(ours *o, const bench_run *run, const problem *p, int metric, size_t iterations, size_t threads) {
     size_t scratch = 0, store = 0;
 
     memset(o, 0, sizeof *o);
@@ -162,8 +154,7 @@ static int ours_start(ours *o, const bench_run *run, const problem *p, int metri
     o->data.y = rfm_cview(p->y, p->n, p->c);
 
     int status = rfm_fit_need(&o->ctx, &o->data, &o->options, &scratch, &store);
-    if (status != RFM_OK)
-        return complain("fit", status);
+    if (status != RFM_OK) return complain("fit", status);
     o->bytes = scratch + store;
     o->memory = huge_alloc(o->bytes);
     o->predicted = bench_alloc(POINTS * p->c, sizeof(rfm_real));
@@ -173,8 +164,7 @@ static int ours_start(ours *o, const bench_run *run, const problem *p, int metri
 }
 
 /* The seconds, or < 0. */
-static double ours_fit(ours *o)
-{
+static double ours_fit(ours *o) {
     rfm_arena_release(&o->arena, 0);
     double start = bench_now();
     int status = rfm_fit(&o->ctx, &o->data, &o->options, &o->arena, &o->model, NULL);
@@ -182,8 +172,7 @@ static double ours_fit(ours *o)
     return status == RFM_OK ? seconds : complain("fit", status);
 }
 
-static double ours_predict(ours *o, const problem *p)
-{
+static double ours_predict(ours *o, const problem *p) {
     rfm_ctx ctx = o->ctx;
     int status = RFM_OK;
 
@@ -195,8 +184,7 @@ static double ours_predict(ours *o, const problem *p)
             o->predict_memory = huge_alloc(o->predict_bytes);
             status = rfm_arena_init(&o->predict_arena, o->predict_memory, o->predict_bytes);
         }
-        if (status != RFM_OK)
-            return complain("predict", status);
+        if (status != RFM_OK) return complain("predict", status);
     }
     double start = bench_now();
     status = rfm_predict(&ctx, &o->model, rfm_cview(p->z, POINTS, p->d), rfm_view(o->predicted, POINTS, p->c));
@@ -206,34 +194,29 @@ static double ours_predict(ours *o, const problem *p)
 
 static size_t metric_rows(const ours *o) { return o->options.metric == RFM_FULL ? o->data.x.cols : 1; }
 
-static int ours_metric(ours *o)
-{
+static int ours_metric(ours *o) {
     int status = rfm_metric(&o->model, rfm_view(o->metric, metric_rows(o), o->data.x.cols));
     return status == RFM_OK ? 0 : complain("metric", status);
 }
 
-/* ---- the peer: numpy_rfm.py -------------------------------------------------------------------------------------------- */
+/* ---- the peer: numpy_rfm.py -------------------------------------------------------------------------------------- */
 
 typedef struct {
     pid_t child;
     FILE *to, *from;
     char folder[256]; /* temporary, for the data; "" if there is none */
     char numpy[32], version[32], core[32], library[256];
-    int fair;         /* the kernels of OpenBLAS that belong to the port */
+    int fair; /* the kernels of OpenBLAS that belong to the port */
 } numpy;
 
 static void file_name(const numpy *peer, char *out, size_t size) { snprintf(out, size, "%s/data", peer->folder); }
 
-static void numpy_stop(numpy *peer)
-{
+static void numpy_stop(numpy *peer) {
     char name[300];
 
-    if (peer->to)
-        fclose(peer->to); /* ends it */
-    if (peer->from)
-        fclose(peer->from);
-    if (peer->child > 0)
-        waitpid(peer->child, NULL, 0);
+    if (peer->to) fclose(peer->to); /* ends it */
+    if (peer->from) fclose(peer->from);
+    if (peer->child > 0) waitpid(peer->child, NULL, 0);
     if (peer->folder[0]) {
         file_name(peer, name, sizeof name);
         unlink(name);
@@ -243,8 +226,7 @@ static void numpy_stop(numpy *peer)
 }
 
 /* Sends one command; what follows "ok " in the answer. */
-static int ask(numpy *peer, const char *command, char *answer, size_t size)
-{
+static int ask(numpy *peer, const char *command, char *answer, size_t size) {
     char line[1024];
 
     if (fprintf(peer->to, "%s\n", command) < 0 || fflush(peer->to) || !fgets(line, sizeof line, peer->from)) {
@@ -265,39 +247,32 @@ static int ask(numpy *peer, const char *command, char *answer, size_t size)
     return 0;
 }
 
-static double ask_number(numpy *peer, const char *command)
-{
+static double ask_number(numpy *peer, const char *command) {
     char answer[64];
     return ask(peer, command, answer, sizeof answer) ? -1 : strtod(answer, NULL);
 }
 
 /* Beside the source, seen from where make runs; or from where the program lies. */
-static int find_script(char *out, size_t size)
-{
+static int find_script(char *out, size_t size) {
     static const char *const places[] = {"/../tools/bench/", "/../../tools/bench/"};
     const char *slash = strrchr(__FILE__, '/');
     char self[512];
 
     snprintf(out, size, "%.*snumpy_rfm.py", slash ? (int)(slash + 1 - __FILE__) : 0, __FILE__);
-    if (access(out, R_OK) == 0)
-        return 0;
+    if (access(out, R_OK) == 0) return 0;
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0)
-        return -1;
+    if (length <= 0) return -1;
     self[length] = '\0';
     char *end = strrchr(self, '/');
-    if (end)
-        *end = '\0';
+    if (end) *end = '\0';
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         snprintf(out, size, "%s%snumpy_rfm.py", self, places[i]);
-        if (access(out, R_OK) == 0)
-            return 0;
+        if (access(out, R_OK) == 0) return 0;
     }
     return -1;
 }
 
-static int numpy_spawn(numpy *peer)
-{
+static int numpy_spawn(numpy *peer) {
     char script[1024];
     int down[2], up[2];
 
@@ -305,8 +280,7 @@ static int numpy_spawn(numpy *peer)
         fprintf(stderr, "rfm-bench: numpy_rfm.py is not to be found\n");
         return -1;
     }
-    if (pipe(down))
-        return -1;
+    if (pipe(down)) return -1;
     if (pipe(up)) {
         close(down[0]);
         close(down[1]);
@@ -334,22 +308,18 @@ static int numpy_spawn(numpy *peer)
     return peer->child > 0 && peer->to && peer->from ? 0 : -1;
 }
 
-static int write_data(const char *name, const problem *p)
-{
+static int write_data(const char *name, const problem *p) {
     FILE *file = fopen(name, "wb");
     int good = file && fwrite(p->x, sizeof(rfm_real), p->n * p->d, file) == p->n * p->d &&
                fwrite(p->y, sizeof(rfm_real), p->n * p->c, file) == p->n * p->c &&
                fwrite(p->z, sizeof(rfm_real), POINTS * p->d, file) == POINTS * p->d;
-    if (file && fclose(file))
-        good = 0;
-    if (!good)
-        perror(name);
+    if (file && fclose(file)) good = 0;
+    if (!good) perror(name);
     return good ? 0 : -1;
 }
 
 /* Its own process for every shape, so that its memory is that shape's. */
-static int numpy_start(numpy *peer, const bench_run *run, const problem *p, int metric, size_t iterations)
-{
+static int numpy_start(numpy *peer, const bench_run *run, const problem *p, int metric, size_t iterations) {
     const char *base = getenv("TMPDIR");
     char command[512], name[300], answer[400];
 
@@ -362,7 +332,8 @@ static int numpy_start(numpy *peer, const bench_run *run, const problem *p, int 
     }
     file_name(peer, name, sizeof name);
     if (write_data(name, p) || numpy_spawn(peer) || ask(peer, "hello", answer, sizeof answer)) {
-        fprintf(stderr, "rfm-bench: no NumPy with OpenBLAS, so ours alone. `make bench` installs both (tools/setup bench).\n");
+        fprintf(stderr,
+                "rfm-bench: no NumPy with OpenBLAS, so ours alone. `make bench` installs both (tools/setup bench).\n");
         numpy_stop(peer);
         return -1;
     }
@@ -373,39 +344,34 @@ static int numpy_start(numpy *peer, const bench_run *run, const problem *p, int 
     }
     const char *core = bench_peer_core(run->port->name, &peer->fair);
     if (core && strcmp(core, peer->core) != 0) {
-        fprintf(stderr, "rfm-bench: *** WARNING: NumPy's OpenBLAS was asked for its %s kernels and uses %s. ***\n", core,
-                peer->core);
+        fprintf(stderr, "rfm-bench: *** WARNING: NumPy's OpenBLAS was asked for its %s kernels and uses %s. ***\n",
+                core, peer->core);
         peer->fair = 0;
     }
-    snprintf(command, sizeof command, "data %s %s %zu %zu %zu %d %s %d %g %zu", name, RFM_REAL_BYTES == 8 ? "f8" : "f4", p->n,
-             p->d, p->c, POINTS, metric == RFM_FULL ? "full" : "diagonal", BANDWIDTH, RIDGE, iterations);
+    snprintf(command, sizeof command, "data %s %s %zu %zu %zu %d %s %d %g %zu", name, RFM_REAL_BYTES == 8 ? "f8" : "f4",
+             p->n, p->d, p->c, POINTS, metric == RFM_FULL ? "full" : "diagonal", BANDWIDTH, RIDGE, iterations);
     int failed = ask(peer, command, answer, sizeof answer);
     unlink(name);
-    if (failed)
-        numpy_stop(peer);
+    if (failed) numpy_stop(peer);
     return failed;
 }
 
 /* f(Z) and M of the peer's last fit and prediction, `count` numbers. */
-static int numpy_result(numpy *peer, rfm_real *out, size_t count)
-{
+static int numpy_result(numpy *peer, rfm_real *out, size_t count) {
     char command[320], name[300], answer[8];
 
     file_name(peer, name, sizeof name);
     snprintf(command, sizeof command, "save %s", name);
-    if (ask(peer, command, answer, sizeof answer))
-        return -1;
+    if (ask(peer, command, answer, sizeof answer)) return -1;
     FILE *file = fopen(name, "rb");
     int good = file && fread(out, sizeof *out, count, file) == count;
-    if (file)
-        fclose(file);
+    if (file) fclose(file);
     unlink(name);
-    if (!good)
-        fprintf(stderr, "rfm-bench: NumPy's results cannot be read\n");
+    if (!good) fprintf(stderr, "rfm-bench: NumPy's results cannot be read\n");
     return good ? 0 : -1;
 }
 
-/* ---- report ------------------------------------------------------------------------------------------------------------ */
+/* ---- report ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     const char *what;
@@ -413,26 +379,24 @@ typedef struct {
     double seconds, peer_seconds; /* best; peer_seconds 0: no peer */
     double aim;
     size_t bytes;
-    double peer_bytes;            /* < 0: not known */
-    double diff, metric_diff;     /* < 0: not compared */
+    double peer_bytes;        /* < 0: not known */
+    double diff, metric_diff; /* < 0: not compared */
 } row;
 
 static const char *metric_name(int metric) { return metric == RFM_FULL ? "full" : "diagonal"; }
 static double square(size_t n) { return (double)n * (double)n * sizeof(rfm_real); }
 
-static void print_columns(const bench_run *run, const numpy *peer)
-{
-    if (run->json)
-        return;
+static void print_columns(const bench_run *run, const numpy *peer) {
+    if (run->json) return;
     printf("\nT = %d, Laplace, L = %d, ridge %g; prediction of %d points", ITERATIONS, BANDWIDTH, RIDGE, POINTS);
     if (peer->child > 0)
-        printf("; NumPy %s, %s: OpenBLAS %s with its %s kernels", peer->numpy, peer->library, peer->version, peer->core);
-    printf("\n%-7s %5s %4s %3s %-8s  %9s %9s  %6s  %-9s  %8s %6s %8s  %7s %7s\n", "what", "n", "d", "out", "metric", "s",
-           "NumPy", "ratio", "aim", "MB", "n x n", "NumPy", "diff f", "diff M");
+        printf("; NumPy %s, %s: OpenBLAS %s with its %s kernels", peer->numpy, peer->library, peer->version,
+               peer->core);
+    printf("\n%-7s %5s %4s %3s %-8s  %9s %9s  %6s  %-9s  %8s %6s %8s  %7s %7s\n", "what", "n", "d", "out", "metric",
+           "s", "NumPy", "ratio", "aim", "MB", "n x n", "NumPy", "diff f", "diff M");
 }
 
-static void print_row(const bench_run *run, const numpy *peer, const row *r)
-{
+static void print_row(const bench_run *run, const numpy *peer, const row *r) {
     double ratio = r->peer_seconds / r->seconds;
 
     if (run->json) {
@@ -456,8 +420,7 @@ static void print_row(const bench_run *run, const numpy *peer, const row *r)
     printf("%-7s %5zu %4zu %3zu %-8s  %9.4f ", r->what, r->s.n, r->s.d, r->s.c, metric_name(r->s.metric), r->seconds);
     if (r->peer_seconds > 0) {
         char aim[32] = "-";
-        if (peer->fair)
-            snprintf(aim, sizeof aim, "%.3g %s", r->aim, ratio >= r->aim ? "ok" : "below");
+        if (peer->fair) snprintf(aim, sizeof aim, "%.3g %s", r->aim, ratio >= r->aim ? "ok" : "below");
         printf("%9.4f  %6.3f  %-9s", r->peer_seconds, ratio, aim);
     } else {
         printf("%9s  %6s  %-9s", "-", "-", "-");
@@ -467,8 +430,7 @@ static void print_row(const bench_run *run, const numpy *peer, const row *r)
         printf("%8.1f", r->peer_bytes * 1e-6);
     else
         printf("%8s", "-");
-    if (r->diff >= 0)
-        printf("  %7.1e %7.1e", r->diff, r->metric_diff);
+    if (r->diff >= 0) printf("  %7.1e %7.1e", r->diff, r->metric_diff);
     if (r->s.memory_aim > 0 && strcmp(r->what, "fit") == 0)
         printf("  memory aim %.3g %s", r->s.memory_aim,
                (double)r->bytes / square(r->s.n) <= r->s.memory_aim ? "ok" : "above");
@@ -476,38 +438,31 @@ static void print_row(const bench_run *run, const numpy *peer, const row *r)
     fflush(stdout);
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     double best, total;
 } clock_side;
 
-static int note(clock_side *side, double seconds)
-{
-    if (seconds < 0)
-        return -1;
+static int note(clock_side *side, double seconds) {
+    if (seconds < 0) return -1;
     side->total += seconds;
-    if (side->best <= 0 || seconds < side->best)
-        side->best = seconds;
+    if (side->best <= 0 || seconds < side->best) side->best = seconds;
     return 0;
 }
 
 /* Ours, theirs, ours, theirs...: at least `least` times each and `enough` seconds of ours. */
-static int take_turns(const bench_run *run, ours *o, numpy *peer, const problem *p, int predict, size_t least, double enough,
-                      clock_side side[2])
-{
+static int take_turns(const bench_run *run, ours *o, numpy *peer, const problem *p, int predict, size_t least,
+                      double enough, clock_side side[2]) {
     memset(side, 0, 2 * sizeof *side);
     for (size_t i = 0; run->repeats ? i < run->repeats : i < least || side[0].total < enough; i++) {
-        if (note(&side[0], predict ? ours_predict(o, p) : ours_fit(o)))
-            return -1;
-        if (peer->child > 0 && note(&side[1], ask_number(peer, predict ? "predict" : "fit")))
-            return -1;
+        if (note(&side[0], predict ? ours_predict(o, p) : ours_fit(o))) return -1;
+        if (peer->child > 0 && note(&side[1], ask_number(peer, predict ? "predict" : "fit"))) return -1;
     }
     return 0;
 }
 
-static int compare(ours *o, numpy *peer, const problem *p, row *r)
-{
+static int compare(ours *o, numpy *peer, const problem *p, row *r) {
     size_t points = POINTS * p->c, metric = metric_rows(o) * p->d;
     rfm_real *theirs = bench_alloc(points + metric, sizeof *theirs);
     int failed = ours_metric(o) || numpy_result(peer, theirs, points + metric);
@@ -520,8 +475,7 @@ static int compare(ours *o, numpy *peer, const problem *p, row *r)
     return failed;
 }
 
-static int measure_shape(const bench_run *run, const shape *s, int fits, int *started)
-{
+static int measure_shape(const bench_run *run, const shape *s, int fits, int *started) {
     problem p;
     ours o;
     numpy peer;
@@ -531,10 +485,8 @@ static int measure_shape(const bench_run *run, const shape *s, int fits, int *st
 
     problem_make(&p, s->n, s->d, s->c);
     memset(&peer, 0, sizeof peer);
-    if (!run->alone && run->peer)
-        (void)numpy_start(&peer, run, &p, s->metric, ITERATIONS);
-    if (!*started)
-        print_columns(run, &peer);
+    if (!run->alone && run->peer) (void)numpy_start(&peer, run, &p, s->metric, ITERATIONS);
+    if (!*started) print_columns(run, &peer);
     *started = 1;
 
     int failed = ours_start(&o, run, &p, s->metric, ITERATIONS, 1);
@@ -546,14 +498,11 @@ static int measure_shape(const bench_run *run, const shape *s, int fits, int *st
         r.seconds = side[0].best;
         r.peer_seconds = side[1].best;
         r.bytes = o.bytes;
-        if (peer.child > 0)
-            r.peer_bytes = ask_number(&peer, "memory");
+        if (peer.child > 0) r.peer_bytes = ask_number(&peer, "memory");
         failed = take_turns(run, &o, &peer, &p, 1, s->predict_aim > 0 ? 5 : 1, s->predict_aim > 0 ? 0.2 : 0, side);
     }
-    if (!failed && peer.child > 0)
-        failed = compare(&o, &peer, &p, &r);
-    if (!failed && fits)
-        print_row(run, &peer, &r);
+    if (!failed && peer.child > 0) failed = compare(&o, &peer, &p, &r);
+    if (!failed && fits) print_row(run, &peer, &r);
     if (!failed && s->predict_aim > 0) {
         r.what = "predict";
         r.seconds = side[0].best;
@@ -577,8 +526,7 @@ static int measure_shape(const bench_run *run, const shape *s, int fits, int *st
 }
 
 /* Our threads against our one thread, in turn; the results must be the same bits. */
-static int measure_threads(const bench_run *run, const shape *s)
-{
+static int measure_threads(const bench_run *run, const shape *s) {
     problem p;
     ours o[2];
     clock_side side[2] = {{0, 0}, {0, 0}};
@@ -596,7 +544,8 @@ static int measure_threads(const bench_run *run, const shape *s)
     if (!failed) {
         double speedup = side[0].best / side[1].best;
         if (run->json)
-            printf("{\"what\":\"fit\",\"n\":%zu,\"d\":%zu,\"outputs\":%zu,\"metric\":\"%s\",\"port\":\"%s\",\"threads\":%zu,"
+            printf("{\"what\":\"fit\",\"n\":%zu,\"d\":%zu,\"outputs\":%zu,\"metric\":\"%s\",\"port\":\"%s\","
+                   "\"threads\":%zu,"
                    "\"seconds\":%.6f,\"one_thread_seconds\":%.6f,\"speedup\":%.3f,\"bytes\":%zu}\n",
                    s->n, s->d, s->c, metric_name(s->metric), run->port->name, run->threads, side[1].best, side[0].best,
                    speedup, o[1].bytes);
@@ -615,28 +564,23 @@ static int measure_threads(const bench_run *run, const shape *s)
     return failed ? -1 : 0;
 }
 
-static int chosen(const size_t *list, size_t count, size_t value)
-{
+static int chosen(const size_t *list, size_t count, size_t value) {
     for (size_t i = 0; i < count; i++)
-        if (list[i] == value)
-            return 1;
+        if (list[i] == value) return 1;
     return count == 0;
 }
 
-static int measure_all(const bench_run *run, int fits)
-{
+static int measure_all(const bench_run *run, int fits) {
     int failed = 0, started = 0;
 
-    if (run->threads > 1)
-        return fits ? measure_threads(run, &threads_shape) : 0;
+    if (run->threads > 1) return fits ? measure_threads(run, &threads_shape) : 0;
     for (size_t i = 0; i < SHAPES; i++) {
         const shape *s = &shapes[i];
-        if (!chosen(run->n, run->sizes, s->n) || !chosen(run->d, run->dims, s->d) || !chosen(run->outputs, run->counts, s->c))
+        if (!chosen(run->n, run->sizes, s->n) || !chosen(run->d, run->dims, s->d) ||
+            !chosen(run->outputs, run->counts, s->c))
             continue;
-        if (run->metric && strcmp(run->metric, metric_name(s->metric)) != 0)
-            continue;
-        if (fits || s->predict_aim > 0)
-            failed |= measure_shape(run, s, fits, &started);
+        if (run->metric && strcmp(run->metric, metric_name(s->metric)) != 0) continue;
+        if (fits || s->predict_aim > 0) failed |= measure_shape(run, s, fits, &started);
     }
     return failed ? -1 : 0;
 }
@@ -644,20 +588,19 @@ static int measure_all(const bench_run *run, int fits)
 int bench_fit(const bench_run *run) { return measure_all(run, 1); }
 int bench_predict(const bench_run *run) { return measure_all(run, 0); }
 
-/* ---- growth: time against n ----------------------------------------------------------------------------------------------- */
+/* ---- growth: time against n -------------------------------------------------------------------------------------- */
 
-int bench_growth(const bench_run *run)
-{
+int bench_growth(const bench_run *run) {
     const size_t d = 50;
     const size_t *sizes = run->sizes ? run->n : growth_sizes;
     size_t count = run->sizes, before = 0;
     double seconds_before = 0;
 
     if (!count)
-        while (sizes[count])
-            count++;
+        while (sizes[count]) count++;
     if (!run->json)
-        printf("\nGrowth of a fit, T = 1, d = %zu: seconds ~ n^exponent since the line above\n%-7s %6s  %9s  %8s  %-12s  %8s %6s\n",
+        printf("\nGrowth of a fit, T = 1, d = %zu: seconds ~ n^exponent since the line above\n%-7s %6s  %9s  %8s  "
+               "%-12s  %8s %6s\n",
                d, "what", "n", "s", "exponent", "aim", "MB", "n x n");
     for (size_t i = 0; i < count; i++) {
         problem p;
@@ -667,8 +610,7 @@ int bench_growth(const bench_run *run)
 
         problem_make(&p, n, d, 1);
         int failed = ours_start(&o, run, &p, RFM_FULL, 1, run->threads);
-        for (size_t j = 0; !failed && j < repeats; j++)
-            failed = note(&side, ours_fit(&o));
+        for (size_t j = 0; !failed && j < repeats; j++) failed = note(&side, ours_fit(&o));
         if (!failed) {
             int known = before > 0 && before != n;
             double exponent = known ? log(side.best / seconds_before) / log((double)n / (double)before) : 0;
@@ -695,8 +637,7 @@ int bench_growth(const bench_run *run)
         }
         ours_free(&o);
         problem_free(&p);
-        if (failed)
-            return -1;
+        if (failed) return -1;
     }
     return 0;
 }

@@ -48,7 +48,8 @@ static void help(FILE *out)
                  "  --port NAME[,NAME..]  default: every SIMD port this machine runs, else scalar\n"
                  "  --what NAME[,NAME..]  default: all of these but predict and growth\n");
     for (size_t i = 0; i < BENCHES; i++) {
-        fprintf(out, "                          %-7s %s%s", benches[i].name, benches[i].help, benches[i].n[0] ? ", n =" : "");
+        fprintf(out, "                          %-7s %s%s", benches[i].name, benches[i].help,
+                benches[i].n[0] ? ", n =" : "");
         for (const size_t *n = benches[i].n; *n; n++)
             fprintf(out, " %zu", *n);
         fputc('\n', out);
