@@ -97,6 +97,50 @@ $(BUILD)/rfm: $(rfm_obj) $(BUILD)/librfm.a
 $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link) $(if $(bare),,-lpthread)
 
+# Prediction in firmware (boards/predict): the core without training. The models are made on this machine, at a place that all
+# boards share.
+MODELS   ?= build/models
+HOST_CC  ?= cc
+firmware  = $(if $(bare),$(BUILD)/obj/boards/startup.o) $(BUILD)/obj/predict/rfm.o \
+            $(patsubst port/%.c,$(BUILD)/obj/predict/%.o,port/m4f.c port/helium.c)
+firmware_flags = -DRFM_NO_TRAIN -Iboards -I$(MODELS) $(if $(bare),-DBOARD_BARE)
+
+$(MODELS)/models.h: boards/predict/make_models.c rfm/rfm.c rfm/rfm.h
+	@mkdir -p $(@D)
+	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -o $(MODELS)/make_models boards/predict/make_models.c rfm/rfm.c -lm
+	$(MODELS)/make_models $(MODELS)
+
+build/count.so: boards/count/count.c
+	@mkdir -p $(@D)
+	$(HOST_CC) -std=c99 -O2 $(WARN) -fPIC -shared -o $@ $<
+
+$(BUILD)/obj/predict/%.o: boards/predict/%.c $(MODELS)/models.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/predict/%.o: port/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/predict/rfm.o: rfm/rfm.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -ffp-contract=off -MMD -MP -c -o $@ $<
+
+$(BUILD)/predict: $(BUILD)/obj/predict/predict.o $(firmware)
+	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
+
+# What boards/size measures: measure-empty, measure-train, measure-predict-LOOP, measure-run-LOOP.
+$(BUILD)/obj/predict/measure-%.o: boards/predict/measure.c $(MODELS)/models.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(if $(filter train,$*),-Iboards,$(firmware_flags)) \
+	    $(patsubst %,-DMEASURE_%,$(subst -, ,$*)) -MMD -MP -c -o $@ $<
+
+$(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(BUILD)/obj/boards/startup.o $(BUILD)/obj/rfm/rfm.o
+	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
+
+$(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
+	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
+
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/pool -isystem $(unity) \
@@ -128,15 +172,10 @@ bench: all # speed on this machine, beside OpenBLAS
 	@tools/setup bench
 	$(BUILD)/rfm-bench
 
-cortex_m = $(shell awk -F'|' '$$2 ~ /cortex-m/ { print $$1 }' boards/boards.txt)
-
-size: # bytes of the library on each Cortex-M, by -Os
-	@for board in $(cortex_m); do $(MAKE) -s --no-print-directory BOARD=$$board lib || exit 1; done
-	@printf '%-18s %-28s %8s %12s\n' board file code 'data + bss'
-	@for board in $(cortex_m); do \
-	    arm-none-eabi-size build/$$board/librfm.a | awk -v board=$$board 'NR > 1 && $$1 + $$2 + $$3 > 0 { \
-	        printf "%-18s %-28s %8d %12d\n", board, $$6, $$1, $$2 + $$3 }'; \
-	done
+size: # bytes, stack and instructions of a prediction on each microcontroller, into build/sizes.txt and boards/SIZES.md
+	@tools/setup test
+	@boards/size build
+	@cp build/sizes.md boards/SIZES.md
 
 install: all # into $(DESTDIR)$(PREFIX)
 	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

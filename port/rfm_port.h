@@ -21,9 +21,31 @@
 #define RFM_PORT_HAVE_NEON 0
 #endif
 
+/* Which loops for rfm_predict_one it has: Cortex-M with a single-precision FPU (M4F, M7, M33, M55), and with Helium's floats (M55). */
+#if RFM_REAL_BYTES == 4 && defined(__GNUC__) && defined(__ARM_ARCH_PROFILE) && defined(__ARM_FP) && defined(__ARM_FEATURE_FMA)
+#define RFM_SCORES_HAVE_M4F (__ARM_ARCH_PROFILE == 'M' && (__ARM_FP & 4) != 0)
+#else
+#define RFM_SCORES_HAVE_M4F 0
+#endif
+#if RFM_REAL_BYTES == 4 && defined(__ARM_FEATURE_MVE)
+#define RFM_SCORES_HAVE_HELIUM ((__ARM_FEATURE_MVE & 2) != 0)
+#else
+#define RFM_SCORES_HAVE_HELIUM 0
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The last argument but one of rfm_predict_one; README.md has the contract. */
+#if RFM_SCORES_HAVE_M4F
+rfm_real rfm_scores_m4f(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* m4f.c */
+#endif
+#if RFM_SCORES_HAVE_HELIUM
+rfm_real rfm_scores_helium(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* helium.c */
+#endif
+
+#ifndef RFM_NO_TRAIN
 
 #if RFM_PORT_HAVE_X86
 extern const rfm_port rfm_port_avx2;   /* AVX2 and FMA: avx2.c */
@@ -43,6 +65,8 @@ const rfm_port *rfm_port_find(const char *name);
 /* The names of all ports in this build, slowest first, index 0 being "scalar", whether or not the machine can run
  * them (rfm_port_find tells); NULL from the first index that has none. */
 const char *rfm_port_name(size_t index);
+
+#endif /* RFM_NO_TRAIN */
 
 #ifdef __cplusplus
 }

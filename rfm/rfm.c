@@ -309,38 +309,39 @@ static rfm_real log_phi(const rfm_model *m, rfm_real s2, rfm_real inverse) {
     return -s;
 }
 
-static rfm_real scores_portable(const rfm_model *m, const rfm_real *z, rfm_real *scores) {
-    const rfm_real *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
-    rfm_real largest = R(0);
-    size_t r = m->r, c = m->c, i, k, q;
-    for (i = 0; i < m->n; i++, center += r, alpha += c) {
+static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
+    const rfm_real *p = m->p, *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
+    rfm_real *z = scratch + m->d, largest = R(0);
+    size_t d = m->d, r = m->r, c = m->c, i, j;
+    for (i = 0; i < r; i++) {
+        rfm_real sum = R(0);
+        if (m->metric == RFM_FULL)
+            for (j = 0; j < d; j++) sum += *p++ * scratch[j];
+        else sum = m->metric == RFM_DIAGONAL ? p[i] * scratch[i] : scratch[i];
+        z[i] = sum;
+    }
+    for (i = 0; i < m->n; i++) {
         rfm_real s2 = R(0), phi;
-        for (q = 0; q < r; q++) {
-            rfm_real diff = center[q] - z[q];
+        for (j = 0; j < r; j++) {
+            rfm_real diff = *center++ - z[j];
             s2 += diff * diff;
         }
         phi = small_exp(log_phi(m, s2, inverse));
         if (phi > largest) largest = phi;
-        for (k = 0; k < c; k++) scores[k] += alpha[k] * phi;
+        for (j = 0; j < c; j++) scores[j] += *alpha++ * phi;
     }
     return largest;
 }
 
 int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_scores loop, rfm_real *novelty) {
-    rfm_real *z = scratch + (m == NULL ? 0 : m->d), largest;
-    size_t i, j;
+    rfm_real largest = R(-1);
+    size_t i;
     if (m == NULL || x == NULL || scores == NULL || scratch == NULL) return RFM_ENULL;
     if (!finite_portable(m->d, x)) return RFM_EFINITE;
-    for (j = 0; j < m->d; j++) scratch[j] = x[j] - m->shift[j];
-    for (i = 0; i < m->r; i++) {
-        rfm_real sum = R(0);
-        if (m->metric == RFM_FULL)
-            for (j = 0; j < m->d; j++) sum += m->p[i * m->d + j] * scratch[j];
-        else sum = m->metric == RFM_DIAGONAL ? m->p[i] * scratch[i] : scratch[i];
-        z[i] = sum;
-    }
+    for (i = 0; i < m->d; i++) scratch[i] = x[i] - m->shift[i];
     for (i = 0; i < m->c; i++) scores[i] = m->offset != NULL ? m->offset[i] : R(0);
-    largest = (loop != NULL ? loop : scores_portable)(m, z, scores);
+    if (loop != NULL) largest = loop(m, scratch, scores);
+    if (largest < R(0)) largest = scores_portable(m, scratch, scores);
     if (novelty != NULL) *novelty = largest;
     return finite_portable(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
@@ -1305,15 +1306,16 @@ int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     NEED(ctx, bytes, chol_rank_layout(&measure, ctx, n, &s, &acc));
 }
 
-/* Sets *rank; RFM_ENOTPD if a remaining pivot is below -limit, where limit = tolerance * largest. */
+/* Sets *rank; RFM_ENOTPD if a remaining pivot is negative beyond rounding. */
 static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *perm, size_t *rank, rfm_real *acc) {
     size_t n = a.rows, lda = a.stride, first, i, j;
-    rfm_real largest = R(0), limit;
+    rfm_real largest = R(0), limit, rounding;
     for (i = 0; i < n; i++) {
         perm[i] = (uint32_t)i;
         largest = max_real(largest, a.at[i * lda + i]);
     }
-    limit = (tolerance > R(0) ? tolerance : R(n) * REAL_EPS) * largest;
+    rounding = R(n) * REAL_EPS * largest;
+    limit = tolerance > R(0) ? tolerance * largest : rounding;
     for (first = 0; first < n; first += RANK_ROWS) {
         size_t end = min_size(first + RANK_ROWS, n);
         for (i = first; i < n; i++) acc[i] = R(0);
@@ -1328,7 +1330,7 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
             }
             if (!(best > limit)) {
                 *rank = j;
-                return least < -limit ? RFM_ENOTPD : RFM_OK;
+                return least < -max_real(limit, rounding) ? RFM_ENOTPD : RFM_OK;
             }
             if (q != j) {
                 uint32_t t = perm[j];
@@ -2193,7 +2195,10 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
  * (w^1/2 K w^1/2 + ridge I) beta = w^1/2 Y, alpha = w^1/2 beta, and the mean is weighted.
  */
 
-#define FINISH_ROWS 16    /* rows of W that are turned together */
+/* S and a given M keep every direction down to the rounding of their largest entry: r eps, the default of the rank-revealing
+ * factor, would drop directions that later iterations need. */
+#define METRIC_TOLERANCE REAL_EPS
+
 #define AGOP_ROWS 512     /* gradient points at a time */
 #define AGOP_COLUMNS 512  /* outputs are taken together up to so many columns of h */
 #define LOO_COLUMNS 64    /* columns of the inverse factor at a time */
@@ -2217,7 +2222,7 @@ typedef struct {
     rfm_real *norms;                       /* (n) of the centres */
     rfm_real *root_w;                      /* (n) w^1/2; NULL: all 1 */
     rfm_real mean_w;                       /* 1 / sum of w over the gradient points */
-    rfm_real *turned;                      /* workers x (FINISH_ROWS, group) */
+    rfm_real *turned;                      /* workers x 2 (nr, group): rows of W, and the same turned */
     rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
     rfm_real *ax, *h, *mean;               /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)), (c, r) */
     size_t together;                       /* outputs taken together: g */
@@ -2259,7 +2264,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     rows = min_size(n, AGOP_ROWS);
     f->centred = take_reals(arena, full ? rows : 0, d);
     if (updates(f)) {
-        f->turned = take_reals(arena, workers_of(f->ctx) * min_size(n, FINISH_ROWS), min_size(round_up(n, port->nr), group_columns(port)));
+        f->turned = take_panels(arena, port, workers_of(f->ctx) * 2 * port->nr, min_size(round_up(n, port->nr), group_columns(port)));
         f->ax = take_reals(arena, n, wide);
         f->h = take_reals(arena, rows, wide);
         f->mean = take_reals(arena, o->center ? c : 0, d);
@@ -2289,13 +2294,15 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
 
 /* ---- the kernel matrix --------------------------------------------------------------------------------------------------- */
 
-/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image. */
+/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image, nr rows at a time: they are made in a buffer, turned like
+ * a panel, and copied. */
 static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc, size_t worker) {
     const training *f = (const training *)arg;
-    size_t r = f->m.r, group = min_size(round_up(f->n, f->solve.pack.port->nr), group_columns(f->solve.pack.port)), base, i, j;
-    rfm_real *turned = f->want_w ? f->turned + worker * min_size(f->n, FINISH_ROWS) * group : NULL;
-    for (base = 0; base < rows; base += FINISH_ROWS) {
-        size_t end = min_size(base + FINISH_ROWS, rows);
+    const rfm_port *port = f->solve.pack.port;
+    size_t r = f->m.r, nr = port->nr, group = min_size(round_up(f->n, nr), group_columns(port)), base, i, j;
+    rfm_real *w = f->want_w ? f->turned + worker * 2 * nr * group : NULL, *turned;
+    for (base = 0; base < rows; base += nr) {
+        size_t end = min_size(base + nr, rows), height = end - base;
         for (i = base; i < end; i++) {
             size_t at = row + i, from = max_size(col, at + 1);
             rfm_real *line = c + i * ldc;
@@ -2303,14 +2310,19 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
             if (from >= col + cols) continue;
             line += from - col;
             squared_distances(col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line);
-            radial_values(f->solve.pack.port, &f->f, col + cols - from, line,
-                          turned != NULL ? turned + (i - base) * group + (from - col) : NULL);
+            radial_values(port, &f->f, col + cols - from, line, w != NULL ? w + (i - base) * group + (from - col) : NULL);
             for (j = from; f->root_w != NULL && j < col + cols; j++) line[j - from] *= f->root_w[at] * f->root_w[j];
         }
-        for (j = max_size(col, row + base + 1); turned != NULL && j < col + cols; j++) {
-            size_t below = min_size(end, j - row); /* rows of this part that are above row j */
-            rfm_real *mirror = f->k + j * f->ld + row;
-            for (i = base; i < below; i++) mirror[i] = turned[(i - base) * group + (j - col)];
+        j = max_size(col, row + base + 1);
+        if (w == NULL || j >= col + cols) continue;
+        turned = w + nr * group;
+        pack_panel(port, nr, height, col + cols - j, operand_of(w + (j - col), group, 1), turned);
+        for (; j < col + cols; j++, turned += nr) {
+            size_t above = min_size(height, j - row - base); /* rows of this part that are above row j */
+            rfm_real *mirror = f->k + j * f->ld + row + base;
+            if (above == nr) memcpy(mirror, turned, nr * sizeof *mirror);
+            else
+                for (i = 0; i < above; i++) mirror[i] = turned[i];
         }
     }
 }
@@ -2534,7 +2546,7 @@ static int update_metric(training *f) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * REAL_SQRT(f->s[j]);
         rank = 1;
     } else {
-        int status = chol_rank(&f->solve.pack, rfm_view(f->s, r, r), R(0), f->perm, &rank, f->acc);
+        int status = chol_rank(&f->solve.pack, rfm_view(f->s, r, r), METRIC_TOLERANCE, f->perm, &rank, f->acc);
         if (status != RFM_OK) return status;
         unpermute(r, rank, f->s, f->perm, f->root);
         if (rank == 0) rank = 1, memset(f->p, 0, d * sizeof *f->p);
@@ -2790,7 +2802,7 @@ static int training_values(training *f) {
     }
     if (f->o->metric == RFM_FULL) {
         copy_rows(f->d, f->d, start.at, start.stride, f->p, f->d);
-        if (chol_rank(&f->solve.pack, rfm_view(f->p, f->d, f->d), R(0), f->perm, &rank, f->acc) != RFM_OK) return RFM_ENOTPD;
+        if (chol_rank(&f->solve.pack, rfm_view(f->p, f->d, f->d), METRIC_TOLERANCE, f->perm, &rank, f->acc) != RFM_OK) return RFM_ENOTPD;
         rank = max_size(rank, 1); /* a zero matrix keeps a row of zeros */
         for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
             for (j = 0; j < f->d; j++) f->centred[f->perm[j]] = j >= i && f->p[i * f->d + i] != R(0) ? f->p[i * f->d + j] : R(0);

@@ -120,9 +120,10 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 /* Numbers of scratch for a model with d inputs and rank r. */
 #define RFM_PREDICT_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
 
-/* Plug-in for the loop over the centres: scores[k] += sum_i alpha_ik phi(|x_i - z|), z (r) projected; returns the largest phi. Those
- * of port/ are for RFM_LAPLACE and RFM_GAUSSIAN. */
-typedef rfm_real (*rfm_scores)(const rfm_model *model, const rfm_real *z, rfm_real *scores);
+/* Plug-in for the work of a prediction. scratch: x - shift (d), then room for z = P (x - shift) (r), to be computed. Then scores[k] +=
+ * sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model for this plug-in, scores unchanged; the portable
+ * code does it then. Those of port/ are for RFM_LAPLACE and RFM_GAUSSIAN, and say so for RFM_GENERAL. */
+typedef rfm_real (*rfm_scores)(const rfm_model *model, rfm_real *scratch, rfm_real *scores);
 
 /* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable code.
  * *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything that was
@@ -282,7 +283,7 @@ int rfm_chol_solve(const rfm_ctx *ctx, rfm_cmat u, rfm_mat b);
  * pivot exceeds tolerance * (largest diagonal element of A); tolerance 0 means n * epsilon. On return *rank rows of U
  * are in the upper triangle of A, and perm[j] (n of them) is the column of the original A that is now column j:
  * A[perm[i]][perm[j]] = sum_p U[p][i] U[p][j]. The rest of the upper triangle is undefined; below the diagonal nothing
- * is read or written. A negative pivot beyond rounding (below -tolerance * largest) is RFM_ENOTPD, with *rank the steps done;
+ * is read or written. A negative pivot beyond rounding (n * epsilon, or the tolerance) is RFM_ENOTPD, with *rank the steps done;
  * only the diagonal is looked at for that. A = 0 has rank 0. */
 int rfm_chol_rank(const rfm_ctx *ctx, rfm_mat a, rfm_real tolerance, uint32_t *perm, size_t *rank);
 int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes);

@@ -1,0 +1,115 @@
+/* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one that runs
+ * and says how much stack it took, while the plug-in counts its instructions. LOOP is the plug-in of rfm_predict_one. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rfm_port.h"
+#include "startup.h"
+
+#ifdef MEASURE_m4f
+#define LOOP rfm_scores_m4f
+#elif defined MEASURE_helium
+#define LOOP rfm_scores_helium
+#else
+#define LOOP NULL
+#endif
+
+int main(void);
+
+#if defined MEASURE_empty
+
+int main(void) { return 0; }
+
+#elif defined MEASURE_predict
+
+/* Only linked, never run. What the compiler cannot know it cannot leave out. */
+int main(void) {
+    const void *volatile blob = NULL;
+    volatile size_t size = 0;
+    float volatile *volatile numbers = NULL;
+    float *at = (float *)numbers;
+    rfm_model model;
+    int status = rfm_model_open(blob, size, &model);
+    if (status == RFM_OK) status = rfm_predict_one(&model, at, at, at, LOOP, at);
+    return status == RFM_OK ? (int)rfm_class(&model, at, at) : status;
+}
+
+#elif defined MEASURE_train
+
+int main(void) {
+    void *volatile memory = NULL;
+    volatile size_t size = 0;
+    rfm_arena arena;
+    rfm_ctx ctx = {0};
+    rfm_data data = {0};
+    rfm_options options;
+    rfm_model model;
+    int status = rfm_arena_init(&arena, memory, size);
+    ctx.arena = &arena;
+    rfm_options_init(&options);
+    data.x = data.y = rfm_cview((rfm_real *)memory, size, size);
+    if (status == RFM_OK) status = rfm_fit(&ctx, &data, &options, &arena, &model, NULL);
+    if (status == RFM_OK) status = rfm_predict(&ctx, &model, data.x, rfm_view((rfm_real *)memory, size, size));
+    return status;
+}
+
+#else
+
+#include "models.h"
+
+static void print_number(const char *name, size_t value) {
+    char text[12], *at = text + sizeof text - 1;
+    *at = 0;
+    do *--at = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    board_print(name);
+    board_print(" ");
+    board_print(at);
+    board_print("\n");
+}
+
+#define PAINT 0x5ca1ab1eu
+extern uint32_t __stack_bottom[];
+
+#if defined __arm__
+#define STACK_POINTER(p) __asm__ volatile("mov %0, sp" : "=r"(p) : : "memory")
+#else
+#define STACK_POINTER(p) __asm__ volatile("mv %0, sp" : "=r"(p) : : "memory")
+#endif
+
+/* In main, so that the stack pointer is the one that the call is made with. Volatile: no call of memset. */
+#define PAINT_STACK() \
+    do { \
+        STACK_POINTER(top); \
+        for (word = __stack_bottom; word < top; word++) *word = PAINT; \
+    } while (0)
+#define PRINT_STACK(name) \
+    do { \
+        for (word = __stack_bottom; word < top && *word == PAINT; word++) {} \
+        print_number(name, (size_t)((volatile char *)top - (volatile char *)word)); \
+    } while (0)
+
+/* The calls are made from here alone: the counting ends when control comes back to main. */
+int main(void) {
+    static const example *const measured[] = {&examples[1], &examples[2]}; /* rank 16, rank 8 */
+    volatile uint32_t *word, *top;
+    float x[16], scores[4], scratch[RFM_PREDICT_SCRATCH(16, 16)];
+    rfm_model model;
+    size_t i, j;
+    int status;
+    for (i = 0; i < 2; i++) {
+        for (j = 0; j < 16; j++) x[j] = measured[i]->x[j];
+        PAINT_STACK();
+        status = rfm_model_open(measured[i]->blob, measured[i]->bytes, &model);
+        PRINT_STACK("open_stack");
+        if (status != RFM_OK) return 1;
+        PAINT_STACK();
+        status = rfm_predict_one(&model, x, scores, scratch, LOOP, NULL);
+        PRINT_STACK("predict_stack");
+        if (status != RFM_OK) return 2;
+        print_number("model", measured[i]->bytes);
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* What the files of the command share: options, messages, files, JSON.
+ *
+ * A problem ends the program where it is found: fail() for work that cannot be done (exit 1), usage() for a wrong call
+ * (exit 2). No output is touched before it is complete, so there is nothing to undo. */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "rfm.h"
+
+#if defined(__GNUC__)
+#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define NEVER_RETURNS __attribute__((noreturn))
+#else
+#define PRINTF_LIKE(format, first)
+#define NEVER_RETURNS
+#endif
+
+/* ---- options.c ------------------------------------------------------------------------------------------------------ */
+
+#define OPTION_FLAG   0 /* int *to = 1 */
+#define OPTION_TEXT   1 /* const char **to */
+#define OPTION_SIZE   2 /* size_t *to, digits only */
+#define OPTION_NUMBER 3 /* double *to, finite, not negative */
+
+typedef struct {
+    const char *name; /* with its dashes; the last of a table has NULL */
+    int kind;
+    void *to;
+} option;
+
+/* Takes the options out of argv; what is left are exactly `count` operands, which the error calls by `names`. */
+void options_read(const char *command, char **argv, const option *table, size_t count, const char **operands, const char *names);
+
+/* The position of `text` in a list of words; wrong usage if it has no place there. */
+int options_word(const char *name, const char *text, const char *const *words);
+
+/* What every command has. */
+extern int quiet;
+
+/* ---- progress.c: what goes to stderr ---------------------------------------------------------------------------------- */
+
+void fail(const char *format, ...) PRINTF_LIKE(1, 2) NEVER_RETURNS;
+void usage(const char *format, ...) PRINTF_LIKE(1, 2) NEVER_RETURNS;
+void note(const char *format, ...) PRINTF_LIKE(1, 2); /* nothing if quiet */
+
+/* A bar on a terminal, a line now and then elsewhere. `done` of `total`; the same label until the next progress_end. */
+void progress_show(const char *label, double done, double total);
+void progress_end(void);
+
+double seconds_now(void); /* of a clock that never jumps */
+
+/* ---- files.c ------------------------------------------------------------------------------------------------------------ */
+
+void *allocate(size_t count, size_t size, const char *what); /* zeroed; fails with the number of bytes */
+void *allocate_aligned(size_t bytes, const char *what);      /* by RFM_ALIGN, at least 1 byte; free() it */
+char *copy_text(const char *text, size_t length);
+
+/* The whole file, with a 0 behind it. `file` "-" is standard input. Aligned by RFM_ALIGN. */
+char *file_read(const char *file, size_t *size);
+
+/* A text that grows in memory. */
+typedef struct {
+    char *at;
+    size_t size, room;
+} text;
+
+void text_add(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
+void text_bytes(text *t, const char *bytes, size_t count);
+
+/* Writes beside and renames; `file` "-" or NULL is standard output, a device or pipe is written to as it is. */
+void file_write(const char *file, const void *bytes, size_t size);
+
+/* Fails early if file_write could not make this file. */
+void file_check(const char *file);
+
+/* ---- json.c --------------------------------------------------------------------------------------------------------------- */
+
+void json_text(text *t, const char *name, const char *value);
+void json_number(text *t, const char *name, double value); /* null if it is not finite */
+void json_names(text *t, const char *name, const char *names, size_t count); /* strings one after the other */
+void json_end(text *t);
+
+/* ---- model files and machines: machine.c ------------------------------------------------------------------------------------ */
+
+/* Threads and port of a call, from --threads and --port. */
+typedef struct {
+    rfm_ctx ctx;
+    rfm_arena arena;
+    void *memory;
+    struct pool *pool;
+} machine;
+
+void machine_start(machine *m, size_t threads, const char *port);
+void machine_memory(machine *m, size_t bytes, const char *what); /* an arena of so many bytes in place of the last one */
+void machine_stop(machine *m);
+
+/* Opens a model file; *blob is to be freed. */
+void model_read(const char *file, char **blob, size_t *size, rfm_model *model);
+
+const char *kernel_word(int kernel);
+const char *task_word(int task);
+
+/* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called: full, diag,
+ * identity. `m` NULL: only that. */
+const char *model_metric(const rfm_model *model, rfm_real *m);
+
+/* ---- the commands ----------------------------------------------------------------------------------------------------------- */
+
+int command_train(char **argv);
+int command_predict(char **argv);
+int command_evaluate(char **argv);
+int command_info(char **argv);
+int command_export(char **argv);
+int command_help(char **argv);
+
+#endif

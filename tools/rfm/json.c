@@ -1,0 +1,43 @@
+#include "command.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One object on one line. */
+
+static void key(text *t, const char *name) { text_add(t, "%s\"%s\": ", t->size == 0 ? "{" : ", ", name); }
+
+static void quote(text *t, const char *value) {
+    text_bytes(t, "\"", 1);
+    for (; *value != 0; value++) {
+        if (*value == '"' || *value == '\\') text_add(t, "\\%c", *value);
+        else if ((unsigned char)*value < 32) text_add(t, "\\u%04x", (unsigned)*value);
+        else text_bytes(t, value, 1);
+    }
+    text_bytes(t, "\"", 1);
+}
+
+void json_text(text *t, const char *name, const char *value) {
+    key(t, name);
+    quote(t, value);
+}
+
+void json_number(text *t, const char *name, double value) {
+    key(t, name);
+    if (!isfinite(value)) text_add(t, "null");
+    else if (value == floor(value) && fabs(value) < 1e15) text_add(t, "%.0f", value);
+    else text_add(t, "%.9g", value);
+}
+
+void json_names(text *t, const char *name, const char *names, size_t count) {
+    size_t i;
+    key(t, name);
+    text_bytes(t, "[", 1);
+    for (i = 0; i < count; i++, names += strlen(names) + 1) {
+        if (i > 0) text_bytes(t, ", ", 2);
+        quote(t, names);
+    }
+    text_bytes(t, "]", 1);
+}
+
+void json_end(text *t) { text_bytes(t, "}\n", 2); }

@@ -1,0 +1,81 @@
+#include "command.h"
+
+#include "../pool/pool.h"
+#include "rfm_port.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void machine_start(machine *m, size_t threads, const char *port) {
+    memset(m, 0, sizeof *m);
+    m->ctx.port = rfm_port_find(port);
+    if (m->ctx.port == NULL) {
+        text list = {NULL, 0, 0};
+        size_t i;
+        for (i = 0; rfm_port_name(i) != NULL; i++)
+            if (rfm_port_find(rfm_port_name(i)) != NULL) text_add(&list, ", %s", rfm_port_name(i));
+        text_bytes(&list, "", 1);
+        usage("--port: this machine has auto%s; found \"%s\"", list.at, port);
+    }
+    if (threads == 0) {
+        long online = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = online > 1 ? (size_t)online : 1;
+        if (threads > 64) threads = 64;
+    }
+    if (threads > 1024) usage("--threads: expected at most 1024, found %zu", threads);
+    m->pool = pool_create(threads);
+    if (m->pool == NULL) fail("%zu threads are not to be had", threads);
+    m->ctx.workers = pool_workers(m->pool);
+    m->ctx.run = threads > 1 ? pool_run : NULL;
+    m->ctx.pool = m->pool;
+    m->ctx.arena = &m->arena;
+}
+
+void machine_memory(machine *m, size_t bytes, const char *what) {
+    free(m->memory);
+    m->memory = allocate_aligned(bytes, what);
+    (void)rfm_arena_init(&m->arena, m->memory, bytes);
+}
+
+void machine_stop(machine *m) {
+    pool_destroy(m->pool);
+    free(m->memory);
+}
+
+void model_read(const char *file, char **blob, size_t *size, rfm_model *model) {
+    int status;
+    *blob = file_read(file, size);
+    status = rfm_model_open(*blob, *size, model);
+    if (status != RFM_OK) fail("%s: expected a model made by rfm train: %s", file, rfm_status_text(status));
+}
+
+const char *kernel_word(int kernel) { return kernel == RFM_GAUSSIAN ? "gaussian" : kernel == RFM_GENERAL ? "general" : "laplace"; }
+const char *task_word(int task) { return task == RFM_CLASSIFY ? "classify" : "regress"; }
+
+const char *model_metric(const rfm_model *model, rfm_real *m) {
+    rfm_summary s;
+    size_t d = model->d, i, j, q;
+    double bandwidth = 1;
+    const rfm_real *scale = NULL;
+    int identity = model->metric != RFM_FULL;
+    if (rfm_model_summary(model, &s, NULL, 0) == RFM_OK) bandwidth = (double)s.bandwidth, scale = s.x_scale;
+    if (model->metric == RFM_FULL) {
+        for (i = 0; m != NULL && i < d; i++)
+            for (j = 0; j < d; j++) {
+                double sum = 0;
+                for (q = 0; q < model->r; q++) sum += (double)model->p[q * d + i] * (double)model->p[q * d + j];
+                sum *= bandwidth * bandwidth * (scale != NULL ? (double)scale[i] * (double)scale[j] : 1);
+                m[i * d + j] = (rfm_real)sum;
+            }
+        return "full";
+    }
+    for (j = 0; j < d; j++) {
+        double p = (double)model->p[j] * bandwidth * (scale != NULL ? (double)scale[j] : 1);
+        identity &= fabs(p - 1) < 1e-6;
+        if (m != NULL) m[j] = (rfm_real)(p * p);
+    }
+    for (j = 0; m != NULL && identity && j < d; j++) m[j] = 1; /* but for rounding it is */
+    return identity ? "identity" : "diag";
+}

@@ -1,0 +1,80 @@
+#include "command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int quiet;
+
+static void set(const option *o, const char *value) {
+    char *end;
+    switch (o->kind) {
+    case OPTION_TEXT: *(const char **)o->to = value; break;
+    case OPTION_SIZE: {
+        unsigned long n;
+        errno = 0;
+        n = strtoul(value, &end, 10);
+        if (!isdigit((unsigned char)*value) || *end != 0 || errno != 0) usage("%s: expected a whole number, found \"%s\"", o->name, value);
+        *(size_t *)o->to = n;
+        break;
+    }
+    default: {
+        double x = strtod(value, &end);
+        if (*value == 0 || *end != 0 || !isfinite(x) || x < 0 || strpbrk(value, "xX") != NULL)
+            usage("%s: expected a number, not negative, found \"%s\"", o->name, value);
+        *(double *)o->to = x;
+    }
+    }
+}
+
+void options_read(const char *command, char **argv, const option *table, size_t count, const char **operands, const char *names) {
+    size_t found = 0;
+    int only_operands = 0;
+    for (; *argv != NULL; argv++) {
+        const char *arg = *argv, *equals = strchr(arg, '=');
+        size_t length = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
+        const option *o = table;
+        if (only_operands || arg[0] != '-' || arg[1] == 0) {
+            if (found == count) usage("%s: one operand too many: \"%s\"; expected %s", command, arg, names);
+            operands[found++] = arg;
+            continue;
+        }
+        if (strcmp(arg, "--") == 0) {
+            only_operands = 1;
+            continue;
+        }
+        if (strcmp(arg, "--quiet") == 0 || strcmp(arg, "-q") == 0) {
+            quiet = 1;
+            continue;
+        }
+        if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+            char *topic[2];
+            topic[0] = copy_text(command, strlen(command)), topic[1] = NULL;
+            exit(command_help(topic));
+        }
+        while (o->name != NULL && (strlen(o->name) != length || strncmp(o->name, arg, length) != 0)) o++;
+        if (o->name == NULL) usage("%s: no option %.*s; see rfm help %s", command, (int)length, arg, command);
+        if (o->kind == OPTION_FLAG) {
+            if (equals != NULL) usage("%s takes no value", o->name);
+            *(int *)o->to = 1;
+        } else if (equals != NULL) set(o, equals + 1);
+        else {
+            if (argv[1] == NULL) usage("%s: expected a value after it", o->name);
+            set(o, *++argv);
+        }
+    }
+    if (found < count) usage("%s: expected %s; see rfm help %s", command, names, command);
+}
+
+int options_word(const char *name, const char *value, const char *const *words) {
+    char list[200] = "";
+    int i;
+    for (i = 0; words[i] != NULL; i++) {
+        if (strcmp(value, words[i]) == 0) return i;
+        if (i > 0) strncat(list, ", ", sizeof list - strlen(list) - 1);
+        strncat(list, words[i], sizeof list - strlen(list) - 1);
+    }
+    usage("%s: expected one of %s, found \"%s\"", name, list, value);
+}
