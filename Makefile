@@ -18,7 +18,7 @@ unity   := $(if $(wildcard $(UNITY)/unity.c),$(UNITY),$(UNITY)/src)
 VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' rfm/rfm.h)
 
 .DEFAULT_GOAL := all
-.PHONY: all lib unit test bench size install clean help FORCE
+.PHONY: all lib unit demo test bench size install clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -100,6 +100,7 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 # Prediction in firmware (boards/predict): the core without training. The models are made on this machine, at a place that all
 # boards share.
 MODELS   ?= build/models
+COUNT    ?= build/count.so
 HOST_CC  ?= cc
 firmware  = $(if $(bare),$(BUILD)/obj/boards/startup.o) $(BUILD)/obj/predict/rfm.o \
             $(patsubst port/%.c,$(BUILD)/obj/predict/%.o,port/m4f.c port/helium.c)
@@ -110,7 +111,7 @@ $(MODELS)/models.h: boards/predict/make_models.c rfm/rfm.c rfm/rfm.h
 	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -o $(MODELS)/make_models boards/predict/make_models.c rfm/rfm.c -lm
 	$(MODELS)/make_models $(MODELS)
 
-build/count.so: boards/count/count.c
+$(COUNT): boards/count/count.c
 	@mkdir -p $(@D)
 	$(HOST_CC) -std=c99 -O2 $(WARN) -fPIC -shared -o $@ $<
 
@@ -164,6 +165,9 @@ $(BUILD)/flags: FORCE
 
 # ---- what people ask for ----------------------------------------------------------------------------------------
 
+demo: all # trains on recorded gestures, exports a header, compiles firmware with it and runs it
+	@tools/demo/run $(BUILD)
+
 test: # every configuration: this machine's compilers, sanitizers, valgrind, the boards
 	@BOARDS='$(BOARDS)' UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
 	@BOARDS='$(BOARDS)' UNITY='$(UNITY)' SUITE='$(SUITE)' CONFIG='$(CONFIG)' tests/run
@@ -172,7 +176,7 @@ bench: all # speed on this machine, beside OpenBLAS
 	@tools/setup bench
 	$(BUILD)/rfm-bench
 
-size: # bytes, stack and instructions of a prediction on each microcontroller, into build/sizes.txt and boards/SIZES.md
+size: # bytes, stack and instructions on each microcontroller, into build/sizes.txt and boards/SIZES.md
 	@tools/setup test
 	@boards/size build
 	@cp build/sizes.md boards/SIZES.md
@@ -184,7 +188,9 @@ install: all # into $(DESTDIR)$(PREFIX)
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: rfm' 'Description: Recursive Feature Machines on caller memory' \
 	    'Version: $(VERSION)' 'Cflags: -I$${prefix}/include $(if $(REAL),-DRFM_REAL=$(REAL))' \
 	    'Libs: -L$${prefix}/lib -lrfm -lm' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rfm.pc
-	$(if $(wildcard $(BUILD)/rfm),mkdir -p $(DESTDIR)$(PREFIX)/bin && cp $(BUILD)/rfm $(DESTDIR)$(PREFIX)/bin)
+	mkdir -p $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	cp $(BUILD)/rfm $(DESTDIR)$(PREFIX)/bin
+	cp tools/rfm/rfm.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean: # everything that was made, and what was fetched for the tests
 	rm -rf build

@@ -40,6 +40,7 @@
 #define REAL_EPS R(2.220446049250313e-16)
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
+#define REAL_SIGN_BIT UINT64_C(0x8000000000000000)
 #else
 #define REAL_SQRT sqrtf
 #define REAL_EXP expf
@@ -50,16 +51,21 @@ typedef uint64_t real_bits;
 #define REAL_EPS R(1.1920929e-7)
 typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
+#define REAL_SIGN_BIT UINT32_C(0x80000000)
 #endif
 
+/* The sign bit is set if x is a NaN or an infinity: the lowest bit of an exponent of ones carries. */
+static real_bits not_finite(rfm_real x) {
+    real_bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
+}
+
 static int finite_portable(size_t n, const rfm_real *x) {
-    real_bits bits, bad = 0;
+    real_bits bad = 0;
     size_t i;
-    for (i = 0; i < n; i++) {
-        memcpy(&bits, &x[i], sizeof bits);
-        bad |= (real_bits)((bits & REAL_EXPONENT_BITS) == REAL_EXPONENT_BITS);
-    }
-    return bad == 0;
+    for (i = 0; i < n; i++) bad |= not_finite(x[i]);
+    return (bad & REAL_SIGN_BIT) == 0;
 }
 
 /* ==== 2. Status ===================================================================================================== */
@@ -128,7 +134,7 @@ static float small_exp(float x) {
     q = q * r + 0.16667115f;
     q = q * r + 0.49999231f;
     q = q * r * r + r + 1.0f;
-    return q * float_of((uint32_t)(n + 127) << 23);
+    return float_of(bits_of(q) + ((uint32_t)n << 23)); /* q 2^n, a normal number */
 }
 
 #if defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__aarch64__)
@@ -145,7 +151,8 @@ static float small_sqrt(float x) {
 /* No FPU: bit by bit on the integers, in less than half of what the C library takes. x = m 2^e, e even and m in [1, 4). */
 static float small_sqrt(float x) {
     uint32_t exponent = bits_of(x) >> 23, odd = (exponent & 1) ^ 1, rest, twice = 0, root = 0, bit;
-    if (exponent == 0 || exponent > 254) return 0.0f;
+    if (exponent == 0) return 0.0f;
+    if (exponent > 254) return x;
     rest = ((bits_of(x) & 0x7fffffu) | 0x800000u) << (odd + 1);
     for (bit = 1u << 24; bit != 0; bit >>= 1) { /* 25 bits, the last one for rounding; half way cannot be */
         if (twice + bit <= rest) {
@@ -179,7 +186,8 @@ static float small_log(float x) {
 #define BLOB_MAGIC 0x626d6672u /* "rfmb" */
 #define BLOB_MAJOR 1
 #define BLOB_MINOR 0
-#define BLOB_TABLE 48 /* where the table of sections starts */
+#define BLOB_COVERED 8 /* the checksum is of everything from here on */
+#define BLOB_TABLE 48  /* where the table of sections starts */
 
 /* Sections, in the order of the table. */
 enum { PART_SHIFT, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PART_CLASS_NAMES, PART_INPUT_NAMES, PART_SUMMARY, PARTS };
@@ -278,10 +286,10 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < BLOB_TABLE) return RFM_ETRUNCATED;
     if (get_u32(b) != BLOB_MAGIC) return RFM_EMAGIC;
-    if ((get_u32(b + 4) & 0xffff) != BLOB_MAJOR) return RFM_EVERSION;
-    bytes = get_u32(b + 8), parts = get_u32(b + 44);
+    if ((get_u32(b + 8) & 0xffff) != BLOB_MAJOR) return RFM_EVERSION;
+    bytes = get_u32(b + 12), parts = get_u32(b + 44);
     if (bytes > size || bytes < BLOB_TABLE + 8 * PARTS) return RFM_ETRUNCATED;
-    if (crc32(b + 16, bytes - 16) != get_u32(b + 12)) return RFM_ECHECKSUM;
+    if (crc32(b + BLOB_COVERED, bytes - BLOB_COVERED) != get_u32(b + 4)) return RFM_ECHECKSUM;
     if (b[16] != sizeof(rfm_real) || !little_endian()) return RFM_ETYPE;
     if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return RFM_ECONTENT;
     status = open_content(b, bytes, &m);
@@ -335,30 +343,36 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
 
 int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_scores loop, rfm_real *novelty) {
     rfm_real largest = R(-1);
+    real_bits bad = 0;
     size_t i;
     if (m == NULL || x == NULL || scores == NULL || scratch == NULL) return RFM_ENULL;
-    if (!finite_portable(m->d, x)) return RFM_EFINITE;
-    for (i = 0; i < m->d; i++) scratch[i] = x[i] - m->shift[i];
+    for (i = 0; i < m->d; i++) {
+        bad |= not_finite(x[i]);
+        scratch[i] = x[i] - m->shift[i];
+    }
+    if ((bad & REAL_SIGN_BIT) != 0) return RFM_EFINITE;
     for (i = 0; i < m->c; i++) scores[i] = m->offset != NULL ? m->offset[i] : R(0);
     if (loop != NULL) largest = loop(m, scratch, scores);
     if (largest < R(0)) largest = scores_portable(m, scratch, scores);
     if (novelty != NULL) *novelty = largest;
+    /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
+    for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
+        if (scratch[i] != scratch[i]) return RFM_ERANGE;
     return finite_portable(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 
 size_t rfm_class(const rfm_model *m, const rfm_real *scores, rfm_real *confidence) {
     size_t best = 0, i;
-    rfm_real sum = R(0), inverse;
+    rfm_real sum = R(0);
     for (i = 1; i < m->c; i++)
         if (scores[i] > scores[best]) best = i;
     if (confidence != NULL) {
         *confidence = R(0);
         if (m->temperature > R(0) && m->task == RFM_CLASSIFY) {
-            inverse = R(1) / m->temperature;
-            for (i = 0; i < m->c; i++) sum += small_exp((scores[i] - scores[best]) * inverse);
+            for (i = 0; i < m->c; i++) sum += small_exp((scores[i] - scores[best]) / m->temperature);
             if (m->c == 1) { /* scores f and -f */
                 rfm_real f = scores[0] < R(0) ? scores[0] : -scores[0];
-                sum = R(1) + small_exp(R(2) * f * inverse);
+                sum = R(1) + small_exp(R(2) * f / m->temperature);
             }
             *confidence = R(1) / sum;
         }
@@ -2056,7 +2070,7 @@ static void predictor_start(predictor *s) {
 
 /* 0: cancelled. */
 static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
-    size_t first, column, rows, cols, n = s->m.n, c = s->m.c;
+    size_t first, column, rows, cols, n = s->m.n, c = s->m.c, i, k;
     for (first = 0; first < z.rows; first += rows) {
         rfm_cmat part = z;
         rows = min_size(s->rows, z.rows - first);
@@ -2069,6 +2083,8 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
             product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1), operand_of(s->m.alpha + column * c, c, 1),
                     column > 0, y.at + first * y.stride, y.stride);
         }
+        for (i = 0; s->m.offset != NULL && i < rows; i++)
+            for (k = 0; k < c; k++) y.at[(first + i) * y.stride + k] += s->m.offset[k];
         if (advance(p, R(rows))) return 0;
     }
     return 1;
@@ -2080,6 +2096,7 @@ static int check_model(const rfm_model *m) {
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0) return RFM_EZERO;
     if (m->metric != RFM_FULL && m->r != m->d) return RFM_ESHAPE;
     if (!(m->bandwidth > R(0)) || m->kernel < RFM_LAPLACE || m->kernel > RFM_GENERAL) return RFM_EVALUE;
+    if (m->metric < RFM_IDENTITY || m->metric > RFM_FULL) return RFM_EVALUE;
     return RFM_OK;
 }
 
@@ -2949,12 +2966,16 @@ int rfm_model_size(const rfm_parts *parts, size_t *bytes) {
 static int check_parts(const rfm_parts *w) {
     const rfm_model *m = w->model;
     size_t i;
-    if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !finite_real(w->temperature) || w->temperature < R(0)) return RFM_EVALUE;
+    if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !(w->temperature >= R(0) && w->temperature <= R(3.0e38))) return RFM_EVALUE;
+    if (m->kernel == RFM_GENERAL && !(m->exponent > R(0) && m->exponent <= R(2))) return RFM_EVALUE;
     if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
     for (i = 0; w->x_scale != NULL && i < m->d; i++)
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->y_scale != NULL && i < m->c; i++)
         if (!finite_real(w->y_mean[i]) || !finite_real(w->y_scale[i]) || !(w->y_scale[i] > R(0))) return RFM_EVALUE;
+    if (!finite_portable(m->d, m->shift) || !finite_portable(m->n * m->r, m->centers) || !finite_portable(m->n * m->c, m->alpha)) return RFM_EFINITE;
+    if (m->p != NULL && !finite_portable((m->metric == RFM_FULL ? m->r : 1) * m->d, m->p)) return RFM_EFINITE;
+    if (m->offset != NULL && !finite_portable(m->c, m->offset)) return RFM_EFINITE;
     return little_endian() ? RFM_OK : RFM_ETYPE;
 }
 
@@ -3018,8 +3039,8 @@ int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
     if (size < plan.total) return RFM_EARENA;
     memset(b, 0, plan.total);
     put_u32(b, BLOB_MAGIC);
-    put_u32(b + 4, BLOB_MAJOR | BLOB_MINOR << 16);
-    put_u32(b + 8, (uint32_t)plan.total);
+    put_u32(b + 8, BLOB_MAJOR | BLOB_MINOR << 16);
+    put_u32(b + 12, (uint32_t)plan.total);
     b[16] = sizeof(rfm_real);
     b[17] = (unsigned char)w->model->kernel;
     b[18] = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
@@ -3037,13 +3058,13 @@ int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
         if (i <= PART_OFFSET) {
             rfm_real *numbers = (rfm_real *)(void *)(b + plan.offset[i]);
             fold_numbers(w, i, numbers);
-            if (!finite_portable(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_EFINITE;
+            if (!finite_portable(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
         }
     }
     if (plan.bytes[PART_CLASS_NAMES] > 0) memcpy(b + plan.offset[PART_CLASS_NAMES], w->class_names, plan.bytes[PART_CLASS_NAMES]);
     if (plan.bytes[PART_INPUT_NAMES] > 0) memcpy(b + plan.offset[PART_INPUT_NAMES], w->input_names, plan.bytes[PART_INPUT_NAMES]);
     if (plan.bytes[PART_SUMMARY] > 0) put_summary(w, b + plan.offset[PART_SUMMARY]);
-    put_u32(b + 12, crc32(b + 16, plan.total - 16));
+    put_u32(b + 4, crc32(b + BLOB_COVERED, plan.total - BLOB_COVERED));
     if (status != RFM_OK) memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
     return status;
 }

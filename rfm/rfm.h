@@ -89,6 +89,13 @@ const char *rfm_status_text(int status);
 /* Models and the memory of arenas start at a multiple of this, and so does every part of them. */
 #define RFM_ALIGN 16
 
+/* For a declaration of such memory: static RFM_ALIGNED unsigned char memory[4096]; */
+#if defined(__GNUC__)
+#define RFM_ALIGNED __attribute__((aligned(RFM_ALIGN)))
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define RFM_ALIGNED _Alignas(RFM_ALIGN)
+#endif
+
 /* What the outputs mean. */
 #define RFM_REGRESS  0 /* the c predicted numbers */
 #define RFM_CLASSIFY 1 /* c >= 2: the class is the largest output; c = 1: class 1 if the output is positive, else class 0 */
@@ -404,14 +411,15 @@ typedef struct {
     rfm_real temperature;
     const rfm_real *x_mean, *x_scale; /* (d) */
     const rfm_real *y_mean, *y_scale; /* (c) */
-    const char *class_names;          /* strings one after the other, as in rfm_model; NULL: leave out */
+    const char *class_names;          /* c strings, two if c = 1, one after the other, as in rfm_model; NULL: leave out */
     const char *input_names;
     const rfm_summary *summary;       /* NULL: leave out */
 } rfm_parts;
 
 /* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is 16-byte aligned
  * memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale
- * that is not positive, task, temperature), RFM_EFINITE, RFM_ETYPE (this machine's byte order is not the blob's). */
+ * that is not positive, task, temperature), RFM_EFINITE (the model is not finite), RFM_ETYPE (this machine's byte order is not the
+ * blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
 int rfm_model_size(const rfm_parts *parts, size_t *bytes);
 int rfm_model_write(const rfm_parts *parts, void *blob, size_t size);
 

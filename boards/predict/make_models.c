@@ -29,6 +29,7 @@ static const spec specs[] = {
     {"one_centre", RFM_LAPLACE, RFM_FULL, RFM_CLASSIFY, 1, 3, 1, 3, 0.25f},
     {"one_number", RFM_GAUSSIAN, RFM_DIAGONAL, RFM_REGRESS, 3, 1, 1, 1, 0.0f},
     {"wide", RFM_GAUSSIAN, RFM_DIAGONAL, RFM_REGRESS, 6, 45, 5, 45, 0.0f},
+    {"odd_rows", RFM_GAUSSIAN, RFM_FULL, RFM_REGRESS, 39, 10, 4, 6, 0.0f},
     {"general", RFM_GENERAL, RFM_FULL, RFM_CLASSIFY, 21, 9, 3, 9, 1.0f},
 };
 #define SPECS (sizeof specs / sizeof specs[0])
@@ -62,7 +63,7 @@ static void fail(const char *what, int status) {
 static void make(FILE *f, const spec *s) {
     static float shift[64], p[MOST], centers[MOST], alpha[MOST], offset[64], x[INPUTS * 64], y[INPUTS * 64], novelty[INPUTS],
         magnitude[64], scratch[128];
-    static uint64_t memory[MOST]; /* malloc aligns to 16 only on most machines: this is cut to size below */
+    static uint64_t memory[MOST]; /* the blob starts at its first multiple of 16 bytes */
     unsigned char *blob = (unsigned char *)memory + (16 - (uintptr_t)memory % 16) % 16;
     rfm_model model, opened;
     rfm_parts parts;

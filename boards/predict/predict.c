@@ -46,6 +46,8 @@ static size_t largest(const float *y, size_t c) {
 static const char *check(const example *e, const rfm_model *model, rfm_scores loop, size_t *worst) {
     static float x[64], scores[MOST_OUTPUTS + 1], scratch[129];
     size_t i, j, k, used = RFM_PREDICT_SCRATCH(e->d, e->r), class_of;
+    float nearest = -1.0f;
+    int status;
     for (i = 0; i < INPUTS; i++) {
         const float *y = e->y + i * e->c;
         float novelty = -1.0f, confidence = -1.0f, off;
@@ -70,6 +72,10 @@ static const char *check(const example *e, const rfm_model *model, rfm_scores lo
             return "another class";
         if (!(confidence >= 0.0f && confidence <= 1.0f)) return "confidence";
     }
+    /* So far away that distances, and perhaps z, are infinite. */
+    for (j = 0; j < e->d; j++) x[j] = 3e38f;
+    status = rfm_predict_one(model, x, scores, scratch, loop, &nearest);
+    if ((status != RFM_OK && status != RFM_ERANGE) || nearest != 0.0f) return "infinity is not far";
     /* A NaN is refused, and nothing is written. */
     memset(&x[e->d - 1], 0xff, sizeof x[0]);
     scores[0] = GUARD;

@@ -16,10 +16,10 @@
 #include "rfm.h"
 
 #if defined(__GNUC__)
-#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(place, first) __attribute__((format(printf, place, first)))
 #define NEVER_RETURNS __attribute__((noreturn))
 #else
-#define PRINTF_LIKE(format, first)
+#define PRINTF_LIKE(place, first)
 #define NEVER_RETURNS
 #endif
 
@@ -119,6 +119,7 @@ int command_predict(char **argv);
 int command_evaluate(char **argv);
 int command_info(char **argv);
 int command_export(char **argv);
+int command_report(char **argv);
 int command_help(char **argv);
 
 #endif

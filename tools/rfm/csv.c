@@ -76,20 +76,20 @@ int csv_kind(rfm_real value) {
 
 static rfm_real kind_value(int kind) { return kind == CSV_MISSING ? (rfm_real)NAN : kind == CSV_TEXT ? (rfm_real)INFINITY : -(rfm_real)INFINITY; }
 
-static int is_word(const char *text, size_t length, const char *word) { /* lower case */
+static int is_word(const char *field, size_t length, const char *word) { /* lower case */
     size_t i;
     for (i = 0; i < length && word[i] != 0; i++)
-        if ((text[i] | 32) != word[i]) return 0;
+        if ((field[i] | 32) != word[i]) return 0;
     return i == length && word[i] == 0;
 }
 
-/* What a field without quotes and spaces around it means; something other than text[0..length) follows it. */
-static rfm_real field_value(const char *text, size_t length) {
+/* What a field without quotes and spaces around it means; something other than field[0..length) follows it. */
+static rfm_real field_value(const char *field, size_t length) {
     rfm_real value;
-    size_t sign = length > 0 && (*text == '-' || *text == '+');
-    if (length == 0 || is_word(text + sign, length - sign, "nan")) return kind_value(CSV_MISSING);
-    if (csv_number(text, &value) == text + length) return isfinite(value) ? value : kind_value(CSV_HUGE);
-    if (is_word(text + sign, length - sign, "inf") || is_word(text + sign, length - sign, "infinity")) return kind_value(CSV_HUGE);
+    size_t sign = length > 0 && (*field == '-' || *field == '+');
+    if (length == 0 || is_word(field + sign, length - sign, "nan")) return kind_value(CSV_MISSING);
+    if (csv_number(field, &value) == field + length) return isfinite(value) ? value : kind_value(CSV_HUGE);
+    if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity")) return kind_value(CSV_HUGE);
     return kind_value(CSV_TEXT);
 }
 

@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700 /* realpath; brings POSIX.1-2008 */
+
 #include "command.h"
 
 #include <errno.h>

@@ -1,0 +1,169 @@
+/* See fuzz.h. */
+#include "fuzz.h"
+
+#include <float.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if RFM_REAL_BYTES == 4
+#define REAL_MAX FLT_MAX
+#else
+#define REAL_MAX DBL_MAX
+#endif
+
+static void require(int condition, const char *what) {
+    if (condition) return;
+    fprintf(stderr, "wrong: %s\n", what);
+    abort();
+}
+
+unsigned long fuzz_get32(const unsigned char *at) {
+    return (unsigned long)at[0] | (unsigned long)at[1] << 8 | (unsigned long)at[2] << 16 | (unsigned long)at[3] << 24;
+}
+
+void fuzz_put32(unsigned char *at, unsigned long value) {
+    size_t i;
+
+    for (i = 0; i < 4; i++) at[i] = (unsigned char)(value >> (8 * i));
+}
+
+void fuzz_seal(unsigned char *blob, size_t size) {
+    uint32_t crc = 0xFFFFFFFFu;
+    size_t i;
+    int bit;
+
+    if (size < FUZZ_HEADER) return;
+    fuzz_put32(blob + FUZZ_BYTES, (unsigned long)size);
+    for (i = FUZZ_COVERED; i < size; i++) {
+        crc ^= blob[i];
+        for (bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0xEDB88320u & (0u - (crc & 1u)));
+    }
+    fuzz_put32(blob + FUZZ_CRC, ~crc & 0xFFFFFFFFu);
+}
+
+size_t fuzz_seed(size_t index, unsigned char *blob) {
+    static const struct {
+        size_t n, d, c, r;
+        int kernel, metric, extras;
+    } seeds[] = {
+        { 1, 1, 1, 1, RFM_LAPLACE, RFM_IDENTITY, 0 },  { 1, 1, 1, 1, RFM_GAUSSIAN, RFM_FULL, 1 },
+        { 2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1 },      { 2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1 },
+        { 5, 3, 1, 3, RFM_GENERAL, RFM_IDENTITY, 1 },  { 5, 3, 1, 2, RFM_GAUSSIAN, RFM_FULL, 0 },
+        { 7, 4, 3, 4, RFM_GAUSSIAN, RFM_DIAGONAL, 1 }, { 9, 8, 10, 2, RFM_LAPLACE, RFM_FULL, 1 },
+        { 4, 1, 10, 1, RFM_GENERAL, RFM_DIAGONAL, 0 }, { 40, 6, 2, 6, RFM_LAPLACE, RFM_FULL, 0 },
+    };
+    static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j"; /* ten of them, one empty */
+    rfm_real numbers[600], *at = numbers;
+    rfm_step path[2];
+    rfm_model model;
+    rfm_parts parts;
+    rfm_summary summary;
+    size_t size = 0, i, p;
+    uint32_t x = (uint32_t)index + 1;
+
+    if (index >= sizeof seeds / sizeof seeds[0]) return 0;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) { /* in (0, 2] */
+        x = x * 1664525u + 1013904223u;
+        numbers[i] = (rfm_real)((double)((x >> 16) + 1) / 32768.0);
+    }
+    memset(&model, 0, sizeof model);
+    memset(&parts, 0, sizeof parts);
+    memset(&summary, 0, sizeof summary);
+    memset(path, 0, sizeof path);
+    model.n = seeds[index].n, model.d = seeds[index].d, model.c = seeds[index].c, model.r = seeds[index].r;
+    model.kernel = seeds[index].kernel, model.metric = seeds[index].metric;
+    model.bandwidth = (rfm_real)1.5, model.exponent = (rfm_real)1.25;
+    p = model.metric == RFM_FULL ? model.r * model.d : model.d;
+    model.shift = at, at += model.d;
+    model.p = at, at += p;
+    model.centers = at, at += model.n * model.r;
+    model.alpha = at, at += model.n * model.c;
+    model.offset = at, at += model.c;
+    parts.model = &model;
+    if (seeds[index].extras) {
+        parts.task = RFM_CLASSIFY, parts.temperature = (rfm_real)0.5;
+        parts.class_names = names, parts.input_names = names;
+        parts.x_mean = at, parts.x_scale = at + model.d, at += 2 * model.d;
+        parts.y_mean = at, parts.y_scale = at + model.c, at += 2 * model.c;
+        summary.steps = 2, summary.path = path, summary.rows = 100;
+        parts.summary = &summary;
+    }
+    require(at <= numbers + sizeof numbers / sizeof numbers[0], "room for the numbers of a seed");
+    require(rfm_model_size(&parts, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed");
+    require(rfm_model_write(&parts, blob, size) == RFM_OK, "a seed is written");
+    return size;
+}
+
+/* Inputs of every kind; the case and the position decide. */
+static rfm_real input(const rfm_model *m, size_t which, size_t j) {
+    switch (which) {
+    case 0: return m->shift[j];
+    case 1: return 0;
+    case 2: return (rfm_real)(j % 2 ? -1.5 : 0.75);
+    case 3: return REAL_MAX;
+    case 4: return j % 2 ? REAL_MAX : -REAL_MAX;
+    default: return (rfm_real)1e-40;
+    }
+}
+
+static int finite(const rfm_real *x, size_t n) {
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!(x[i] >= -REAL_MAX && x[i] <= REAL_MAX)) return 0;
+    return 1;
+}
+
+static void use_model(const rfm_model *m) {
+    rfm_real *x = malloc(m->d * sizeof *x), *scores = malloc(m->c * sizeof *scores);
+    rfm_real *scratch = malloc(RFM_PREDICT_SCRATCH(m->d, m->r) * sizeof *scratch), novelty, confidence;
+    rfm_summary summary;
+    rfm_step path[4];
+    size_t which, i, classes = m->c == 1 ? 2 : m->c;
+
+    require(x != NULL && scores != NULL && scratch != NULL, "memory");
+    for (which = 0; which < 6; which++) {
+        int status;
+
+        for (i = 0; i < m->d; i++) x[i] = input(m, which, i);
+        novelty = -1, confidence = -1;
+        status = rfm_predict_one(m, x, scores, scratch, NULL, &novelty);
+        require(status == RFM_OK || status == RFM_ERANGE, "status of a prediction");
+        require(novelty >= 0 && novelty <= 1, "novelty");
+        if (status != RFM_OK) continue;
+        require(finite(scores, m->c), "scores are finite");
+        require(rfm_class(m, scores, &confidence) < classes, "class");
+        require(confidence >= 0 && confidence <= 1, "confidence");
+    }
+    for (i = 0; i < classes; i++) require(strlen(rfm_name(m->class_names, i)) < SIZE_MAX, "class names");
+    for (i = 0; i < m->d; i++) require(strlen(rfm_name(m->input_names, i)) < SIZE_MAX, "input names");
+    if (rfm_model_summary(m, &summary, path, 4) == RFM_OK && summary.x_scale != NULL) {
+        volatile rfm_real read;
+
+        for (i = 0; i < m->d; i++) read = summary.x_scale[i];
+        (void)read;
+    }
+    free(x);
+    free(scores);
+    free(scratch);
+}
+
+int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
+    unsigned char *block = malloc(size + shift > 0 ? size + shift : 1), *blob;
+    rfm_model model, before;
+    int status;
+
+    require(block != NULL && (uintptr_t)block % RFM_ALIGN == 0, "aligned memory");
+    blob = block + shift;
+    if (size > 0) memcpy(blob, bytes, size);
+    memset(&model, 0xA5, sizeof model);
+    before = model;
+    status = rfm_model_open(blob, size, &model);
+    if (status == RFM_OK) use_model(&model);
+    else require(memcmp(&model, &before, sizeof model) == 0, "a refusal leaves the model alone");
+    require(size == 0 || memcmp(blob, bytes, size) == 0, "the blob is only read");
+    free(block);
+    return status;
+}

@@ -1,0 +1,97 @@
+#include "command.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A C identifier from --name, or from the file's name. */
+static char *identifier(const char *name, const char *file) {
+    const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file, *dot = strchr(base, '.');
+    char *id;
+    size_t i;
+    if (name != NULL) {
+        for (i = 0; isalpha((unsigned char)name[i]) || name[i] == '_' || (i > 0 && isdigit((unsigned char)name[i])); i++) continue;
+        if (i == 0 || name[i] != 0) usage("--name: expected a C identifier, found \"%s\"", name);
+        return copy_text(name, i);
+    }
+    i = dot != NULL ? (size_t)(dot - base) : strlen(base);
+    if (i == 0 || strcmp(file, "-") == 0) return copy_text("model", 5);
+    id = allocate(i + 2, 1, "a name");
+    if (isdigit((unsigned char)*base)) id[0] = '_';
+    strncat(id, base, i);
+    for (i = 0; id[i] != 0; i++)
+        if (!isalnum((unsigned char)id[i])) id[i] = '_';
+    return id;
+}
+
+/* As a C string; in a comment it cannot end the comment. */
+static void add_string(text *t, const char *value) {
+    text_bytes(t, "\"", 1);
+    for (; *value != 0; value++) {
+        unsigned char ch = (unsigned char)*value;
+        if (ch == '"' || ch == '\\' || ch == '?' || ch == '*' || ch < 32 || ch > 126) text_add(t, "\\%03o", ch);
+        else text_bytes(t, value, 1);
+    }
+    text_bytes(t, "\"", 1);
+}
+
+int command_export(char **argv) {
+    const char *file, *out = NULL, *name = NULL;
+    option table[] = {{"-o", OPTION_TEXT, &out}, {"--name", OPTION_TEXT, &name}, {NULL, 0, NULL}};
+    size_t size, i, classes;
+    rfm_model model;
+    rfm_summary s;
+    text t = {NULL, 0, 0};
+    char *blob, *id, *upper;
+    options_read("export", argv, table, 1, &file, "MODEL.rfm");
+    if (out == NULL) usage("export: expected -o model.h");
+    model_read(file, &blob, &size, &model);
+    memset(&s, 0, sizeof s);
+    (void)rfm_model_summary(&model, &s, NULL, 0);
+    id = identifier(name, file);
+    upper = copy_text(id, strlen(id));
+    for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
+    classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
+    text_add(&t, "/* A model made by rfm train, for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu.\n", RFM_VERSION_MAJOR,
+             RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n, model_metric(&model, NULL), model.r);
+    text_add(&t, " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes of RAM.\n *\n",
+             (RFM_PREDICT_SCRATCH(model.d, model.r) + model.c) * sizeof(rfm_real));
+    text_add(&t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
+    text_add(&t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
+    text_add(&t, " *     if (rfm_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...      x: %s_INPUTS raw values\n", upper);
+    if (classes > 0) text_add(&t, " *     class = %s_class_names[rfm_class(&m, scores, NULL)];\n", id);
+    if (model.input_names != NULL) {
+        text_add(&t, " *\n * Inputs, in this order:");
+        for (i = 0; i < model.d; i++) {
+            text_add(&t, i % 8 == 0 ? "\n *     " : " ");
+            add_string(&t, rfm_name(model.input_names, i));
+        }
+        text_add(&t, "\n");
+    }
+    text_add(&t, " */\n#ifndef %s_H\n#define %s_H\n\n#include \"rfm.h\"\n\n", upper, upper);
+    text_add(&t, "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define %s_RANK    %zu\n", upper, size, upper,
+             model.d, upper, model.c, upper, model.n, upper, model.r);
+    if (classes > 0) text_add(&t, "#define %s_CLASSES %zu\n", upper, classes);
+    text_add(&t, "#define %s_SCRATCH RFM_PREDICT_SCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper, upper, upper, RFM_PREDICT_SCRATCH(model.d, model.r));
+    text_add(&t, "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n", RFM_REAL_BYTES, RFM_REAL_BYTES);
+    if (classes > 0) {
+        text_add(&t, "static const char *const %s_class_names[%s_CLASSES] = {", id, upper);
+        for (i = 0; i < classes; i++) {
+            text_add(&t, i % 8 == 0 ? "\n    " : " ");
+            if (model.class_names != NULL) add_string(&t, rfm_name(model.class_names, i));
+            else text_add(&t, "\"%zu\"", i);
+            text_add(&t, ",");
+        }
+        text_add(&t, "\n};\n\n");
+    }
+    text_add(&t, "static RFM_ALIGNED const unsigned char %s[%s_BYTES] = {", id, upper);
+    for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)(unsigned char)blob[i]);
+    text_add(&t, "\n};\n\n#endif\n");
+    file_write(out, t.at, t.size);
+    note("%s: %zu bytes of model in %s", out, size, id);
+    free(t.at);
+    free(id);
+    free(upper);
+    free(blob);
+    return 0;
+}

@@ -1,0 +1,184 @@
+/* rfm report: one HTML file that shows a model and how well it does. */
+#include "report.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MADE_NAME 32 /* bytes of a name that the model does not have */
+
+static const char *base_name(const char *file) {
+    const char *slash = strrchr(file, '/');
+    return strcmp(file, "-") == 0 ? "standard input" : slash != NULL ? slash + 1 : file;
+}
+
+/* "28x28" */
+static void read_image(const char *value, size_t d, report *r) {
+    char *end = NULL;
+    unsigned long width = 0, height = 0;
+    if (isdigit((unsigned char)*value)) width = strtoul(value, &end, 10);
+    if (end != NULL && (*end == 'x' || *end == 'X') && isdigit((unsigned char)end[1])) height = strtoul(end + 1, &end, 10);
+    if (width == 0 || height == 0 || *end != 0) usage("--image: expected WIDTHxHEIGHT, as in 28x28, found \"%s\"", value);
+    if (width > d || height > d || width * height != d) usage("--image: expected width times height to be %zu, the inputs of the model, found %s", d, value);
+    r->width = width, r->height = height;
+}
+
+/* Strings one after the other as an array; without any, what `otherwise` and a number say. */
+static const char **name_list(const char *names, size_t count, const char *otherwise, size_t first) {
+    const char **list = allocate(count, sizeof *list + MADE_NAME, "names");
+    char *made = (char *)(list + count); /* one block, one free() */
+    size_t i;
+    for (i = 0; i < count; i++, made += MADE_NAME) {
+        list[i] = names != NULL && *names != 0 ? names : made;
+        snprintf(made, MADE_NAME, "%s%zu", otherwise, i + first);
+        if (names != NULL) names += strlen(names) + 1;
+    }
+    return list;
+}
+
+/* The target when it was not named: the column `target`; or the one column that is no input; or the last. */
+static const char *guess_target(const csv *c, input_list inputs) {
+    size_t j, i, others = 0, other = 0;
+    if (!c->header || csv_column(c, "target") < c->columns) return NULL;
+    for (j = 0; j < c->columns; j++) {
+        for (i = 0; i < inputs.count && inputs.at[i].column != j; i++) continue;
+        if (i == inputs.count) others++, other = j;
+    }
+    return others == 1 ? c->names[other] : NULL;
+}
+
+static void read_rows(report *r, csv *file, const char *split, const char *target, int missing_mean) {
+    unsigned char *use = split_read(split, file, USE_TEST);
+    row_list rows = rows_of(file, use, USE_TEST);
+    input_list inputs;
+    sample_form form;
+    size_t column, i, at = 0, line = 1;
+    memset(&form, 0, sizeof form);
+    if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
+    inputs = inputs_of_names(file, r->model.input_names, r->model.d);
+    form.targets = r->classes > 0 ? 1 : r->model.c;
+    form.missing_mean = missing_mean;
+    form.class_names = r->model.class_names, form.classes = r->classes;
+    if (target == NULL && form.targets == 1) target = guess_target(file, inputs);
+    column = target_find(file, target, form.targets);
+    r->rows = sample_read(file, inputs, column, &form, rows);
+    sample_impute(r->rows.x, r->rows.rows, r->model.d, r->model.shift);
+    r->is_split = split != NULL;
+    r->lines = allocate(rows.count, sizeof *r->lines, "lines");
+    for (i = 0; i < rows.count; i++) {
+        for (; at < file->starts[rows.at[i]]; at++) line += file->text[at] == '\n';
+        r->lines[i] = line;
+    }
+    r->targets = allocate(form.targets, sizeof *r->targets, "names");
+    for (i = 0; i < form.targets; i++) r->targets[i] = file->names[column + i];
+    free(use);
+    free(rows.at);
+    free(inputs.at);
+    free(inputs.names);
+}
+
+static const double *sort_by;
+static int by_share(const void *a, const void *b) {
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    return sort_by[i] != sort_by[j] ? (sort_by[i] < sort_by[j] ? 1 : -1) : i > j ? 1 : -1;
+}
+
+static void read_metric(report *r, machine *m) {
+    size_t d = r->model.d, i, j, bytes;
+    int full = r->model.metric == RFM_FULL, status;
+    double trace = 0, squares = 0;
+    r->metric = allocate(full ? d : 1, d * sizeof *r->metric, "the metric");
+    r->metric_word = model_metric(&r->model, r->metric);
+    r->share = allocate(d, sizeof *r->share, "shares");
+    r->order = allocate(d, sizeof *r->order, "an order");
+    for (i = 0; i < d; i++) r->share[i] = (double)r->metric[full ? i * d + i : i], trace += r->share[i];
+    for (i = 0; i < (full ? d * d : d); i++) squares += (double)r->metric[i] * (double)r->metric[i];
+    for (i = 0; i < d; i++) r->share[i] = trace > 0 ? r->share[i] / trace : 0, r->order[i] = i;
+    r->dimension = squares > 0 ? trace * trace / squares : 0;
+    sort_by = r->share;
+    qsort(r->order, d, sizeof *r->order, by_share);
+    if (full && trace > 0) {
+        rfm_real values[MOST_DIRECTIONS], *copy = allocate(d, d * sizeof *copy, "the metric");
+        r->directions = r->model.r < MOST_DIRECTIONS ? r->model.r : MOST_DIRECTIONS;
+        if (r->directions > d) r->directions = d;
+        r->direction = allocate(r->directions, d * sizeof *r->direction, "directions");
+        memcpy(copy, r->metric, d * d * sizeof *copy);
+        status = rfm_eig_need(&m->ctx, d, r->directions, &bytes);
+        if (status == RFM_OK) {
+            machine_memory(m, bytes, "eigenvectors");
+            status = rfm_eig(&m->ctx, rfm_view(copy, d, d), r->directions, values, rfm_view(r->direction, r->directions, d));
+        }
+        if (status != RFM_OK) fail("cannot compute the eigenvectors of the metric: %s", rfm_status_text(status));
+        for (i = 0; i < r->directions; i++) {
+            rfm_real *v = r->direction + i * d, most = 0;
+            r->direction_share[i] = values[i] > 0 ? (double)values[i] / trace : 0;
+            for (j = 0; j < d; j++)
+                if (v[j] * v[j] > most * most) most = v[j];
+            for (j = 0; j < d && most < 0; j++) v[j] = -v[j]; /* a sign of its own it has not: the largest entry is positive */
+        }
+        free(copy);
+    }
+}
+
+static void report_free(report *r) {
+    sample_free(&r->rows);
+    free(r->path);
+    free((void *)r->names);
+    free((void *)r->labels);
+    free((void *)r->targets);
+    free(r->lines);
+    free(r->outputs);
+    free(r->predicted);
+    free(r->confidence);
+    free(r->metric);
+    free(r->share);
+    free(r->order);
+    free(r->direction);
+}
+
+int command_report(char **argv) {
+    const char *model_file, *data = NULL, *split = NULL, *image = NULL, *out = NULL, *target = NULL, *missing = NULL, *port = "auto";
+    size_t threads = 0;
+    int no_header = 0;
+    option table[] = {{"--data", OPTION_TEXT, &data}, {"--split", OPTION_TEXT, &split}, {"--image", OPTION_TEXT, &image}, {"-o", OPTION_TEXT, &out},
+                      {"--target", OPTION_TEXT, &target}, {"--no-header", OPTION_FLAG, &no_header}, {"--missing", OPTION_TEXT, &missing},
+                      {"--threads", OPTION_SIZE, &threads}, {"--port", OPTION_TEXT, &port}, {NULL, 0, NULL}};
+    static const char *const missing_words[] = {"mean", NULL};
+    report r;
+    machine m;
+    csv file;
+    text page = {NULL, 0, 0};
+    char *blob;
+    memset(&r, 0, sizeof r);
+    options_read("report", argv, table, 1, &model_file, "MODEL.rfm");
+    if (data == NULL) usage("report: expected --data DATA.csv; see rfm help report");
+    if (out == NULL) usage("report: expected -o report.html; see rfm help report");
+    if (missing != NULL) (void)options_word("--missing", missing, missing_words);
+    machine_start(&m, threads, port);
+    model_read(model_file, &blob, &r.model_bytes, &r.model);
+    if (image != NULL) read_image(image, r.model.d, &r);
+    r.model_file = base_name(model_file), r.data_file = base_name(data);
+    if (r.model.task == RFM_CLASSIFY) {
+        if (r.model.class_names == NULL) fail("%s: expected a model that has class names", model_file);
+        r.classes = r.model.c == 1 ? 2 : r.model.c;
+        r.labels = name_list(r.model.class_names, r.classes, "class ", 0);
+    }
+    r.names = name_list(r.model.input_names, r.model.d, "x", 1);
+    if (rfm_model_summary(&r.model, &r.summary, NULL, 0) == RFM_OK) {
+        r.path = allocate(r.summary.steps, sizeof *r.path, "the path");
+        (void)rfm_model_summary(&r.model, &r.summary, r.path, r.summary.steps);
+    }
+    csv_read(&file, data, !no_header);
+    read_rows(&r, &file, split, target, missing != NULL);
+    file_check(out);
+    report_scores(&r, &m);
+    read_metric(&r, &m);
+    report_page(&page, &r);
+    file_write(out, page.at, page.size);
+    machine_stop(&m);
+    csv_free(&file);
+    report_free(&r);
+    free(page.at);
+    free(blob);
+    return 0;
+}

@@ -1,0 +1,412 @@
+#include "csv.h"
+#include "score.h"
+#include "search.h"
+#include "table.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_ROWS 20000 /* trained on, unless --rows says otherwise: K has 1.6 GB then */
+#define MOST_ITERATIONS 60
+
+typedef struct {
+    const char *data, *out, *target, *task, *split, *test, *kernel, *metric, *bandwidth, *ridge, *iterations, *normalize, *port, *missing;
+    size_t targets, seed, threads, rows;
+    double exponent, time_limit;
+    int center, raw, json, no_header, one_hot;
+} arguments;
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+
+static void read_arguments(char **argv, arguments *a) {
+    option table[] = {
+        {"-o", OPTION_TEXT, &a->out}, {"--target", OPTION_TEXT, &a->target}, {"--targets", OPTION_SIZE, &a->targets},
+        {"--task", OPTION_TEXT, &a->task}, {"--split", OPTION_TEXT, &a->split}, {"--test", OPTION_TEXT, &a->test},
+        {"--kernel", OPTION_TEXT, &a->kernel}, {"--exponent", OPTION_NUMBER, &a->exponent}, {"--metric", OPTION_TEXT, &a->metric},
+        {"--bandwidth", OPTION_TEXT, &a->bandwidth}, {"--ridge", OPTION_TEXT, &a->ridge}, {"--iterations", OPTION_TEXT, &a->iterations},
+        {"--center", OPTION_FLAG, &a->center}, {"--normalize", OPTION_TEXT, &a->normalize}, {"--raw", OPTION_FLAG, &a->raw},
+        {"--seed", OPTION_SIZE, &a->seed}, {"--threads", OPTION_SIZE, &a->threads}, {"--port", OPTION_TEXT, &a->port},
+        {"--json", OPTION_FLAG, &a->json}, {"--no-header", OPTION_FLAG, &a->no_header}, {"--one-hot", OPTION_FLAG, &a->one_hot},
+        {"--missing", OPTION_TEXT, &a->missing}, {"--time-limit", OPTION_NUMBER, &a->time_limit}, {"--rows", OPTION_SIZE, &a->rows},
+        {NULL, 0, NULL}};
+    memset(a, 0, sizeof *a);
+    a->task = a->metric = a->bandwidth = a->ridge = a->iterations = a->port = "auto";
+    a->kernel = "laplace", a->normalize = "none";
+    a->rows = MOST_ROWS;
+    options_read("train", argv, table, 1, &a->data, "DATA.csv");
+    if (a->out == NULL) usage("train: expected -o MODEL.rfm");
+    if (a->targets > 0 && a->target != NULL) usage("--target names one column, --targets takes the last ones: expected one of them");
+    if (a->rows < 2) usage("--rows: expected at least 2");
+    if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
+}
+
+/* A number, or auto: 0. A number with an m behind it is a multiple of the median distance: *median = 1. */
+static int number_or_auto(const char *name, const char *value, double *number, int *median) {
+    char *end;
+    if (strcmp(value, "auto") == 0) return 0;
+    *number = strtod(value, &end);
+    if (median != NULL && end != value && strcmp(end, "m") == 0) *median = 1, end++;
+    if (*value == 0 || *end != 0 || !isfinite(*number) || *number < 0 || strpbrk(value, "xX") != NULL)
+        usage("%s: expected auto or a number%s, found \"%s\"", name, median != NULL ? " above 0 (or 2m: twice the median distance)" : ", not negative",
+              value);
+    return 1;
+}
+
+static int known_word(const char *name, const char *value, const char *first, const char *second, const char *third, const char *fourth) {
+    const char *words[5];
+    words[0] = first, words[1] = second, words[2] = third, words[3] = fourth, words[4] = NULL;
+    return options_word(name, value, words);
+}
+
+/* What is fixed and what is to be searched. */
+static void read_settings(const arguments *a, search_problem *p, size_t d) {
+    static const double bandwidths[] = {0.5, 1, 2, 4, 8}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1};
+    int metric = known_word("--metric", a->metric, "identity", "diag", "full", "auto"), median = 0;
+    double number = 0;
+    size_t i;
+    rfm_options_init(&p->base);
+    p->base.kernel = known_word("--kernel", a->kernel, "laplace", "gaussian", "general", NULL);
+    p->base.scale = known_word("--normalize", a->normalize, "none", "max", "trace", NULL);
+    p->base.seed = (uint32_t)a->seed;
+    if (a->exponent > 0) {
+        if (p->base.kernel != RFM_GENERAL) usage("--exponent: expected --kernel general with it");
+        if (a->exponent > 2) usage("--exponent: expected a number above 0, at most 2");
+        p->base.exponent = (rfm_real)a->exponent;
+    }
+    p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
+    if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
+        if ((rfm_real)number <= 0 || !isfinite((rfm_real)number)) usage("--bandwidth: expected auto or a number above 0, found \"%s\"", a->bandwidth);
+        p->bandwidths[p->bandwidth_count++] = number;
+        if (!median) p->bandwidth_rule = RFM_BANDWIDTH_FIXED;
+    } else
+        for (i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++) p->bandwidths[p->bandwidth_count++] = bandwidths[i];
+    if (number_or_auto("--ridge", a->ridge, &number, NULL)) p->ridges[p->ridge_count++] = number;
+    else
+        for (i = 0; i < sizeof ridges / sizeof *ridges; i++) p->ridges[p->ridge_count++] = ridges[i];
+    p->last_iterations = 4;
+    if (number_or_auto("--iterations", a->iterations, &number, NULL)) {
+        if (number > MOST_ITERATIONS || number != floor(number))
+            usage("--iterations: expected auto or a whole number up to %d, found \"%s\"", MOST_ITERATIONS, a->iterations);
+        p->first_iterations = p->last_iterations = (size_t)number;
+    }
+    if (metric < 3) p->metrics[p->metric_count++] = metric;
+    else if (p->last_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
+    else {
+        if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
+        p->metrics[p->metric_count++] = RFM_DIAGONAL;
+        if (d > 1) p->metrics[p->metric_count++] = RFM_FULL;
+    }
+    if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
+    p->centers[p->center_count++] = a->center;
+    if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
+    p->time_limit = a->time_limit;
+    p->interrupted = &interrupted;
+}
+
+/* ---- rows and numbers ---------------------------------------------------------------------------------------------------------------- */
+
+/* So many of the rows, drawn with the seed, in their old order. */
+static void draw_rows(row_list *rows, size_t count, uint64_t seed) {
+    size_t i, left = rows->count, taken = 0;
+    uint64_t state = seed * 6364136223846793005u + 1442695040888963407u;
+    for (i = 0; i < rows->count; i++, left--) { /* each with probability needed / left */
+        uint64_t z;
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        z = state >> 32;
+        if ((z * left) >> 32 < count - taken) rows->at[taken++] = rows->at[i];
+    }
+    rows->count = taken;
+}
+
+/* Mean and scale of every column; NaN cells are left out. */
+static void column_statistics(const rfm_real *x, size_t rows, size_t d, rfm_real *mean, rfm_real *scale) {
+    size_t i, j;
+    for (j = 0; j < d; j++) {
+        double sum = 0, sum2 = 0, low = (double)INFINITY, high = -(double)INFINITY, centre;
+        size_t count = 0;
+        for (i = 0; i < rows; i++) {
+            double value = (double)x[i * d + j];
+            if (isnan(value)) continue;
+            sum += value, count++;
+            low = fmin(low, value), high = fmax(high, value);
+        }
+        mean[j] = count > 0 ? (rfm_real)(sum / (double)count) : (rfm_real)NAN;
+        if (low == high) mean[j] = (rfm_real)low;
+        centre = (double)mean[j];
+        for (i = 0; i < rows; i++)
+            if (!isnan(x[i * d + j])) sum2 += ((double)x[i * d + j] - centre) * ((double)x[i * d + j] - centre);
+        scale[j] = low < high ? (rfm_real)sqrt(sum2 / (double)rows) : (rfm_real)1; /* missing cells become the mean */
+        if (!(scale[j] > 0) || !isfinite(scale[j])) scale[j] = 1;
+    }
+}
+
+static void standardise(rfm_real *x, size_t rows, size_t d, const rfm_real *mean, const rfm_real *scale) {
+    size_t i, j;
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < d; j++) x[i * d + j] = (rfm_real)(((double)x[i * d + j] - (double)mean[j]) / (double)scale[j]);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    arguments a;
+    machine machine;
+    csv file;
+    row_list train, test;
+    size_t target, targets; /* columns */
+    sample_form form;
+    input_list inputs;
+    sample learn, check;   /* check: to score on */
+    size_t d, c, rows_given;
+    rfm_real *mean, *scale, *y_mean, *y_scale, *y; /* of the inputs and targets; y (rows, c) */
+    search_problem problem;
+    search_result choice;
+    rfm_model model, opened;
+    rfm_step path[MOST_ITERATIONS + 1];
+    size_t arena_bytes, blob_bytes;
+    void *blob;
+} job;
+
+static void read_data(job *t) {
+    const arguments *a = &t->a;
+    unsigned char *use;
+    int task = known_word("--task", a->task, "regress", "classify", "auto", NULL);
+    csv_read(&t->file, a->data, !a->no_header);
+    use = split_read(a->split, &t->file, USE_TRAIN);
+    t->train = rows_of(&t->file, use, USE_TRAIN);
+    t->test = rows_of(&t->file, use, USE_TEST);
+    free(use);
+    t->rows_given = t->train.count;
+    if (t->train.count < 2) fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, t->train.count);
+    t->targets = a->targets > 0 ? a->targets : 1;
+    t->target = target_find(&t->file, a->target, t->targets);
+    if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->data);
+    if (a->targets > 0 && task == RFM_CLASSIFY) usage("--targets: expected --task regress with it; a class is one column (--target)");
+    if (a->targets > 0) task = RFM_REGRESS;
+    if (task == 2) {
+        task = target_is_class(&t->file, t->target, t->train) ? RFM_CLASSIFY : RFM_REGRESS;
+        note("target %s: %s", t->file.names[t->target], task == RFM_CLASSIFY ? "classes (--task regress for numbers)" : "numbers (--task classify for classes)");
+    }
+    t->form.target = a->target;
+    t->form.targets = t->targets;
+    t->form.missing_mean = a->missing != NULL;
+    if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);
+    t->c = task == RFM_REGRESS ? t->targets : t->form.classes == 2 ? 1 : t->form.classes;
+    t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
+    t->d = t->inputs.count;
+    if (t->train.count > a->rows) {
+        draw_rows(&t->train, a->rows, a->seed);
+        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)", t->rows_given, t->train.count,
+             a->seed);
+    }
+    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train);
+    if (a->test != NULL) {
+        csv other;
+        unsigned char *all;
+        row_list rows;
+        input_list inputs;
+        if (a->split != NULL && t->test.count > 0) usage("--test and test rows in --split: expected one of them");
+        csv_read(&other, a->test, !a->no_header);
+        all = split_read(NULL, &other, USE_TEST);
+        rows = rows_of(&other, all, USE_TEST);
+        inputs = inputs_of_names(&other, t->inputs.names, t->d);
+        t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows);
+        free(all);
+        free(rows.at);
+        csv_free(&other);
+    } else t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test);
+}
+
+static void prepare(job *t) {
+    size_t n = t->learn.rows, i, k;
+    t->mean = allocate(t->d, sizeof *t->mean, "statistics");
+    t->scale = allocate(t->d, sizeof *t->scale, "statistics");
+    t->y_mean = allocate(t->c, sizeof *t->y_mean, "statistics");
+    t->y_scale = allocate(t->c, sizeof *t->y_scale, "statistics");
+    column_statistics(t->learn.x, n, t->d, t->mean, t->scale);
+    for (k = 0; k < t->d; k++)
+        if (isnan(t->mean[k])) fail("%s: input %s has no value in any training row, expected at least one", t->a.data, rfm_name(t->inputs.names, k));
+    sample_impute(t->learn.x, n, t->d, t->mean);
+    sample_impute(t->check.x, t->check.rows, t->d, t->mean);
+    if (!t->a.raw) standardise(t->learn.x, n, t->d, t->mean, t->scale);
+    if (t->form.classes > 0) {
+        t->y = allocate(n, t->c * sizeof *t->y, "targets");
+        for (i = 0; i < n; i++) {
+            if (t->c == 1) t->y[i] = t->learn.labels[i] == 1 ? (rfm_real)1 : (rfm_real)-1;
+            else t->y[i * t->c + t->learn.labels[i]] = 1;
+        }
+    } else {
+        t->y = t->learn.y;
+        column_statistics(t->y, n, t->c, t->y_mean, t->y_scale);
+        if (!t->a.raw) standardise(t->y, n, t->c, t->y_mean, t->y_scale);
+    }
+}
+
+static void choose(job *t) {
+    search_problem *p = &t->problem;
+    int fixed;
+    p->machine = &t->machine;
+    p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
+    p->y = rfm_cview(t->y, t->learn.rows, t->c);
+    p->labels = t->learn.labels;
+    p->classes = t->form.classes;
+    fixed = p->metric_count * p->center_count * p->bandwidth_count * p->ridge_count == 1 && p->first_iterations == p->last_iterations;
+    if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
+        t->choice.options = p->base;
+        t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
+        t->choice.options.bandwidth_rule = p->bandwidth_rule;
+        t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
+        t->choice.options.iterations = p->last_iterations;
+        t->choice.validation = (double)NAN;
+    } else t->choice = search(p);
+    if (fixed) t->choice.tried = 1;
+    interrupted = 0; /* it ended the search; the next one ends the fit */
+}
+
+static int fit_tick(void *arg, rfm_real done) {
+    (void)arg;
+    progress_show("training", (double)done, 1);
+    return interrupted != 0;
+}
+
+static void fit(job *t) {
+    machine *m = &t->machine;
+    rfm_data data;
+    rfm_report report;
+    size_t scratch = 0, store = 0;
+    int status;
+    memset(&data, 0, sizeof data);
+    data.x = rfm_cview(t->learn.x, t->learn.rows, t->d), data.y = rfm_cview(t->y, t->learn.rows, t->c);
+    report.path = t->path;
+    status = rfm_fit_need(&m->ctx, &data, &t->choice.options, &scratch, &store);
+    if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", t->learn.rows, t->d, rfm_status_text(status));
+    t->arena_bytes = scratch + store;
+#ifdef _SC_PHYS_PAGES
+    {
+        double room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+        if (room > 0 && (double)t->arena_bytes > room)
+            fail("out of memory: training on %zu rows takes %zu bytes, this machine has %.0f; fewer rows: --rows N", t->learn.rows, t->arena_bytes, room);
+    }
+#endif
+    machine_memory(m, t->arena_bytes, "training (fewer rows take less: --rows N)");
+    m->ctx.tick = fit_tick;
+    status = rfm_fit(&m->ctx, &data, &t->choice.options, m->ctx.arena, &t->model, &report);
+    progress_end();
+    m->ctx.tick = NULL;
+    if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (status == RFM_EFINITE)
+        fail("row %zu, input %zu (%s): too large to be trained on", report.row + 1, report.col + 1, report.col < t->d ? rfm_name(t->inputs.names, report.col) : "");
+    if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", t->learn.rows, t->d, rfm_status_text(status));
+    if (t->path[t->choice.options.iterations].ridge > t->choice.options.ridge)
+        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)t->choice.options.ridge,
+             (double)t->path[t->choice.options.iterations].ridge);
+}
+
+static void pack(job *t) {
+    rfm_parts parts;
+    rfm_summary summary;
+    int status, regress = t->form.classes == 0;
+    size_t last = t->choice.options.iterations;
+    memset(&parts, 0, sizeof parts);
+    memset(&summary, 0, sizeof summary);
+    summary.bandwidth = t->model.bandwidth, summary.ridge = t->path[last].ridge;
+    summary.validation = isfinite(t->choice.validation) ? (rfm_real)t->choice.validation : 0;
+    summary.rows = (uint32_t)t->learn.rows, summary.iterations = (uint32_t)last;
+    summary.steps = (uint32_t)last + 1, summary.path = t->path;
+    parts.model = &t->model;
+    parts.task = regress ? RFM_REGRESS : RFM_CLASSIFY;
+    parts.temperature = (rfm_real)t->choice.temperature;
+    if (!t->a.raw) parts.x_mean = t->mean, parts.x_scale = t->scale;
+    if (!t->a.raw && regress) parts.y_mean = t->y_mean, parts.y_scale = t->y_scale;
+    parts.class_names = t->form.class_names, parts.input_names = t->inputs.names;
+    parts.summary = &summary;
+    status = rfm_model_size(&parts, &t->blob_bytes);
+    if (status == RFM_OK) {
+        t->blob = allocate_aligned(t->blob_bytes, "the model");
+        status = rfm_model_write(&parts, t->blob, t->blob_bytes);
+    }
+    if (status == RFM_OK) status = rfm_model_open(t->blob, t->blob_bytes, &t->opened);
+    if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
+}
+
+static void report(job *t, const score *s, double seconds) {
+    text out = {NULL, 0, 0};
+    const rfm_options *o = &t->choice.options;
+    int task = t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
+    const char *metric = o->iterations == 0 || o->metric == RFM_IDENTITY ? "identity" : o->metric == RFM_FULL ? "full" : "diag";
+    double ridge = (double)t->path[o->iterations].ridge;
+    if (t->a.json) {
+        json_text(&out, "task", task_word(task));
+        json_number(&out, "rows_train", (double)t->learn.rows);
+        json_number(&out, "rows_test", (double)t->check.rows);
+        json_number(&out, "features", (double)t->d);
+        json_number(&out, "outputs", (double)t->c);
+        json_text(&out, "kernel", kernel_word(o->kernel));
+        json_text(&out, "metric", metric);
+        json_number(&out, "bandwidth", (double)t->model.bandwidth);
+        json_number(&out, "ridge", ridge);
+        json_number(&out, "iterations", (double)o->iterations);
+        json_number(&out, "center", o->center);
+        if (t->check.rows > 0) score_json(&out, s, task);
+        json_number(&out, "validation", t->choice.validation);
+        json_number(&out, "search", (double)t->choice.tried);
+        json_number(&out, "seconds", seconds);
+        json_number(&out, "arena_bytes", (double)t->arena_bytes);
+        json_number(&out, "model_bytes", (double)t->blob_bytes);
+        json_end(&out);
+    } else {
+        text_add(&out, "task          %s", task_word(task));
+        text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n", task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
+        text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
+        text_add(&out, "features      %zu\n", t->d);
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_word(o->kernel), (double)t->model.bandwidth, ridge);
+        text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations, o->center && o->iterations > 0 ? ", gradients centred" : "");
+        if (isfinite(t->choice.validation))
+            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation,
+                     t->choice.tried);
+        if (t->check.rows > 0) score_text(&out, s, task, t->check.rows);
+        text_add(&out, "model         %s, %zu bytes, %zu centres\n", t->a.out, t->blob_bytes, t->model.n);
+        text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->arena_bytes);
+    }
+    fwrite(out.at, 1, out.size, stdout);
+    free(out.at);
+}
+
+int command_train(char **argv) {
+    job *t = allocate(1, sizeof *t, "training");
+    struct sigaction action;
+    score s = {0, 0, 0};
+    double start = seconds_now();
+    read_arguments(argv, &t->a);
+    if (t->a.missing != NULL) (void)known_word("--missing", t->a.missing, "mean", NULL, NULL, NULL);
+    (void)known_word("--task", t->a.task, "regress", "classify", "auto", NULL);
+    read_settings(&t->a, &t->problem, 2); /* wrong usage is said before a file is read */
+    machine_start(&t->machine, t->a.threads, t->a.port);
+    read_data(t);
+    file_check(t->a.out);
+    memset(&t->problem, 0, sizeof t->problem);
+    read_settings(&t->a, &t->problem, t->d);
+    prepare(t);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    choose(t);
+    fit(t);
+    pack(t);
+    if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check);
+    file_write(t->a.out, t->blob, t->blob_bytes);
+    report(t, &s, seconds_now() - start);
+    machine_stop(&t->machine);
+    return 0;
+}
