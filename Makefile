@@ -73,7 +73,8 @@ lib_obj   = $(lib_src:%.c=$(BUILD)/obj/%.o)
 pool_obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/pool/*.c))
 bench_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/bench/*.c)) $(pool_obj)
 rfm_obj   = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/rfm/*.c)) $(pool_obj)
-tools     = $(if $(wildcard tools/bench/*.c),$(BUILD)/rfm-bench) $(if $(wildcard tools/rfm/*.c),$(BUILD)/rfm)
+papers_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/papers/*.c))
+tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers
 unit      = $(patsubst tests/unit/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 # Linked to each unit test: Unity, what the tests share, and what the target needs; threads come with an operating system.
 shared    = $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
@@ -90,6 +91,9 @@ $(BUILD)/librfm.a: $(lib_obj)
 
 $(BUILD)/rfm-bench: $(bench_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
+
+$(BUILD)/rfm-papers: $(papers_obj) $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 $(BUILD)/rfm: $(rfm_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
@@ -178,8 +182,7 @@ bench: all # speed on this machine, beside OpenBLAS
 
 size: # bytes, stack and instructions on each microcontroller, into build/sizes.txt and boards/SIZES.md
 	@tools/setup test
-	@boards/size build
-	@cp build/sizes.md boards/SIZES.md
+	@BOARDS= boards/size build; status=$$?; cp build/sizes.md boards/SIZES.md; exit $$status
 
 install: all # into $(DESTDIR)$(PREFIX)
 	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

@@ -2300,7 +2300,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->inverse = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, 1);
     f->columns = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, min_size(n, LOO_COLUMNS));
     f->predicted = take_reals(arena, scored ? v : o->select == RFM_SELECT_LOO ? 1 : 0, c);
-    f->best_p = take_reals(arena, o->select == RFM_SELECT_LAST || f->p == NULL ? 0 : full ? d : 1, d);
+    f->best_p = take_reals(arena, o->select == RFM_SELECT_LAST || o->metric == RFM_IDENTITY ? 0 : full ? d : 1, d);
     f->best_alpha = take_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
@@ -2361,10 +2361,8 @@ static rfm_real select_smallest(size_t n, rfm_real *x, size_t k) {
             if (i >= j) break;
             swap_reals(&x[i++], &x[j--]);
         }
-        if (x[i] < pivot) i++; /* now everything before i is <= pivot, everything from i on >= pivot */
-        if (k < i) high = i > low ? i - 1 : low;
-        else low = i;
-        if (low == high) break;
+        if (k <= j) high = j; /* everything up to j is <= pivot, everything after it >= pivot; j < high */
+        else low = j + 1;
     }
     return x[k];
 }
@@ -2463,7 +2461,9 @@ static void solve_pseudo(training *f) {
 /* alpha = (K + ridge I)^-1 Y. If the matrix is not positive definite in this number type, the ridge grows until it is. */
 static int solve_alpha(training *f) {
     size_t n = f->n, i, j;
+    rfm_real most = R(1);
     f->ridge = f->o->ridge;
+    for (i = 0; f->root_w != NULL && i < n; i++) most = max_real(most, f->root_w[i] * f->root_w[i]);
     if (f->ridge > R(0)) {
         for (;;) {
             size_t done;
@@ -2472,8 +2472,8 @@ static int solve_alpha(training *f) {
             done = chol(&f->solve, k_view(f), &f->progress);
             if (f->progress.cancelled) return RFM_ECANCEL;
             if (done == n) break;
-            f->ridge = max_real(R(10) * f->ridge, R(n) * REAL_EPS);
-            if (!(f->ridge < R(n))) return RFM_ENOTPD;
+            f->ridge = max_real(R(10) * f->ridge, R(n) * REAL_EPS * most);
+            if (!(f->ridge < R(n) * most)) return RFM_ERANGE;
         }
         right_hand_side(f, NULL);
         solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
@@ -2563,8 +2563,8 @@ static int update_metric(training *f) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * REAL_SQRT(f->s[j]);
         rank = 1;
     } else {
-        int status = chol_rank(&f->solve.pack, rfm_view(f->s, r, r), METRIC_TOLERANCE, f->perm, &rank, f->acc);
-        if (status != RFM_OK) return status;
+        /* S is a mean of squares: what is negative is rounding */
+        (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), METRIC_TOLERANCE, f->perm, &rank, f->acc);
         unpermute(r, rank, f->s, f->perm, f->root);
         if (rank == 0) rank = 1, memset(f->p, 0, d * sizeof *f->p);
         else if (f->is_identity) memcpy(f->p, f->root, rank * d * sizeof *f->p);
@@ -2701,6 +2701,7 @@ static int training_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_op
     if (status == RFM_OK && rows_at(data->x_validation)) status = check_view(data->y_validation);
     if (status == RFM_OK && rows_at(data->start)) status = check_view(data->start);
     if (status != RFM_OK) return status;
+    if (rows_at(data->y_validation) && !rows_at(data->x_validation)) return RFM_ENULL;
     if (data->y.rows != data->x.rows) return RFM_ESHAPE;
     if (rows_at(data->x_validation) && (data->x_validation.cols != data->x.cols || data->y_validation.cols != data->y.cols ||
                                         data->y_validation.rows != data->x_validation.rows))
@@ -2754,7 +2755,7 @@ static int check_values(const training *f, rfm_report *report) {
         find_not_finite(port, data->x_validation, &report->row, &report->col) ||
         find_not_finite(port, data->y_validation, &report->row, &report->col) ||
         find_not_finite(port, data->start, &report->row, &report->col) ||
-        find_not_finite(port, rfm_cview(data->weights, 1, f->n), &report->row, &report->col))
+        find_not_finite(port, rfm_cview(data->weights, f->n, 1), &report->row, &report->col))
         return RFM_EFINITE;
     for (i = 0; data->weights != NULL && i < f->n; i++) {
         if (data->weights[i] < R(0)) return RFM_EVALUE;
@@ -2798,8 +2799,8 @@ static void column_means(rfm_cmat x, rfm_real *mean) {
 /* Weights, gradient points, the first P. */
 static int training_values(training *f) {
     rfm_cmat start = f->data->start;
-    size_t i, j, rank;
-    rfm_real sum = R(0);
+    size_t i, j, q, rank;
+    rfm_real sum = R(0), largest = R(0);
     column_means(f->data->x, f->shift);
     for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = REAL_SQRT(f->data->weights[i]);
     if (f->points < f->n) pick_rows(f->n, f->points, f->o->seed, f->picked);
@@ -2819,13 +2820,20 @@ static int training_values(training *f) {
     }
     if (f->o->metric == RFM_FULL) {
         copy_rows(f->d, f->d, start.at, start.stride, f->p, f->d);
-        if (chol_rank(&f->solve.pack, rfm_view(f->p, f->d, f->d), METRIC_TOLERANCE, f->perm, &rank, f->acc) != RFM_OK) return RFM_ENOTPD;
+        (void)chol_rank(&f->solve.pack, rfm_view(f->p, f->d, f->d), METRIC_TOLERANCE, f->perm, &rank, f->acc); /* the check below decides */
         rank = max_size(rank, 1); /* a zero matrix keeps a row of zeros */
         for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
             for (j = 0; j < f->d; j++) f->centred[f->perm[j]] = j >= i && f->p[i * f->d + i] != R(0) ? f->p[i * f->d + j] : R(0);
             memcpy(f->p + i * f->d, f->centred, f->d * sizeof *f->p);
         }
         f->m.r = rank;
+        for (i = 0; i < f->d; i++) largest = max_real(largest, start.at[i * (start.stride + 1)]);
+        for (i = 0; i < f->d; i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
+            for (j = i; j < f->d; j++) {
+                rfm_real rest = start.at[i * start.stride + j];
+                for (q = 0; q < rank; q++) rest -= f->p[q * f->d + i] * f->p[q * f->d + j];
+                if (!(REAL_ABS(rest) <= R(16) * R(f->d) * REAL_EPS * largest)) return RFM_ENOTPD;
+            }
     }
     return RFM_OK;
 }
@@ -3129,8 +3137,8 @@ static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
     if (a.rows != b.rows || a.cols != b.cols) return RFM_ESHAPE;
     if (!finite_view(&rfm_port_scalar, a) || !finite_view(&rfm_port_scalar, b)) return RFM_EFINITE;
     for (i = 0; centred && i < a.rows; i++)
-        for (j = 0; j < a.cols; j++) mean_a += a.at[i * a.stride + j], mean_b += b.at[i * b.stride + j];
-    mean_a /= R(a.rows) * R(a.cols), mean_b /= R(a.rows) * R(a.cols);
+        for (j = 0; j < a.cols; j++) mean_a += a.at[i * a.stride + j] - a.at[0], mean_b += b.at[i * b.stride + j] - b.at[0];
+    if (centred) mean_a = a.at[0] + mean_a / (R(a.rows) * R(a.cols)), mean_b = b.at[0] + mean_b / (R(a.rows) * R(a.cols));
     for (i = 0; i < a.rows; i++) {
         rfm_real row_ab = R(0), row_aa = R(0), row_bb = R(0); /* rows first: less rounding in long sums */
         for (j = 0; j < a.cols; j++) {
