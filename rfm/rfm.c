@@ -1993,6 +1993,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
 
 #define PREDICT_ROWS 512
 #define CENTER_COLUMNS 1024
+#define DOT_OUTPUTS 4 /* up to so many outputs are summed as dot products while phi is in the cache; more by a product */
 
 /* One call's view of a model, and room for a block of rows. */
 typedef struct {
@@ -2004,6 +2005,8 @@ typedef struct {
     rfm_real *projected; /* (rows, r) */
     rfm_real *norms_z;   /* (rows) */
     rfm_real *block;     /* (rows, columns) */
+    rfm_real *alpha;     /* (c, n) alpha turned, if c <= DOT_OUTPUTS */
+    rfm_real *ignored;   /* workers x group: what rows4 writes beside the dot products */
     size_t rows;
 } predictor;
 
@@ -2015,6 +2018,8 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->projected = take_reals(arena, s->rows, m->r);
     s->norms_z = take_reals(arena, 1, s->rows);
     s->block = take_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
+    s->alpha = take_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
+    s->ignored = take_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, group_columns(port_of(ctx)));
     return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
                           max_size(m->d, min_size(m->n, CENTER_COLUMNS)), &s->pack);
 }
@@ -2040,25 +2045,43 @@ static void squared_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real 
 
 typedef struct {
     const predictor *s;
-    size_t column; /* the block's first centre */
+    size_t column;   /* the block's first centre */
+    rfm_real *y;     /* (rows, c) to add alpha'phi to; NULL: only phi is wanted */
+    size_t ldy;
 } predict_block;
+
+/* y[i] += dot(phi_i, alpha) for rows i; each row with the arithmetic of rows4, whatever its place: one that is not among four whole
+ * rows is taken four times. */
+static void add_dots(const rfm_port *port, size_t rows, size_t cols, const rfm_real *phi, size_t ld, const rfm_real *alpha, rfm_real *y,
+                     size_t ldy, rfm_real *ignored) {
+    static const rfm_real none[4] = {R(0), R(0), R(0), R(0)};
+    size_t i, k, together;
+    for (i = 0; i < rows; i += together) {
+        rfm_real dots[4] = {R(0), R(0), R(0), R(0)};
+        together = i + 4 <= rows ? 4 : 1;
+        port_rows4(port, cols, phi + i * ld, together == 4 ? ld : 0, none, alpha, ignored, dots);
+        for (k = 0; k < together; k++) y[(i + k) * ldy] += dots[k];
+    }
+}
 
 static void predict_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc, size_t worker) {
     const predict_block *t = (const predict_block *)arg;
     const predictor *s = t->s;
-    size_t r = s->m.r, i;
-    (void)worker;
+    size_t r = s->m.r, i, k;
     col += t->column;
-    for (i = 0; i < rows; i++, c += ldc) {
-        squared_distances(cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col, c);
-        radial_values(s->pack.port, &s->f, cols, c, NULL);
+    for (i = 0; i < rows; i++) {
+        squared_distances(cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col, c + i * ldc);
+        radial_values(s->pack.port, &s->f, cols, c + i * ldc, NULL);
     }
+    for (k = 0; t->y != NULL && k < s->m.c; k++)
+        add_dots(s->pack.port, rows, cols, c, ldc, s->alpha + k * s->m.n + col, t->y + row * t->ldy + k, t->ldy,
+                 s->ignored + worker * group_columns(s->pack.port));
 }
 
-/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block. */
-static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols) {
+/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block; y as in predict_block. */
+static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
     predict_block t;
-    t.s = s, t.column = column;
+    t.s = s, t.column = column, t.y = y, t.ldy = ldy;
     product_and(&s->pack, 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
                 operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, s->block, cols, predict_finish, &t);
 }
@@ -2068,23 +2091,35 @@ static void predictor_start(predictor *s) {
     squared_norms(s->m.n, s->m.r, s->m.centers, s->norms);
 }
 
+static void turn_alpha(predictor *s) {
+    size_t n = s->m.n, c = s->m.c, i, k;
+    for (k = 0; k < c; k++)
+        for (i = 0; i < n; i++) s->alpha[k * n + i] = s->m.alpha[i * c + k];
+    memset(s->ignored, 0, workers_of(s->pack.ctx) * group_columns(s->pack.port) * sizeof *s->ignored);
+}
+
 /* 0: cancelled. */
 static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
     size_t first, column, rows, cols, n = s->m.n, c = s->m.c, i, k;
+    if (c <= DOT_OUTPUTS) turn_alpha(s);
     for (first = 0; first < z.rows; first += rows) {
         rfm_cmat part = z;
+        rfm_real *out = y.at + first * y.stride;
         rows = min_size(s->rows, z.rows - first);
         part.at += first * z.stride, part.rows = rows;
         project(&s->pack, &s->m, part, s->centred, s->projected);
         squared_norms(rows, s->m.r, s->projected, s->norms_z);
+        for (i = 0; i < rows; i++)
+            for (k = 0; k < c; k++) out[i * y.stride + k] = R(0);
         for (column = 0; column < n; column += cols) {
             cols = min_size(CENTER_COLUMNS, n - column);
-            kernel_block(s, rows, column, cols);
-            product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1), operand_of(s->m.alpha + column * c, c, 1),
-                    column > 0, y.at + first * y.stride, y.stride);
+            kernel_block(s, rows, column, cols, c <= DOT_OUTPUTS ? out : NULL, y.stride);
+            if (c > DOT_OUTPUTS)
+                product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1), operand_of(s->m.alpha + column * c, c, 1), 1, out,
+                        y.stride);
         }
         for (i = 0; s->m.offset != NULL && i < rows; i++)
-            for (k = 0; k < c; k++) y.at[(first + i) * y.stride + k] += s->m.offset[k];
+            for (k = 0; k < c; k++) out[i * y.stride + k] += s->m.offset[k];
         if (advance(p, R(rows))) return 0;
     }
     return 1;
@@ -3201,7 +3236,7 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
         memcpy(s.norms_z, s.norms + first, rows * sizeof *s.norms);
         for (column = 0; column < x.rows; column += cols) {
             cols = min_size(CENTER_COLUMNS, x.rows - column);
-            kernel_block(&s, rows, column, cols);
+            kernel_block(&s, rows, column, cols, NULL, 0);
             for (i = 0; i < rows; i++) {
                 rfm_real row_ky = R(0);
                 for (j = 0; j < cols; j++)

@@ -85,6 +85,7 @@ void file_check(const char *file);
 
 void json_text(text *t, const char *name, const char *value);
 void json_number(text *t, const char *name, double value); /* null if it is not finite */
+void json_real(text *t, const char *name, rfm_real value);  /* in as few digits as give it back */
 void json_names(text *t, const char *name, const char *names, size_t count); /* strings one after the other */
 void json_end(text *t);
 

@@ -67,8 +67,8 @@ int command_evaluate(char **argv) {
         json_number(&out, "outputs", (double)model.c);
         json_text(&out, "kernel", kernel_word(model.kernel));
         json_text(&out, "metric", model_metric(&model, NULL));
-        json_number(&out, "bandwidth", (double)summary.bandwidth);
-        json_number(&out, "ridge", (double)summary.ridge);
+        json_real(&out, "bandwidth", summary.bandwidth);
+        json_real(&out, "ridge", summary.ridge);
         json_number(&out, "iterations", summary.iterations);
         score_json(&out, &s, model.task);
         json_number(&out, "seconds", seconds_now() - start);

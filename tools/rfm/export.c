@@ -45,10 +45,11 @@ int command_export(char **argv) {
     char *blob, *id, *upper;
     options_read("export", argv, table, 1, &file, "MODEL.rfm");
     if (out == NULL) usage("export: expected -o model.h");
+    id = identifier(name, file);
+    file_check(out);
     model_read(file, &blob, &size, &model);
     memset(&s, 0, sizeof s);
     (void)rfm_model_summary(&model, &s, NULL, 0);
-    id = identifier(name, file);
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
     classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;

@@ -100,7 +100,7 @@ static const struct {
 
 int command_help(char **argv) {
     size_t i;
-    if (argv[0] == NULL) {
+    if (argv[0] == NULL || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
         fputs(overview, stdout);
         return 0;
     }

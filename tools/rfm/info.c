@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,14 +61,14 @@ int command_info(char **argv) {
         json_number(&t, "features", (double)model.d);
         json_number(&t, "outputs", (double)model.c);
         json_text(&t, "kernel", kernel_word(model.kernel));
-        if (model.kernel == RFM_GENERAL) json_number(&t, "exponent", (double)model.exponent);
+        if (model.kernel == RFM_GENERAL) json_real(&t, "exponent", model.exponent);
         json_text(&t, "metric", word);
         json_number(&t, "rank", (double)model.r);
-        json_number(&t, "bandwidth", (double)s.bandwidth);
-        json_number(&t, "ridge", (double)s.ridge);
+        json_real(&t, "bandwidth", s.bandwidth);
+        json_real(&t, "ridge", s.ridge);
         json_number(&t, "iterations", s.iterations);
-        json_number(&t, "validation", (double)s.validation);
-        json_number(&t, "temperature", (double)model.temperature);
+        json_real(&t, "validation", s.validation != 0 ? s.validation : (rfm_real)NAN);
+        json_real(&t, "temperature", model.temperature);
         json_number(&t, "centers", (double)model.n);
         json_number(&t, "model_bytes", (double)size);
         json_number(&t, "scratch_bytes", (double)(RFM_PREDICT_SCRATCH(model.d, model.r) * sizeof(rfm_real)));

@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One object on one line. */
@@ -27,6 +28,15 @@ void json_number(text *t, const char *name, double value) {
     if (!isfinite(value)) text_add(t, "null");
     else if (value == floor(value) && fabs(value) < 1e15) text_add(t, "%.0f", value);
     else text_add(t, "%.9g", value);
+}
+
+void json_real(text *t, const char *name, rfm_real value) {
+    char digits[40];
+    int precision = 6;
+    do snprintf(digits, sizeof digits, "%.*g", precision++, (double)value);
+    while ((rfm_real)strtod(digits, NULL) != value && precision < 18);
+    key(t, name);
+    text_add(t, "%s", isfinite(value) ? digits : "null");
 }
 
 void json_names(text *t, const char *name, const char *names, size_t count) {

@@ -17,9 +17,12 @@ static void read_image(const char *value, size_t d, report *r) {
     char *end = NULL;
     unsigned long width = 0, height = 0;
     if (isdigit((unsigned char)*value)) width = strtoul(value, &end, 10);
-    if (end != NULL && (*end == 'x' || *end == 'X') && isdigit((unsigned char)end[1])) height = strtoul(end + 1, &end, 10);
-    if (width == 0 || height == 0 || *end != 0) usage("--image: expected WIDTHxHEIGHT, as in 28x28, found \"%s\"", value);
-    if (width > d || height > d || width * height != d) usage("--image: expected width times height to be %zu, the inputs of the model, found %s", d, value);
+    if (end != NULL && (*end == 'x' || *end == 'X') && isdigit((unsigned char)end[1]))
+        height = strtoul(end + 1, &end, 10);
+    if (width == 0 || height == 0 || *end != 0)
+        usage("--image: expected WIDTHxHEIGHT, as in 28x28, found \"%s\"", value);
+    if (width > d || height > d || width * height != d)
+        usage("--image: expected width times height to be %zu, the inputs of the model, found %s", d, value);
     r->width = width, r->height = height;
 }
 
@@ -106,7 +109,8 @@ static void read_metric(report *r, machine *m) {
         status = rfm_eig_need(&m->ctx, d, r->directions, &bytes);
         if (status == RFM_OK) {
             machine_memory(m, bytes, "eigenvectors");
-            status = rfm_eig(&m->ctx, rfm_view(copy, d, d), r->directions, values, rfm_view(r->direction, r->directions, d));
+            status =
+                rfm_eig(&m->ctx, rfm_view(copy, d, d), r->directions, values, rfm_view(r->direction, r->directions, d));
         }
         if (status != RFM_OK) fail("cannot compute the eigenvectors of the metric: %s", rfm_status_text(status));
         for (i = 0; i < r->directions; i++) {
@@ -114,7 +118,8 @@ static void read_metric(report *r, machine *m) {
             r->direction_share[i] = values[i] > 0 ? (double)values[i] / trace : 0;
             for (j = 0; j < d; j++)
                 if (v[j] * v[j] > most * most) most = v[j];
-            for (j = 0; j < d && most < 0; j++) v[j] = -v[j]; /* a sign of its own it has not: the largest entry is positive */
+            for (j = 0; j < d && most < 0; j++)
+                v[j] = -v[j]; /* a sign of its own it has not: the largest entry is positive */
         }
         free(copy);
     }
@@ -137,12 +142,15 @@ static void report_free(report *r) {
 }
 
 int command_report(char **argv) {
-    const char *model_file, *data = NULL, *split = NULL, *image = NULL, *out = NULL, *target = NULL, *missing = NULL, *port = "auto";
+    const char *model_file, *data = NULL, *split = NULL, *image = NULL, *out = NULL, *target = NULL, *missing = NULL,
+                            *port = "auto";
     size_t threads = 0;
     int no_header = 0;
-    option table[] = {{"--data", OPTION_TEXT, &data}, {"--split", OPTION_TEXT, &split}, {"--image", OPTION_TEXT, &image}, {"-o", OPTION_TEXT, &out},
-                      {"--target", OPTION_TEXT, &target}, {"--no-header", OPTION_FLAG, &no_header}, {"--missing", OPTION_TEXT, &missing},
-                      {"--threads", OPTION_SIZE, &threads}, {"--port", OPTION_TEXT, &port}, {NULL, 0, NULL}};
+    option table[] = {{"--data", OPTION_TEXT, &data},       {"--split", OPTION_TEXT, &split},
+                      {"--image", OPTION_TEXT, &image},     {"-o", OPTION_TEXT, &out},
+                      {"--target", OPTION_TEXT, &target},   {"--no-header", OPTION_FLAG, &no_header},
+                      {"--missing", OPTION_TEXT, &missing}, {"--threads", OPTION_SIZE, &threads},
+                      {"--port", OPTION_TEXT, &port},       {NULL, 0, NULL}};
     static const char *const missing_words[] = {"mean", NULL};
     report r;
     machine m;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MOST_POINTS 2000
-#define BINS 25
+#define BINS        25
 
 /* ---- scales ---------------------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +33,9 @@ static double axis_tick(const axis *a, int i) {
     double v = a->low + i * a->step;
     return fabs(v) < 1e-9 * a->step ? 0 : v;
 }
-static double axis_place(const axis *a, double v, double from, double to) { return from + (to - from) * (v - a->low) / (a->high - a->low); }
+static double axis_place(const axis *a, double v, double from, double to) {
+    return from + (to - from) * (v - a->low) / (a->high - a->low);
+}
 
 static void open_svg(text *t, int width, int height, const char *title) {
     text_add(t, "<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", width, height);
@@ -80,13 +82,17 @@ static void range_of(const double *x, size_t count, double *low, double *high) {
 
 /* ---- charts ---------------------------------------------------------------------------------------------------------------- */
 
-void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline, const char *what) {
+void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline,
+                    const char *what) {
     double scale = 460 / (high - low), from = fmax(low, interval[0]), to = fmin(high, interval[1]);
     open_svg(t, 480, 44, what);
     text_add(t, "<rect class=\"track\" x=\"10\" y=\"12\" width=\"460\" height=\"10\" rx=\"5\"/>");
-    if (to > from) text_add(t, "<rect class=\"band\" x=\"%.1f\" y=\"12\" width=\"%.1f\" height=\"10\"/>", 10 + scale * (from - low), scale * (to - from));
+    if (to > from)
+        text_add(t, "<rect class=\"band\" x=\"%.1f\" y=\"12\" width=\"%.1f\" height=\"10\"/>",
+                 10 + scale * (from - low), scale * (to - from));
     line(t, "base", 10 + scale * (baseline - low), 8, 10 + scale * (baseline - low), 26);
-    text_add(t, "<circle class=\"dot\" cx=\"%.1f\" cy=\"17\" r=\"7\"/>", 10 + scale * (fmax(low, fmin(high, value)) - low));
+    text_add(t, "<circle class=\"dot\" cx=\"%.1f\" cy=\"17\" r=\"7\"/>",
+             10 + scale * (fmax(low, fmin(high, value)) - low));
     {
         char room[NUMBER_ROOM];
         label(t, 10, 40, "start", html_number(room, low));
@@ -106,19 +112,21 @@ void chart_line(text *t, const char *title, const double *y, size_t count, size_
     open_svg(t, 320, 164, title);
     draw_y_axis(t, &a, left, right, top, bottom);
     text_add(t, "<polyline class=\"curve\" points=\"");
-    for (i = 0; i < count; i++) text_add(t, "%.1f,%.1f ", left + 10 + step * (double)i, axis_place(&a, y[i], bottom, top));
+    for (i = 0; i < count; i++)
+        text_add(t, "%.1f,%.1f ", left + 10 + step * (double)i, axis_place(&a, y[i], bottom, top));
     text_add(t, "\"/>");
     for (i = 0; i < count; i++) {
         double x = left + 10 + step * (double)i;
-        text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>t = %zu: %s</title></circle>", i == chosen ? "dot" : "ring", x,
-                 axis_place(&a, y[i], bottom, top), i, html_number(room, y[i]));
+        text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>t = %zu: %s</title></circle>",
+                 i == chosen ? "dot" : "ring", x, axis_place(&a, y[i], bottom, top), i, html_number(room, y[i]));
         snprintf(room, sizeof room, "%zu", i);
         if (i % every == 0) label(t, x, bottom + 18, "middle", room);
     }
     text_add(t, "</svg>\n");
 }
 
-void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count) {
+void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
+                   size_t count) {
     double low = x[0], high = x[0], left = 58, right = 448, top = 10, bottom = 400;
     size_t i, shown = count < MOST_POINTS ? count : MOST_POINTS;
     axis a;
@@ -132,8 +140,8 @@ void chart_scatter(text *t, const char *title, const char *x_name, const char *y
     text_add(t, "<g class=\"cloud\">");
     for (i = 0; i < shown; i++) {
         size_t k = (size_t)((double)i * (double)count / (double)shown);
-        text_add(t, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"/>", axis_place(&a, x[k], left, right), axis_place(&a, y[k], bottom, top),
-                 shown > 600 ? "2.4" : "3.4");
+        text_add(t, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"/>", axis_place(&a, x[k], left, right),
+                 axis_place(&a, y[k], bottom, top), shown > 600 ? "2.4" : "3.4");
     }
     text_add(t, "</g>");
     label(t, (left + right) / 2, bottom + 38, "middle", x_name);
@@ -156,7 +164,7 @@ void chart_histogram(text *t, const char *title, const char *x_name, const doubl
         int k = (int)(BINS * (x[i] - a.low) / (a.high - a.low));
         most = fmax(most, ++bins[k < 0 ? 0 : k >= BINS ? BINS - 1 : k]);
     }
-    b = axis_around(0, most, 3);
+    b = axis_around(0, most, 4);
     room_each = (right - left) / BINS;
     open_svg(t, 460, 226, title);
     draw_y_axis(t, &b, left, right, top, bottom);
@@ -164,8 +172,10 @@ void chart_histogram(text *t, const char *title, const char *x_name, const doubl
     for (i = 0; i < BINS; i++) {
         double y = axis_place(&b, bins[i], bottom, top);
         if (bins[i] > 0)
-            text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1.5\"><title>%.0f rows</title></rect>", left + room_each * (double)i + 1, y,
-                     room_each - 2, bottom - y, bins[i]);
+            text_add(
+                t,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1.5\"><title>%.0f rows</title></rect>",
+                left + room_each * (double)i + 1, y, room_each - 2, bottom - y, bins[i]);
     }
     text_add(t, "</g>");
     draw_x_axis(t, &a, left, right, bottom, bottom);
@@ -186,8 +196,10 @@ void chart_shares(text *t, const char *title, const double *share, size_t count)
     text_add(t, "<g class=\"p\">");
     for (i = 0; i < count; i++) {
         double y = axis_place(&a, 100 * share[i], bottom, top), gap = each > 8 ? 2 : 0.5;
-        text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1.5\"><title>direction %zu: %s</title></rect>", left + each * (double)i + gap,
-                 y, each - 2 * gap, bottom - y, i + 1, html_percent(room, share[i]));
+        text_add(t,
+                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1.5\"><title>direction %zu: "
+                 "%s</title></rect>",
+                 left + each * (double)i + gap, y, each - 2 * gap, bottom - y, i + 1, html_percent(room, share[i]));
     }
     text_add(t, "</g><polyline class=\"ideal\" points=\"");
     for (i = 0; i < count; i++) {
@@ -200,10 +212,12 @@ void chart_shares(text *t, const char *title, const double *share, size_t count)
         label(t, left + each * ((double)i + 0.5), bottom + 17, "middle", room);
     }
     label(t, (left + right) / 2, bottom + 38, "middle", "direction");
-    text_add(t, "<text transform=\"translate(11 95) rotate(-90)\" text-anchor=\"middle\">%% of the trace</text></svg>\n");
+    text_add(t,
+             "<text transform=\"translate(11 95) rotate(-90)\" text-anchor=\"middle\">%% of the trace</text></svg>\n");
 }
 
-void chart_matrix(text *t, const char *title, const double *values, const rfm_real *raw, size_t d, const char *const *names) {
+void chart_matrix(text *t, const char *title, const double *values, const rfm_real *raw, size_t d,
+                  const char *const *names) {
     double each = d > 24 ? 19 : d > 16 ? 26 : d > 10 ? 34 : 42, left = 150, top = 118;
     char room[NUMBER_ROOM];
     size_t i, j;
@@ -213,16 +227,20 @@ void chart_matrix(text *t, const char *title, const double *values, const rfm_re
     for (i = 0; i < d; i++) {
         text_add(t, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">", left - 8, top + each * ((double)i + 0.5) + 4);
         html_cut(t, names[i], 18);
-        text_add(t, "</text><text transform=\"translate(%.1f %.0f) rotate(-50)\">", left + each * ((double)i + 0.5) + 3, top - 7);
+        text_add(t, "</text><text transform=\"translate(%.1f %.0f) rotate(-50)\">", left + each * ((double)i + 0.5) + 3,
+                 top - 7);
         html_cut(t, names[i], 18);
         text_add(t, "</text>\n");
     }
     for (i = 0; i < d; i++)
         for (j = 0; j < d; j++) {
             double v = values[i * d + j], x = left + each * (double)j, y = top + each * (double)i;
-            text_add(t, "<rect class=\"cell\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"2\"/>", x, y, each - 1, each - 1);
-            text_add(t, "<rect class=\"%s\" fill-opacity=\"%.2f\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"2\"><title>", v < 0 ? "m" : "p", fabs(v), x, y,
+            text_add(t, "<rect class=\"cell\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"2\"/>", x, y,
                      each - 1, each - 1);
+            text_add(t,
+                     "<rect class=\"%s\" fill-opacity=\"%.2f\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" "
+                     "rx=\"2\"><title>",
+                     v < 0 ? "m" : "p", fabs(v), x, y, each - 1, each - 1);
             html_text(t, names[i]);
             text_add(t, i == j ? ": " : ", ");
             if (i != j) {

@@ -9,14 +9,20 @@
 /* Bytes of the UTF-8 character at p, 0 if it is none. */
 static size_t character(const unsigned char *p) {
     uint32_t code;
-    size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0, i;
+    size_t n = *p < 0x80                 ? 1
+               : *p >= 0xc2 && *p < 0xe0 ? 2
+               : *p >= 0xe0 && *p < 0xf0 ? 3
+               : *p >= 0xf0 && *p < 0xf5 ? 4
+                                         : 0,
+           i;
     if (n < 2) return n;
     code = *p & (0xffu >> (n + 1));
     for (i = 1; i < n; i++) {
         if ((p[i] & 0xc0) != 0x80) return 0;
         code = code << 6 | (p[i] & 0x3fu);
     }
-    if ((n == 3 && code < 0x800) || (n == 4 && code < 0x10000) || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return 0;
+    if ((n == 3 && code < 0x800) || (n == 4 && code < 0x10000) || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+        return 0;
     return code < 0xa0 || (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
@@ -25,15 +31,24 @@ static size_t escape(text *t, const char *value, size_t most, int lines) {
     const unsigned char *p = (const unsigned char *)value;
     while (*p != 0 && most > 0) {
         size_t n = character(p), width = n > 2 && most > 1 ? 2 : 1; /* most scripts of three bytes are wide */
-        if (*p == '&') text_add(t, "&amp;");
-        else if (*p == '<') text_add(t, "&lt;");
-        else if (*p == '>') text_add(t, "&gt;");
-        else if (*p == '"') text_add(t, "&quot;");
-        else if (*p == '\'') text_add(t, "&#39;");
-        else if (*p == '\n' && lines) text_bytes(t, "\n", 1);
-        else if (*p == '\t' || *p == '\n' || *p == '\r') text_bytes(t, " ", 1);
-        else if (n == 0 || *p < 32 || *p == 127) text_add(t, "\xef\xbf\xbd");
-        else text_bytes(t, (const char *)p, n);
+        if (*p == '&')
+            text_add(t, "&amp;");
+        else if (*p == '<')
+            text_add(t, "&lt;");
+        else if (*p == '>')
+            text_add(t, "&gt;");
+        else if (*p == '"')
+            text_add(t, "&quot;");
+        else if (*p == '\'')
+            text_add(t, "&#39;");
+        else if (*p == '\n' && lines)
+            text_bytes(t, "\n", 1);
+        else if (*p == '\t' || *p == '\n' || *p == '\r')
+            text_bytes(t, " ", 1);
+        else if (n == 0 || *p < 32 || *p == 127)
+            text_add(t, "\xef\xbf\xbd");
+        else
+            text_bytes(t, (const char *)p, n);
         p += n > 0 ? n : 1;
         most -= width;
     }
@@ -83,10 +98,19 @@ const char *html_number(char room[NUMBER_ROOM], double value) {
     return room;
 }
 
+const char *html_score(char room[NUMBER_ROOM], double value) {
+    if (!(fabs(value) < 1000)) return html_number(room, value);
+    snprintf(room, NUMBER_ROOM, "%.4f", value);
+    return room;
+}
+
 const char *html_bytes(char room[NUMBER_ROOM], double bytes) {
-    if (bytes < 1024) snprintf(room, NUMBER_ROOM, "%.0f bytes", bytes);
-    else if (bytes < 1024 * 1024) snprintf(room, NUMBER_ROOM, "%.1f KiB", bytes / 1024);
-    else snprintf(room, NUMBER_ROOM, "%.1f MiB", bytes / (1024 * 1024));
+    if (bytes < 1024)
+        snprintf(room, NUMBER_ROOM, "%.0f bytes", bytes);
+    else if (bytes < 1024 * 1024)
+        snprintf(room, NUMBER_ROOM, "%.1f KiB", bytes / 1024);
+    else
+        snprintf(room, NUMBER_ROOM, "%.1f MiB", bytes / (1024 * 1024));
     return room;
 }
 
@@ -104,20 +128,27 @@ const char *html_count(char room[NUMBER_ROOM], double count) {
 }
 
 const char *html_percent(char room[NUMBER_ROOM], double share) {
-    if (share > 0 && share < 0.0005) snprintf(room, NUMBER_ROOM, "&lt;\xc2\xa0""0.1\xc2\xa0%%");
-    else snprintf(room, NUMBER_ROOM, "%.1f\xc2\xa0%%", 100 * share);
+    if (share > 0 && share < 0.0005)
+        snprintf(room, NUMBER_ROOM,
+                 "&lt;\xc2\xa0"
+                 "0.1\xc2\xa0%%");
+    else
+        snprintf(room, NUMBER_ROOM, "%.1f\xc2\xa0%%", 100 * share);
     return room;
 }
 
 /* ---- page ------------------------------------------------------------------------------------------------------------------ */
 
 static const char *const style[] = {
-    ":root{color-scheme:light dark;--page:#f5f6f8;--card:#fff;--ink:#1b2130;--soft:#5a6478;--line:#e2e5eb;--track:#edeff3;"
+    ":root{color-scheme:light "
+    "dark;--page:#f5f6f8;--card:#fff;--ink:#1b2130;--soft:#5a6478;--line:#e2e5eb;--track:#edeff3;"
     "--blue:44 92 200;--orange:196 88 20;--green:20 120 80;--on:#fff}",
-    "@media(prefers-color-scheme:dark){:root{--page:#0e1117;--card:#161b24;--ink:#e7eaf0;--soft:#9ea8ba;--line:#29303d;--track:#222936;"
+    "@media(prefers-color-scheme:dark){:root{--page:#0e1117;--card:#161b24;--ink:#e7eaf0;--soft:#9ea8ba;--line:#29303d;"
+    "--track:#222936;"
     "--blue:122 162 255;--orange:255 160 96;--green:96 206 150;--on:#0b0f17}}",
     "*{box-sizing:border-box}",
-    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",sans-serif;"
+    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,\"Segoe "
+    "UI\",Roboto,\"Noto Sans\",sans-serif;"
     "font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%}",
     "main,header,footer{max-width:1080px;margin:0 auto;padding:0 24px}",
     "header{padding-top:44px}",
@@ -133,7 +164,8 @@ static const char *const style[] = {
     "a{color:rgb(var(--blue));text-decoration:none}",
     "a:hover{text-decoration:underline}",
     "a:focus-visible{outline:2px solid rgb(var(--blue));outline-offset:3px;border-radius:2px}",
-    "section{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:26px 28px 28px;margin:0 0 20px}",
+    "section{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:26px 28px 28px;margin:0 0 "
+    "20px}",
     "section>:last-child,section>:last-child>:last-child{margin-bottom:0}",
     ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(200px,1fr));gap:14px;margin-bottom:20px}",
     ".tile{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:18px 20px 16px}",
@@ -167,14 +199,15 @@ static const char *const style[] = {
     "td.hi{color:var(--on)}",
     ".name{unicode-bidi:isolate;overflow-wrap:anywhere}",
     ".bars{list-style:none;margin:0;padding:0;font-size:14px}",
-    ".bars li{display:grid;grid-template-columns:minmax(60px,11em) minmax(0,1fr) 4.2em;gap:12px;align-items:center;padding:3px 0;line-height:1.35}",
+    ".bars li{display:grid;grid-template-columns:minmax(60px,11em) minmax(0,1fr) "
+    "4.2em;gap:12px;align-items:center;padding:3px 0;line-height:1.35}",
     ".bars .n{text-align:right;color:var(--soft)}",
     ".bar{display:block;height:12px;border-radius:3px;background:var(--track);position:relative}",
     ".bar i{position:absolute;top:0;bottom:0;border-radius:3px;background:rgb(var(--blue));min-width:1px}",
     ".bar i.neg{background:rgb(var(--orange))}",
-    ".bar.mid::after{content:\"\";position:absolute;left:50%;top:-2px;bottom:-2px;width:1px;background:var(--soft);opacity:.6}",
+    ".bar.mid::after{content:\"\";position:absolute;left:50%;top:-2px;bottom:-2px;width:1px;background:var(--soft);"
+    "opacity:.6}",
     ".rest{color:var(--soft)}",
-    ".rest .bar i{background:var(--soft);opacity:.55}",
     ".stack{display:flex;height:20px;border-radius:5px;overflow:hidden;gap:2px;margin:4px 0 12px}",
     ".stack i{display:block;min-width:2px}",
     ".k1{background:rgb(var(--blue))}",
@@ -207,17 +240,23 @@ static const char *const style[] = {
     ".gallery img{width:100%;height:auto}",
     ".gallery figcaption{font-size:13px;line-height:1.4}",
     ".scale{display:flex;align-items:center;gap:8px;color:var(--soft);font-size:13px;margin-top:10px}",
-    ".scale i{width:120px;height:10px;border-radius:3px;background:linear-gradient(90deg,rgb(var(--orange)),var(--track),rgb(var(--blue)))}",
-    "pre{margin:0;padding:18px 20px;overflow-x:auto;background:var(--page);border:1px solid var(--line);border-radius:10px;tab-size:4;"
+    ".scale "
+    "i{width:120px;height:10px;border-radius:3px;background:linear-gradient(90deg,rgb(var(--orange)),var(--track),rgb("
+    "var(--blue)))}",
+    "pre{margin:0;padding:18px 20px;overflow-x:auto;background:var(--page);border:1px solid "
+    "var(--line);border-radius:10px;tab-size:4;"
     "font:13.5px/1.55 ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace}",
     "code{font:.92em ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;overflow-wrap:anywhere}",
     "pre code{font:inherit}",
     ".no{color:rgb(var(--orange))}",
     ".yes{color:rgb(var(--green))}",
     "footer{padding:6px 24px 44px;color:var(--soft);font-size:13px}",
-    "@media(max-width:760px){main,header,footer{padding-left:14px;padding-right:14px}header{padding-top:26px}h1{font-size:27px}"
-    "section{padding:20px 16px}.two{grid-template-columns:minmax(0,1fr)}.tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:10px}"
-    ".tile{padding:14px}.tile .big{font-size:25px}.bars li{grid-template-columns:minmax(60px,8em) minmax(0,1fr) 3.6em;gap:8px}"
+    "@media(max-width:760px){main,header,footer{padding-left:14px;padding-right:14px}header{padding-top:26px}h1{font-"
+    "size:27px}"
+    "section{padding:20px "
+    "16px}.two{grid-template-columns:minmax(0,1fr)}.tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:10px}"
+    ".tile{padding:14px}.tile .big{font-size:25px}.bars li{grid-template-columns:minmax(60px,8em) minmax(0,1fr) "
+    "3.6em;gap:8px}"
     ".boards .opt{display:none}th,td{padding:5px 5px}}",
     "@media print{body{background:#fff}section,.tile{break-inside:avoid;border-color:#ccc}nav{display:none}}",
 };

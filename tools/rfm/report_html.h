@@ -24,6 +24,7 @@ void html_row(text *t, const char *term);                      /* <dt>..</dt><dd
 
 #define NUMBER_ROOM 48
 const char *html_number(char room[NUMBER_ROOM], double value);  /* four digits, no needless zeros */
+const char *html_score(char room[NUMBER_ROOM], double value);   /* 0.9876 */
 const char *html_bytes(char room[NUMBER_ROOM], double bytes);   /* 812 bytes, 12.4 KiB, 3.1 MiB */
 const char *html_count(char room[NUMBER_ROOM], double count);   /* 12 345 678 */
 const char *html_percent(char room[NUMBER_ROOM], double share); /* 12.3 %, as HTML */
@@ -37,13 +38,15 @@ void html_image(text *t, const double *values, size_t width, size_t height, cons
 /* ---- report_chart.c: SVG ----------------------------------------------------------------------------------------------------- */
 
 /* A value and its interval on a scale from `low` to `high`, with a mark at `baseline`. */
-void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline, const char *what);
+void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline,
+                    const char *what);
 
 /* A line through the points (i, y[i]), the point `chosen` filled. */
 void chart_line(text *t, const char *title, const double *y, size_t count, size_t chosen);
 
 /* Points (x, y) on one scale for both axes, and the line where they are equal. */
-void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count);
+void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
+                   size_t count);
 
 void chart_histogram(text *t, const char *title, const char *x_name, const double *x, size_t count);
 
@@ -51,6 +54,7 @@ void chart_histogram(text *t, const char *title, const char *x_name, const doubl
 void chart_shares(text *t, const char *title, const double *share, size_t count);
 
 /* A symmetric matrix with names, values from -1 to 1 (shown in colour), titles with `raw`. */
-void chart_matrix(text *t, const char *title, const double *values, const rfm_real *raw, size_t d, const char *const *names);
+void chart_matrix(text *t, const char *title, const double *values, const rfm_real *raw, size_t d,
+                  const char *const *names);
 
 #endif

@@ -9,7 +9,8 @@
 
 static void put32(text *t, uint32_t value) {
     char bytes[4];
-    bytes[0] = (char)(value >> 24), bytes[1] = (char)(value >> 16), bytes[2] = (char)(value >> 8), bytes[3] = (char)value;
+    bytes[0] = (char)(value >> 24), bytes[1] = (char)(value >> 16), bytes[2] = (char)(value >> 8),
+    bytes[3] = (char)value;
     text_bytes(t, bytes, 4);
 }
 
@@ -60,14 +61,16 @@ static void base64(text *t, const char *bytes, size_t count) {
         if (i + 1 < count) v |= (uint32_t)(unsigned char)bytes[i + 1] << 8;
         if (i + 2 < count) v |= (unsigned char)bytes[i + 2];
         four[0] = digits[v >> 18], four[1] = digits[v >> 12 & 63];
-        four[2] = (char)(i + 1 < count ? digits[v >> 6 & 63] : '='), four[3] = (char)(i + 2 < count ? digits[v & 63] : '=');
+        four[2] = (char)(i + 1 < count ? digits[v >> 6 & 63] : '='),
+        four[3] = (char)(i + 2 < count ? digits[v & 63] : '=');
         text_bytes(t, four, 4);
     }
 }
 
 void html_image(text *t, const double *values, size_t width, size_t height, const char *css, const char *alt) {
     text png = {NULL, 0, 0}, head = {NULL, 0, 0}, z = {NULL, 0, 0};
-    unsigned char *pixels = allocate(height, width + 1, "a picture"), palette[3 * (2 * LEVELS + 1)], alpha[2 * LEVELS + 1];
+    unsigned char *pixels = allocate(height, width + 1, "a picture"), palette[3 * (2 * LEVELS + 1)],
+                  alpha[2 * LEVELS + 1];
     static const unsigned char colours[2][3] = {{232, 112, 36}, {58, 112, 228}};
     size_t i, j;
     for (i = 0; i <= 2 * LEVELS; i++) {

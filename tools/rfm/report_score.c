@@ -7,7 +7,8 @@
 
 /* Wilson's interval of a share. */
 static void wilson(double share, double n, double interval[2]) {
-    double z = Z95 * Z95 / n, centre = (share + z / 2) / (1 + z), half = Z95 / (1 + z) * sqrt(share * (1 - share) / n + z / (4 * n));
+    double z = Z95 * Z95 / n, centre = (share + z / 2) / (1 + z),
+           half = Z95 / (1 + z) * sqrt(share * (1 - share) / n + z / (4 * n));
     interval[0] = fmax(0, centre - half), interval[1] = fmin(1, centre + half);
 }
 
@@ -37,11 +38,13 @@ static void regress(report *r) {
         double mean = 0, around = 0, error = 0;
         for (i = 0; i < n; i++) mean += (double)r->rows.y[i * c + k] / (double)n;
         for (i = 0; i < n; i++) {
-            double v = (double)r->rows.y[i * c + k] - mean, e = (double)r->rows.y[i * c + k] - (double)r->outputs[i * c + k];
+            double v = (double)r->rows.y[i * c + k] - mean,
+                   e = (double)r->rows.y[i * c + k] - (double)r->outputs[i * c + k];
             around += v * v / (double)n, error += e * e / (double)n;
         }
         for (i = 0; i < n && around > 0; i++) {
-            double v = (double)r->rows.y[i * c + k] - mean, e = (double)r->rows.y[i * c + k] - (double)r->outputs[i * c + k];
+            double v = (double)r->rows.y[i * c + k] - mean,
+                   e = (double)r->rows.y[i * c + k] - (double)r->outputs[i * c + k];
             influence[i] += (e * e - error / around * v * v) / (around * (double)c);
         }
     }
@@ -59,6 +62,8 @@ void report_scores(report *r, machine *m) {
     r->score = score_sample(m, &r->model, &r->rows);
     r->outputs = allocate(r->rows.rows, r->model.c * sizeof *r->outputs, "predictions");
     predict_rows(m, &r->model, r->rows.x, r->rows.rows, r->outputs);
-    if (r->classes > 0) classify(r);
-    else regress(r);
+    if (r->classes > 0)
+        classify(r);
+    else
+        regress(r);
 }

@@ -563,10 +563,6 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         for (j = 0; j < w->part_count; j++) list[i].complete = list[i].complete && w->complete[i * w->part_count + j];
         if (!list[i].complete) continue;
         judge(w, &list[i]);
-        if (getenv("RFM_TRACE") != NULL) {
-            const setting *s = &w->tried[list[i].tried].s;
-            fprintf(stderr, "metric %d center %d L %g ridge %g T %zu: loss %.5f acc %.4f sq %.5f +- %.5f\n", s->metric, s->center, p->bandwidths[s->bandwidth], p->ridges[s->ridge], list[i].t, list[i].loss, list[i].accuracy, list[i].squared, list[i].spread);
-        }
         if (best == NULL || better(p, &list[i], best)) best = &list[i];
     }
     free(w->complete);

@@ -300,7 +300,7 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
 uint32_t *classes_of(csv *c, size_t target, row_list rows, const char *names, size_t count) {
     uint32_t *classes = allocate(rows.count, sizeof *classes, "classes"), last = 0;
     const char **name = allocate(count, sizeof *name, "class names");
-    size_t i, k;
+    size_t i, k, unknown = 0;
     char room[40];
     for (k = 0; k < count; k++, names += strlen(names) + 1) name[k] = names;
     for (i = 0; i < rows.count; i++) {
@@ -309,12 +309,14 @@ uint32_t *classes_of(csv *c, size_t target, row_list rows, const char *names, si
             for (k = 0; k < count && strcmp(cell, name[k]) != 0; k++) continue;
             if (k == count) {
                 classes[i] = CLASS_UNKNOWN;
+                unknown++;
                 continue;
             }
             last = (uint32_t)k;
         }
         classes[i] = last;
     }
+    if (unknown > 0) note("%s: %zu rows have a class that was not there in training; they count as wrong", c->file, unknown);
     free(name);
     return classes;
 }

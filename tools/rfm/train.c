@@ -46,6 +46,7 @@ static void read_arguments(char **argv, arguments *a) {
     options_read("train", argv, table, 1, &a->data, "DATA.csv");
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL) usage("--target names one column, --targets takes the last ones: expected one of them");
+    if (a->targets > 0 && strcmp(a->task, "classify") == 0) usage("--targets: expected --task regress with it; a class is one column (--target)");
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
 }
@@ -191,7 +192,6 @@ static void read_data(job *t) {
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
     if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->data);
-    if (a->targets > 0 && task == RFM_CLASSIFY) usage("--targets: expected --task regress with it; a class is one column (--target)");
     if (a->targets > 0) task = RFM_REGRESS;
     if (task == 2) {
         task = target_is_class(&t->file, t->target, t->train) ? RFM_CLASSIFY : RFM_REGRESS;
@@ -353,8 +353,8 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "outputs", (double)t->c);
         json_text(&out, "kernel", kernel_word(o->kernel));
         json_text(&out, "metric", metric);
-        json_number(&out, "bandwidth", (double)t->model.bandwidth);
-        json_number(&out, "ridge", ridge);
+        json_real(&out, "bandwidth", t->model.bandwidth);
+        json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
         if (t->check.rows > 0) score_json(&out, s, task);
