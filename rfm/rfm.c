@@ -1927,7 +1927,7 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
  * below the rounding of the coordinates counts as 0.
  */
 
-#define NEAR_SHARE R(1.0 / 64)                   /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
+#define NEAR_SHARE R(1.0 / 256)                  /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
 #define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
 
 /* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
