@@ -24,8 +24,7 @@ void board_main(void);
 
 #if defined __arm__
 
-static void semihost(uint32_t request, const void *argument)
-{
+static void semihost(uint32_t request, const void *argument) {
     register uint32_t r0 __asm__("r0") = request;
     register const void *r1 __asm__("r1") = argument;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
@@ -34,8 +33,7 @@ static void semihost(uint32_t request, const void *argument)
 #elif defined __riscv
 
 /* The three instructions are the mark; they must be uncompressed and in one page. */
-static void semihost(uint32_t request, const void *argument)
-{
+static void semihost(uint32_t request, const void *argument) {
     register uint32_t a0 __asm__("a0") = request;
     register const void *a1 __asm__("a1") = argument;
     __asm__ volatile(".option push\n\t.option norvc\n\t.balign 16\n\t"
@@ -50,16 +48,14 @@ static void semihost(uint32_t request, const void *argument)
 #error "startup.c knows Cortex-M and RISC-V"
 #endif
 
-void board_putchar(int c)
-{
+void board_putchar(int c) {
     char byte = (char)c;
     semihost(SYS_WRITEC, &byte);
 }
 
 void board_print(const char *text) { semihost(SYS_WRITE0, text); }
 
-void board_exit(int status)
-{
+void board_exit(int status) {
     uint32_t block[2];
     block[0] = 0x20026; /* ADP_Stopped_ApplicationExit */
     block[1] = status >= 0 && status < 255 ? (uint32_t)status : 255u;
@@ -68,8 +64,7 @@ void board_exit(int status)
     }
 }
 
-static void print_hex(const char *name, uint32_t value)
-{
+static void print_hex(const char *name, uint32_t value) {
     int shift;
     board_print(name);
     for (shift = 28; shift >= 0; shift -= 4) board_putchar("0123456789abcdef"[(value >> shift) & 15u]);
@@ -79,16 +74,14 @@ static void print_hex(const char *name, uint32_t value)
 
 #define PAINT 0xa5a5a5a5u
 
-size_t board_stack_used(void)
-{
+size_t board_stack_used(void) {
     const uint32_t *p = __stack_bottom;
     while (p < __stack_top && *p == PAINT) p++;
     return (size_t)(__stack_top - p) * sizeof *p;
 }
 
 /* Called by board_reset with the stack pointer at the top and nothing on the stack worth keeping. */
-void board_main(void)
-{
+void board_main(void) {
     uint32_t *to;
     const uint32_t *from = __data_load;
     uint32_t *here = (uint32_t *)__builtin_frame_address(0) - 16; /* leave this function's own frame alone */
@@ -103,15 +96,13 @@ void board_main(void)
 void _exit(int status);
 void _exit(int status) { board_exit(status); }
 
-void abort(void)
-{
+void abort(void) {
     board_print("\nabort()\n");
     board_exit(255);
 }
 
 void __assert_func(const char *file, int line, const char *function, const char *expression);
-void __assert_func(const char *file, int line, const char *function, const char *expression)
-{
+void __assert_func(const char *file, int line, const char *function, const char *expression) {
     (void)line;
     board_print("\nassertion failed: ");
     board_print(expression);
@@ -134,8 +125,7 @@ void __assert_func(const char *file, int line, const char *function, const char 
 #define MPU_RASR (*(volatile uint32_t *)0xe000eda0u)
 #define ARMV6M   (__ARM_ARCH == 6)
 
-void board_reset(void)
-{
+void board_reset(void) {
 #if !ARMV6M
     SHCSR |= 7u << 16; /* MemManage, BusFault, UsageFault by name, not as HardFault */
     CCR |= 1u << 4;    /* a division by zero faults */
@@ -164,8 +154,7 @@ void board_reset(void)
 }
 
 static void fault(uint32_t pc) __attribute__((noreturn, used));
-static void fault(uint32_t pc)
-{
+static void fault(uint32_t pc) {
     static const char *const names[] = {"fault", "reset", "NMI", "HardFault", "MemManage", "BusFault", "UsageFault"};
     uint32_t exception;
     __asm__ volatile("mrs %0, ipsr" : "=r"(exception));
@@ -182,8 +171,7 @@ static void fault(uint32_t pc)
 /* The stack may be the reason: find the program counter in the exception frame if there can be one, then start afresh
  * at the top of the stack. Thumb-1 instructions only. */
 void board_fault(void);
-__attribute__((naked)) void board_fault(void)
-{
+__attribute__((naked)) void board_fault(void) {
     __asm__ volatile("mov r0, sp\n\t"
                      "ldr r1, =__stack_bottom\n\t"
                      "ldr r2, =__stack_top\n\t"
@@ -221,8 +209,7 @@ __asm__(".option arch, +zicsr");
 
 void board_fault(void);
 
-__attribute__((naked, section(".vectors"), used)) void board_reset(void)
-{
+__attribute__((naked, section(".vectors"), used)) void board_reset(void) {
     __asm__ volatile(".option push\n\t.option norelax\n\t"
                      "la gp, __global_pointer$\n\t"
                      ".option pop\n\t"
@@ -252,8 +239,7 @@ __attribute__((naked, section(".vectors"), used)) void board_reset(void)
 }
 
 static void fault(uint32_t cause, uint32_t pc, uint32_t value) __attribute__((noreturn, used));
-static void fault(uint32_t cause, uint32_t pc, uint32_t value)
-{
+static void fault(uint32_t cause, uint32_t pc, uint32_t value) {
     static const char *const names[] = {
         "instruction address misaligned", "instruction access", "illegal instruction",      "breakpoint",
         "load address misaligned",        "load access",        "store address misaligned", "store access"};
@@ -265,8 +251,7 @@ static void fault(uint32_t cause, uint32_t pc, uint32_t value)
     board_exit(255);
 }
 
-__attribute__((naked, aligned(4), used)) void board_fault(void)
-{
+__attribute__((naked, aligned(4), used)) void board_fault(void) {
     __asm__ volatile("la sp, __stack_top\n\t"
                      "csrr a0, mcause\n\t"
                      "csrr a1, mepc\n\t"

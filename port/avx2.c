@@ -92,8 +92,7 @@
     _mm256_storeu_ps(c + (i) * ldc + 8, _mm256_fmadd_ps(s, c##i##1, _mm256_loadu_ps(c + (i) * ldc + 8)));
 
 AVX2 static void avx2_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c, size_t ldc,
-                           int add)
-{
+                           int add) {
     const float *a3 = a + 3 * rs;
     EACH_ROW(ZERO)
     EACH_ROW(FETCH)
@@ -133,8 +132,7 @@ AVX2 static void avx2_gemm(size_t k, float alpha, const float *a, size_t rs, siz
 #define FROM_2(q) BELOW(2, q); FROM_3(q)
 #define FROM_1(q) BELOW(1, q); FROM_2(q)
 
-AVX2 static void avx2_trsm(size_t k, const float *a, float *b)
-{
+AVX2 static void avx2_trsm(size_t k, const float *a, float *b) {
     enum { rs = 1, cs = MR };
     float *t = b + k * NR;
     const float *a3 = a + 3 * rs;
@@ -151,14 +149,12 @@ AVX2 static void avx2_trsm(size_t k, const float *a, float *b)
 /* ---- four rows of a symmetric matrix --------------------------------------------------------------------------------- */
 
 /* All ones in the first n of eight lanes. */
-AVX2 static inline __m256i lanes(size_t n)
-{
+AVX2 static inline __m256i lanes(size_t n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 /* Always in the same order, so that a result depends on nothing but its data. */
-AVX2 static inline float sum8(__m256 v)
-{
+AVX2 static inline float sum8(__m256 v) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     s = _mm_add_ss(s, _mm_movehdup_ps(s));
@@ -174,8 +170,7 @@ AVX2 static inline float sum8(__m256 v)
     } while (0)
 
 AVX2 static void avx2_rows4(size_t n, const float *a, size_t lda, const float coef[4], const float *x, float *y,
-                            float dots[4])
-{
+                            float dots[4]) {
     const float *r0 = a, *r1 = a + lda, *r2 = a + 2 * lda, *r3 = a + 3 * lda;
     const __m256 f0 = _mm256_broadcast_ss(coef), f1 = _mm256_broadcast_ss(coef + 1);
     const __m256 f2 = _mm256_broadcast_ss(coef + 2), f3 = _mm256_broadcast_ss(coef + 3);
@@ -216,8 +211,7 @@ AVX2 static void avx2_rows4(size_t n, const float *a, size_t lda, const float co
 /* ---- element by element ----------------------------------------------------------------------------------------------- */
 
 /* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result NaN. */
-AVX2 static inline __m256 exp8(__m256 x)
-{
+AVX2 static inline __m256 exp8(__m256 x) {
     x = _mm256_max_ps(_mm256_set1_ps(RFM_EXP_LOW), x);
     x = _mm256_min_ps(_mm256_set1_ps(RFM_EXP_HIGH), x);
     const __m256i n = _mm256_cvtps_epi32(_mm256_mul_ps(x, _mm256_set1_ps(RFM_EXP_LOG2E)));
@@ -238,8 +232,7 @@ AVX2 static inline __m256 exp8(__m256 x)
     return _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(e1)), _mm256_castsi256_ps(e2));
 }
 
-AVX2 static void avx2_exp(size_t n, const float *x, float *y)
-{
+AVX2 static void avx2_exp(size_t n, const float *x, float *y) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, exp8(_mm256_loadu_ps(x + i)));
     if (i < n) {
@@ -249,19 +242,16 @@ AVX2 static void avx2_exp(size_t n, const float *x, float *y)
 }
 
 /* phi of one vector of s. */
-AVX2 static inline __m256 phi8(__m256 s, __m256 inverse)
-{
+AVX2 static inline __m256 phi8(__m256 s, __m256 inverse) {
     return exp8(_mm256_xor_ps(_mm256_mul_ps(s, inverse), _mm256_set1_ps(-0.0f)));
 }
 
 /* Its weight; where s = 0 the quotient is not a number and the mask makes it 0. */
-AVX2 static inline __m256 weight8(__m256 s, __m256 phi, __m256 inverse)
-{
+AVX2 static inline __m256 weight8(__m256 s, __m256 phi, __m256 inverse) {
     return _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s), _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_NEQ_UQ));
 }
 
-AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
-{
+AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
     const __m256 f = _mm256_set1_ps(inverse);
     size_t i = 0;
     if (w == NULL) {
@@ -281,8 +271,7 @@ AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *p
     }
 }
 
-AVX2 static void avx2_sqrt(size_t n, const float *x, float *y)
-{
+AVX2 static void avx2_sqrt(size_t n, const float *x, float *y) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, _mm256_sqrt_ps(_mm256_loadu_ps(x + i)));
     if (i < n) {
@@ -292,8 +281,7 @@ AVX2 static void avx2_sqrt(size_t n, const float *x, float *y)
 }
 
 /* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
-AVX2 static int avx2_finite(size_t n, const float *x)
-{
+AVX2 static int avx2_finite(size_t n, const float *x) {
     const __m256i ones = _mm256_set1_epi32(0x7f800000);
     __m256i bad = _mm256_setzero_si256();
     size_t i = 0;
@@ -308,8 +296,7 @@ AVX2 static int avx2_finite(size_t n, const float *x)
 /* ---- packing ------------------------------------------------------------------------------------------------------------- */
 
 /* Eight columns of eight rows, turned: r[i] lane j becomes r[j] lane i. */
-AVX2 static inline void turn8(__m256 r[8])
-{
+AVX2 static inline void turn8(__m256 r[8]) {
     __m256 t[8], u[8];
     for (int i = 0; i < 8; i += 2) {
         t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
@@ -327,16 +314,14 @@ AVX2 static inline void turn8(__m256 r[8])
     }
 }
 
-AVX2 static inline void store6(float *dst, __m256 v)
-{
+AVX2 static inline void store6(float *dst, __m256 v) {
     _mm_storeu_ps(dst, _mm256_castps256_ps128(v));
     _mm_storel_pi((__m64 *)(void *)(dst + 4), _mm256_extractf128_ps(v, 1));
 }
 
 /* Rows of memory across the panel are copied, rows along it are turned eight columns at a time. A panel of six is written as
  * vectors of eight, each over the surplus of the one before; the last one must not have any. */
-AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst)
-{
+AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst) {
     size_t p = 0;
     if (rs == 1 && width == NR) {
         for (; p < k; p++) {

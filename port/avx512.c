@@ -99,8 +99,7 @@
     _mm512_storeu_ps(c + (n) * ldc + 16, _mm512_fmadd_ps(s, c##i##1, _mm512_loadu_ps(c + (n) * ldc + 16)));
 
 AVX512 static void avx512_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c,
-                               size_t ldc, int add)
-{
+                               size_t ldc, int add) {
     const float *a3 = a + 3 * rs, *a6 = a + 6 * rs, *a9 = a + 9 * rs;
     EACH_ROW(ZERO)
     EACH_ROW(FETCH)
@@ -146,8 +145,7 @@ AVX512 static void avx512_gemm(size_t k, float alpha, const float *a, size_t rs,
 #define FROM_2(q, n) BELOW(2, 2, q, n); FROM_3(q, n)
 #define FROM_1(q, n) BELOW(1, 1, q, n); FROM_2(q, n)
 
-AVX512 static void avx512_trsm(size_t k, const float *a, float *b)
-{
+AVX512 static void avx512_trsm(size_t k, const float *a, float *b) {
     enum { rs = 1, cs = MR };
     float *t = b + k * NR;
     const float *a3 = a + 3 * rs, *a6 = a + 6 * rs, *a9 = a + 9 * rs;
@@ -173,8 +171,7 @@ AVX512 static void avx512_trsm(size_t k, const float *a, float *b)
 AVX512 static inline __mmask16 lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
 
 /* Always in the same order, so that a result depends on nothing but its data. */
-AVX512 static inline float sum16(__m512 v)
-{
+AVX512 static inline float sum16(__m512 v) {
     const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
     const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(v), high);
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
@@ -192,8 +189,7 @@ AVX512 static inline float sum16(__m512 v)
     } while (0)
 
 AVX512 static void avx512_rows4(size_t n, const float *a, size_t lda, const float coef[4], const float *x, float *y,
-                                float dots[4])
-{
+                                float dots[4]) {
     const float *r0 = a, *r1 = a + lda, *r2 = a + 2 * lda, *r3 = a + 3 * lda;
     const __m512 f0 = _mm512_set1_ps(coef[0]), f1 = _mm512_set1_ps(coef[1]);
     const __m512 f2 = _mm512_set1_ps(coef[2]), f3 = _mm512_set1_ps(coef[3]);
@@ -234,8 +230,7 @@ AVX512 static void avx512_rows4(size_t n, const float *a, size_t lda, const floa
 /* ---- element by element ----------------------------------------------------------------------------------------------- */
 
 /* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result NaN. */
-AVX512 static inline __m512 exp16(__m512 x)
-{
+AVX512 static inline __m512 exp16(__m512 x) {
     x = _mm512_max_ps(_mm512_set1_ps(RFM_EXP_LOW), x);
     x = _mm512_min_ps(_mm512_set1_ps(RFM_EXP_HIGH), x);
     const __m512i n = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(RFM_EXP_LOG2E)));
@@ -256,8 +251,7 @@ AVX512 static inline __m512 exp16(__m512 x)
     return _mm512_mul_ps(_mm512_mul_ps(p, _mm512_castsi512_ps(e1)), _mm512_castsi512_ps(e2));
 }
 
-AVX512 static void avx512_exp(size_t n, const float *x, float *y)
-{
+AVX512 static void avx512_exp(size_t n, const float *x, float *y) {
     size_t i = 0;
     for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, exp16(_mm512_loadu_ps(x + i)));
     if (i < n) {
@@ -266,8 +260,7 @@ AVX512 static void avx512_exp(size_t n, const float *x, float *y)
     }
 }
 
-AVX512 static void avx512_sqrt(size_t n, const float *x, float *y)
-{
+AVX512 static void avx512_sqrt(size_t n, const float *x, float *y) {
     size_t i = 0;
     for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, _mm512_sqrt_ps(_mm512_loadu_ps(x + i)));
     if (i < n) {
@@ -276,8 +269,7 @@ AVX512 static void avx512_sqrt(size_t n, const float *x, float *y)
     }
 }
 
-AVX512 static void avx512_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
-{
+AVX512 static void avx512_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
     const __m512 scale = _mm512_set1_ps(inverse), minus = _mm512_set1_ps(-inverse);
     size_t i;
     for (i = 0; i < n; i += 16) {
@@ -293,8 +285,7 @@ AVX512 static void avx512_laplace(size_t n, float inverse, const float *s2, floa
 }
 
 /* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
-AVX512 static int avx512_finite(size_t n, const float *x)
-{
+AVX512 static int avx512_finite(size_t n, const float *x) {
     const __m512i ones = _mm512_set1_epi32(0x7f800000);
     unsigned bad = 0;
     size_t i = 0;
@@ -309,8 +300,7 @@ AVX512 static int avx512_finite(size_t n, const float *x)
 
 /* Both widths are multiples of four. Where rs = 1 the panel's columns are pieces of memory's rows and are copied, else blocks
  * of four by four are turned. */
-AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst)
-{
+AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst) {
     size_t i, p = 0;
     if (rs == 1 && width == NR) {
         for (; p < k; p++) {

@@ -11,8 +11,7 @@
 #endif
 
 /* out: eax, ebx, ecx, edx of CPUID leaf, subleaf 0; all zero if there is no such leaf. */
-static void cpuid(uint32_t leaf, uint32_t out[4])
-{
+static void cpuid(uint32_t leaf, uint32_t out[4]) {
 #if defined(_MSC_VER)
     int r[4];
     __cpuid(r, 0);
@@ -37,8 +36,7 @@ static void cpuid(uint32_t leaf, uint32_t out[4])
 }
 
 /* The register state that the operating system saves at a task switch: bit 1 XMM, 2 YMM, 5 opmask, 6 and 7 ZMM. */
-static uint32_t xcr0(void)
-{
+static uint32_t xcr0(void) {
 #if defined(_MSC_VER)
     return (uint32_t)_xgetbv(0);
 #else
@@ -51,8 +49,7 @@ static uint32_t xcr0(void)
 static int has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 
 /* 2: AVX-512F, 1: AVX2 and FMA, 0: neither. */
-static int x86_level(void)
-{
+static int x86_level(void) {
     const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28; /* leaf 1, ecx */
     const uint32_t avx2 = 1u << 5, avx512f = 1u << 16;                 /* leaf 7, ebx */
     uint32_t r1[4], r7[4], os;
@@ -68,8 +65,7 @@ static int runs(size_t index) { return index == 0 || (int)index <= x86_level(); 
 
 #else
 
-static int runs(size_t index)
-{
+static int runs(size_t index) {
     (void)index; /* what the compiler was told to use is there */
     return 1;
 }
@@ -90,15 +86,13 @@ static const rfm_port *const ports[] = { /* slowest first */
 
 const char *rfm_port_name(size_t index) { return index < PORTS ? ports[index]->name : NULL; }
 
-const rfm_port *rfm_port_auto(void)
-{
+const rfm_port *rfm_port_auto(void) {
     size_t i = PORTS - 1;
     while (!runs(i)) i--;
     return ports[i];
 }
 
-const rfm_port *rfm_port_find(const char *name)
-{
+const rfm_port *rfm_port_find(const char *name) {
     size_t i;
     if (name == NULL) return NULL;
     if (strcmp(name, "auto") == 0) return rfm_port_auto();

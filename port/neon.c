@@ -131,8 +131,7 @@
     WIDE(vst1q_f32(c + (i) * ldc + 8, vfmaq_f32(vld1q_f32(c + (i) * ldc + 8), s, c##i##2));)
 
 static void neon_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c, size_t ldc,
-                      int add)
-{
+                      int add) {
     EACH_ROW(ZERO)
 #if defined(__aarch64__)
     if (rs == 1)
@@ -181,8 +180,7 @@ static void neon_gemm(size_t k, float alpha, const float *a, size_t rs, size_t c
 #define FROM_2(q) BELOW(2, q); FROM_3(q)
 #define FROM_1(q) BELOW(1, q); FROM_2(q)
 
-static void neon_trsm(size_t k, const float *a, float *b)
-{
+static void neon_trsm(size_t k, const float *a, float *b) {
     enum { rs = 1, cs = MR };
     float *t = b + k * NR;
     EACH_ROW(LOAD)
@@ -204,16 +202,14 @@ static void neon_trsm(size_t k, const float *a, float *b)
 /* ---- vectors at the end of an array ----------------------------------------------------------------------------------- */
 
 /* The first n < 4 lanes, the others 0. They go through the same arithmetic as whole vectors. */
-static inline float32x4_t load_part(const float *x, size_t n)
-{
+static inline float32x4_t load_part(const float *x, size_t n) {
     float t[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
     size_t i;
     for (i = 0; i < n; i++) t[i] = x[i];
     return vld1q_f32(t);
 }
 
-static inline void store_part(float *y, float32x4_t v, size_t n)
-{
+static inline void store_part(float *y, float32x4_t v, size_t n) {
     float t[4];
     size_t i;
     vst1q_f32(t, v);
@@ -223,8 +219,7 @@ static inline void store_part(float *y, float32x4_t v, size_t n)
 /* ---- four rows of a symmetric matrix --------------------------------------------------------------------------------- */
 
 /* Always in the same order, so that a result depends on nothing but its data. */
-static inline float sum4(float32x4_t v)
-{
+static inline float sum4(float32x4_t v) {
     float32x2_t s = vadd_f32(vget_low_f32(v), vget_high_f32(v));
     s = vpadd_f32(s, s);
     return vget_lane_f32(s, 0);
@@ -238,8 +233,7 @@ static inline float sum4(float32x4_t v)
         d = vfmaq_f32(d, w, xj);   \
     } while (0)
 
-static void neon_rows4(size_t n, const float *a, size_t lda, const float coef[4], const float *x, float *y, float dots[4])
-{
+static void neon_rows4(size_t n, const float *a, size_t lda, const float coef[4], const float *x, float *y, float dots[4]) {
     const float *r0 = a, *r1 = a + lda, *r2 = a + 2 * lda, *r3 = a + 3 * lda;
     const float32x4_t f0 = vld1q_dup_f32(coef), f1 = vld1q_dup_f32(coef + 1);
     const float32x4_t f2 = vld1q_dup_f32(coef + 2), f3 = vld1q_dup_f32(coef + 3);
@@ -280,8 +274,7 @@ static void neon_rows4(size_t n, const float *a, size_t lda, const float coef[4]
 /* ---- element by element ----------------------------------------------------------------------------------------------- */
 
 /* The nearest integers, as floats. ARMv7 has no such instruction: adding 1.5 * 2^23 leaves no place for a fraction. */
-static inline float32x4_t round4(float32x4_t x)
-{
+static inline float32x4_t round4(float32x4_t x) {
 #if defined(__aarch64__)
     return vrndnq_f32(x);
 #else
@@ -291,8 +284,7 @@ static inline float32x4_t round4(float32x4_t x)
 }
 
 /* min and max hand a NaN on. */
-static inline float32x4_t exp4(float32x4_t x)
-{
+static inline float32x4_t exp4(float32x4_t x) {
     x = vmaxq_f32(vdupq_n_f32(RFM_EXP_LOW), x);
     x = vminq_f32(vdupq_n_f32(RFM_EXP_HIGH), x);
     const float32x4_t nf = round4(vmulq_f32(x, vdupq_n_f32(RFM_EXP_LOG2E)));
@@ -313,8 +305,7 @@ static inline float32x4_t exp4(float32x4_t x)
     return vmulq_f32(vmulq_f32(p, vreinterpretq_f32_s32(e1)), vreinterpretq_f32_s32(e2));
 }
 
-static void neon_exp(size_t n, const float *x, float *y)
-{
+static void neon_exp(size_t n, const float *x, float *y) {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) vst1q_f32(y + i, exp4(vld1q_f32(x + i)));
     if (i < n) store_part(y + i, exp4(load_part(x + i, n - i)), n - i);
@@ -322,16 +313,14 @@ static void neon_exp(size_t n, const float *x, float *y)
 
 /* ARMv7 has no vector square root and division: NULL there, the portable code uses the scalar ones. */
 #if defined(__aarch64__)
-static void neon_sqrt(size_t n, const float *x, float *y)
-{
+static void neon_sqrt(size_t n, const float *x, float *y) {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) vst1q_f32(y + i, vsqrtq_f32(vld1q_f32(x + i)));
     if (i < n) store_part(y + i, vsqrtq_f32(load_part(x + i, n - i)), n - i);
 }
 
 /* s = 0 makes 0 / 0 of w, which the comparison takes away. */
-static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, float *w)
-{
+static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
     const float32x4_t scale = vdupq_n_f32(inverse), minus = vdupq_n_f32(-inverse);
     size_t i;
     for (i = 0; i < n; i += 4) {
@@ -354,8 +343,7 @@ static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, f
 #endif
 
 /* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
-static int neon_finite(size_t n, const float *x)
-{
+static int neon_finite(size_t n, const float *x) {
     const uint32x4_t ones = vdupq_n_u32(0x7f800000u);
     uint32x4_t bad = vdupq_n_u32(0);
     size_t i;
@@ -371,8 +359,7 @@ static int neon_finite(size_t n, const float *x)
 
 /* Both widths are multiples of four. Where rs = 1 the panel's columns are pieces of memory's rows and are copied, else blocks
  * of four by four are turned. */
-static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst)
-{
+static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst) {
     size_t i, p = 0;
     if (rs == 1) {
         for (; p < k; p++)

@@ -2006,7 +2006,7 @@ typedef struct {
     rfm_real *norms_z;   /* (rows) */
     rfm_real *block;     /* (rows, columns) */
     rfm_real *alpha;     /* (c, n) alpha turned, if c <= DOT_OUTPUTS */
-    rfm_real *ignored;   /* workers x group: what rows4 writes beside the dot products */
+    rfm_real *ignored;   /* workers x a group of columns: what rows4 writes beside the dot products */
     size_t rows;
 } predictor;
 
@@ -2019,7 +2019,7 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->norms_z = take_reals(arena, 1, s->rows);
     s->block = take_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
     s->alpha = take_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
-    s->ignored = take_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, group_columns(port_of(ctx)));
+    s->ignored = take_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
     return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
                           max_size(m->d, min_size(m->n, CENTER_COLUMNS)), &s->pack);
 }
@@ -2075,7 +2075,7 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
     }
     for (k = 0; t->y != NULL && k < s->m.c; k++)
         add_dots(s->pack.port, rows, cols, c, ldc, s->alpha + k * s->m.n + col, t->y + row * t->ldy + k, t->ldy,
-                 s->ignored + worker * group_columns(s->pack.port));
+                 s->ignored + worker * min_size(s->m.n, group_columns(s->pack.port)));
 }
 
 /* The predictor's kernel values of the rows in s->projected with centres column.., in s->block; y as in predict_block. */
@@ -2095,7 +2095,7 @@ static void turn_alpha(predictor *s) {
     size_t n = s->m.n, c = s->m.c, i, k;
     for (k = 0; k < c; k++)
         for (i = 0; i < n; i++) s->alpha[k * n + i] = s->m.alpha[i * c + k];
-    memset(s->ignored, 0, workers_of(s->pack.ctx) * group_columns(s->pack.port) * sizeof *s->ignored);
+    memset(s->ignored, 0, workers_of(s->pack.ctx) * min_size(n, group_columns(s->pack.port)) * sizeof *s->ignored);
 }
 
 /* 0: cancelled. */

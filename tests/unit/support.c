@@ -18,15 +18,13 @@
 
 char test_noted[64];
 
-static size_t note_text(size_t at, const char *text)
-{
+static size_t note_text(size_t at, const char *text) {
     while (*text != '\0' && at < sizeof test_noted - 1) test_noted[at++] = *text++;
     test_noted[at] = '\0';
     return at;
 }
 
-static size_t note_size(size_t at, size_t value)
-{
+static size_t note_size(size_t at, size_t value) {
     char digits[24];
     size_t i = sizeof digits;
 
@@ -37,15 +35,13 @@ static size_t note_size(size_t at, size_t value)
     return note_text(at, digits + i);
 }
 
-void test_note(const char *text, size_t a, size_t b, size_t c)
-{
+void test_note(const char *text, size_t a, size_t b, size_t c) {
     note_size(note_size(note_size(note_text(0, text), a), b), c);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
 
-double test_number(uint32_t stream, size_t i, size_t j)
-{
+double test_number(uint32_t stream, size_t i, size_t j) {
     uint32_t x = stream * 0x9E3779B9u + (uint32_t)i * 0x85EBCA6Bu + (uint32_t)j * 0xC2B2AE35u + 1u;
     int round;
 
@@ -58,8 +54,7 @@ double test_number(uint32_t stream, size_t i, size_t j)
     return (double)((int32_t)(x >> 11) - (1 << 20)) / (1 << 20);
 }
 
-double test_eigenvalue(int kind, size_t n, size_t i)
-{
+double test_eigenvalue(int kind, size_t n, size_t i) {
     double t = n > 1 ? (double)i / (double)(n - 1) : 0.0;
 
     switch (kind) {
@@ -71,8 +66,7 @@ double test_eigenvalue(int kind, size_t n, size_t i)
     }
 }
 
-static double spd(int kind, size_t n, size_t i, size_t j)
-{
+static double spd(int kind, size_t n, size_t i, size_t j) {
     double sum = 0, d;
     size_t p;
 
@@ -95,8 +89,7 @@ static double spd(int kind, size_t n, size_t i, size_t j)
 }
 
 /* H D H with H = I - 2 u u', u the unit vector of equal elements with signs. */
-static double reflected(int kind, size_t n, size_t i, size_t j)
-{
+static double reflected(int kind, size_t n, size_t i, size_t j) {
     static double mean;
     static size_t mean_n;
     static int mean_kind;
@@ -112,16 +105,14 @@ static double reflected(int kind, size_t n, size_t i, size_t j)
     return (i == j ? di : 0) + ((i ^ j) & 1 ? -2 : 2) * (2 * mean - di - dj) / (double)n;
 }
 
-static size_t block_of(size_t i)
-{
+static size_t block_of(size_t i) {
     size_t block = 0;
 
     while (i > block) i -= ++block;
     return block;
 }
 
-double test_symmetric(int kind, size_t n, size_t i, size_t j)
-{
+double test_symmetric(int kind, size_t n, size_t i, size_t j) {
     size_t lo = i < j ? i : j, hi = i < j ? j : i;
 
     if (kind < TEST_SPD_KINDS) return spd(kind, n, i, j);
@@ -151,14 +142,12 @@ static unsigned char *pool_base(void) { return memory + (RFM_ALIGN - (uintptr_t)
 void test_reset(void) { test_rewind(0); }
 size_t test_mark(void) { return memory_used; }
 
-void test_rewind(size_t mark)
-{
+void test_rewind(size_t mark) {
     if (memory_used > mark) FENCE(pool_base() + mark, memory_used - mark);
     memory_used = mark;
 }
 
-void *test_take(size_t bytes)
-{
+void *test_take(size_t bytes) {
     const size_t room = sizeof memory - RFM_ALIGN - 2 * GAP;
     size_t start = memory_used + GAP, end;
 
@@ -174,8 +163,7 @@ void *test_take(size_t bytes)
 }
 
 /* Bytes behind a fence, read one by one. */
-LOOKS_BEHIND_FENCES static int all_guard(const unsigned char *at, size_t bytes)
-{
+LOOKS_BEHIND_FENCES static int all_guard(const unsigned char *at, size_t bytes) {
     size_t i;
 
     for (i = 0; i < bytes; i++)
@@ -183,8 +171,7 @@ LOOKS_BEHIND_FENCES static int all_guard(const unsigned char *at, size_t bytes)
     return 1;
 }
 
-LOOKS_BEHIND_FENCES uint64_t test_hash(size_t to)
-{
+LOOKS_BEHIND_FENCES uint64_t test_hash(size_t to) {
     const unsigned char *at = pool_base();
     uint64_t hash = 14695981039346656037u;
     size_t i;
@@ -202,8 +189,7 @@ LOOKS_BEHIND_FENCES uint64_t test_hash(size_t to)
 static const void *bytes_of(const rfm_real *at) { return at; }
 static void *writable_bytes_of(rfm_real *at) { return at; }
 
-rfm_mat test_mat(size_t rows, size_t cols, size_t pad, size_t skew)
-{
+rfm_mat test_mat(size_t rows, size_t cols, size_t pad, size_t skew) {
     rfm_mat a;
     void *block = test_take((skew + (rows - 1) * (cols + pad) + cols) * sizeof(rfm_real));
 
@@ -215,8 +201,7 @@ rfm_mat test_mat(size_t rows, size_t cols, size_t pad, size_t skew)
     return a;
 }
 
-void test_check_padding(rfm_mat a)
-{
+void test_check_padding(rfm_mat a) {
     const size_t real = sizeof(rfm_real);
     const unsigned char *at = bytes_of(a.at);
     size_t i;
@@ -227,8 +212,7 @@ void test_check_padding(rfm_mat a)
     CHECK(all_guard(at + (i * a.stride + a.cols) * real, GAP));
 }
 
-void test_check_lower(rfm_mat a)
-{
+void test_check_lower(rfm_mat a) {
     size_t i;
 
     for (i = 1; i < a.rows; i++) CHECK(all_guard(bytes_of(a.at + i * a.stride), i * sizeof(rfm_real)));
@@ -236,8 +220,7 @@ void test_check_lower(rfm_mat a)
 
 /* ---- ports and workers --------------------------------------------------------------------------------------------- */
 
-const rfm_port *test_port(size_t index)
-{
+const rfm_port *test_port(size_t index) {
     static rfm_port blocks;
 
 #if RFM_PORT_HAVE_X86 || RFM_PORT_HAVE_NEON
@@ -258,8 +241,7 @@ const rfm_port *test_port(size_t index)
     return &blocks;
 }
 
-void test_pool_run(void *pool, rfm_job job, void *arg, size_t jobs)
-{
+void test_pool_run(void *pool, rfm_job job, void *arg, size_t jobs) {
     const test_pool *p = pool;
     size_t i;
 
@@ -268,8 +250,7 @@ void test_pool_run(void *pool, rfm_job job, void *arg, size_t jobs)
 
 /* ---- calls as data ------------------------------------------------------------------------------------------------- */
 
-int test_call_run(const rfm_ctx *ctx, const test_call *call)
-{
+int test_call_run(const rfm_ctx *ctx, const test_call *call) {
     rfm_cmat a = rfm_const(call->a), b = rfm_const(call->b);
 
     switch (call->what) {
@@ -283,8 +264,7 @@ int test_call_run(const rfm_ctx *ctx, const test_call *call)
     }
 }
 
-int test_call_need(const rfm_ctx *ctx, const test_call *call, size_t *bytes)
-{
+int test_call_need(const rfm_ctx *ctx, const test_call *call, size_t *bytes) {
     size_t inner = call->op == RFM_TN ? call->a.rows : call->a.cols;
 
     switch (call->what) {
@@ -299,8 +279,7 @@ int test_call_need(const rfm_ctx *ctx, const test_call *call, size_t *bytes)
 }
 
 /* Random elements; with `upper` what is below the diagonal is guard. */
-static void fill_random(rfm_mat m, uint32_t stream, int upper)
-{
+static void fill_random(rfm_mat m, uint32_t stream, int upper) {
     size_t i, j;
 
     for (i = 0; i < m.rows; i++)
@@ -308,16 +287,14 @@ static void fill_random(rfm_mat m, uint32_t stream, int upper)
             if (!upper || j >= i) m.at[i * m.stride + j] = (rfm_real)test_number(stream, i, j);
 }
 
-static void fill_guard(rfm_mat m, int lower)
-{
+static void fill_guard(rfm_mat m, int lower) {
     size_t i;
 
     for (i = 0; i < m.rows; i++)
         memset(writable_bytes_of(m.at + i * m.stride), 0xFF, (lower ? (i < m.cols ? i : m.cols) : m.cols) * sizeof(rfm_real));
 }
 
-void test_fill(const test_call *call)
-{
+void test_fill(const test_call *call) {
     const rfm_mat a = call->a;
     size_t i, j;
 
@@ -348,8 +325,7 @@ void test_fill(const test_call *call)
     }
 }
 
-static void context(rfm_ctx *ctx, const rfm_port *port, const test_pool *pool)
-{
+static void context(rfm_ctx *ctx, const rfm_port *port, const test_pool *pool) {
     memset(ctx, 0, sizeof *ctx);
     ctx->port = port;
     if (pool != NULL) {
@@ -359,8 +335,7 @@ static void context(rfm_ctx *ctx, const rfm_port *port, const test_pool *pool)
     }
 }
 
-int test_run(const test_call *call, const rfm_port *port, const test_pool *pool)
-{
+int test_run(const test_call *call, const rfm_port *port, const test_pool *pool) {
     static const unsigned char before[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const size_t mark = test_mark();
     rfm_arena arena;
@@ -394,8 +369,7 @@ int test_run(const test_call *call, const rfm_port *port, const test_pool *pool)
     return status;
 }
 
-void test_check_same(const test_call *call, const rfm_port *port, int status)
-{
+void test_check_same(const test_call *call, const rfm_port *port, int status) {
     static const test_pool pools[] = { { 1, 1 }, { 2, 1 }, { 7, 0 } };
     const size_t mark = test_mark();
     uint64_t hash;
@@ -414,8 +388,7 @@ void test_check_same(const test_call *call, const rfm_port *port, int status)
     }
 }
 
-void test_check_short(const test_call *call, const rfm_port *port)
-{
+void test_check_short(const test_call *call, const rfm_port *port) {
     const size_t mark = test_mark();
     rfm_arena arena;
     rfm_ctx ctx;
@@ -437,8 +410,7 @@ void test_check_short(const test_call *call, const rfm_port *port)
     }
 }
 
-void test_check_refused(const test_call *call, const rfm_ctx *ctx, int status)
-{
+void test_check_refused(const test_call *call, const rfm_ctx *ctx, int status) {
     rfm_arena *arena = ctx != NULL ? ctx->arena : NULL, before;
     /* Scratch memory may have been used by the time that a NaN is found; arenas come after the arguments. */
     size_t to = arena != NULL && status == RFM_EFINITE ? (size_t)(arena->base - pool_base()) : test_mark();
@@ -464,14 +436,12 @@ static rfm_mat *view(test_call *call, char name) { return name == 'a' ? &call->a
 static int triangular(int what, char name) { return what == TEST_SYRK ? name == 'c' : what != TEST_GEMM && name == 'a'; }
 
 /* Nothing else says how many rows (or columns) this view has. */
-static int free_size(const test_call *call, char name, int rows)
-{
+static int free_size(const test_call *call, char name, int rows) {
     if (call->what == TEST_SYRK) return name == 'a' && (call->op == RFM_TN) == rows;
     return (call->what == TEST_TRSM || call->what == TEST_SOLVE) && name == 'c' && !rows;
 }
 
-static void refused_view(const test_call *good, const rfm_ctx *ctx, char name)
-{
+static void refused_view(const test_call *good, const rfm_ctx *ctx, char name) {
     static const size_t huge[] = { SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / sizeof(rfm_real) };
     test_call bad = *good;
     rfm_mat *v = view(&bad, name), was = *v;
@@ -508,8 +478,7 @@ static void refused_view(const test_call *good, const rfm_ctx *ctx, char name)
 }
 
 /* NaN, infinity and minus infinity in the corners, the diagonal and between. */
-static void refused_values(const test_call *call, const rfm_ctx *ctx, char name)
-{
+static void refused_values(const test_call *call, const rfm_ctx *ctx, char name) {
     test_call copy = *call;
     const rfm_mat v = *view(&copy, name);
     const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
@@ -534,8 +503,7 @@ static void refused_values(const test_call *call, const rfm_ctx *ctx, char name)
 static rfm_real *last_of(rfm_mat m) { return m.at + (m.rows - 1) * m.stride + m.cols - 1; }
 
 /* The output c starts with an argument, or at its last element, or ends with its first. */
-static void refused_overlap(const test_call *good, const rfm_ctx *ctx, char name)
-{
+static void refused_overlap(const test_call *good, const rfm_ctx *ctx, char name) {
     test_call bad = *good;
     rfm_mat *v = view(&bad, name);
 
@@ -549,8 +517,7 @@ static void refused_overlap(const test_call *good, const rfm_ctx *ctx, char name
     test_check_refused(&bad, ctx, RFM_EALIAS);
 }
 
-static void refused_huge(const test_call *good, const rfm_ctx *ctx)
-{
+static void refused_huge(const test_call *good, const rfm_ctx *ctx) {
     static const size_t huge[] = { SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / sizeof(rfm_real) + 1 };
     test_call bad = *good;
     size_t i, bytes;
@@ -571,8 +538,7 @@ static void refused_huge(const test_call *good, const rfm_ctx *ctx)
     }
 }
 
-static void refused_pointers(const test_call *good, const rfm_ctx *ctx)
-{
+static void refused_pointers(const test_call *good, const rfm_ctx *ctx) {
     test_call bad = *good;
     rfm_ctx without = *ctx;
     size_t bytes = 77;
@@ -599,8 +565,7 @@ static void refused_pointers(const test_call *good, const rfm_ctx *ctx)
     CHECK_SIZE(77, bytes);
 }
 
-static void refused_op(const test_call *good, const rfm_ctx *ctx)
-{
+static void refused_op(const test_call *good, const rfm_ctx *ctx) {
     test_call bad = *good;
     int ops[3] = { -1, 3, 3 };
     size_t i;
@@ -615,8 +580,7 @@ static void refused_op(const test_call *good, const rfm_ctx *ctx)
     }
 }
 
-void test_check_arguments(const test_call *call, const rfm_port *port)
-{
+void test_check_arguments(const test_call *call, const rfm_port *port) {
     const size_t mark = test_mark();
     rfm_arena arena;
     rfm_ctx ctx;

@@ -7,8 +7,7 @@
 
 static rfm_arena arena;
 
-void setUp(void)
-{
+void setUp(void) {
     test_reset();
     test_note("", 0, 0, 0);
 }
@@ -17,8 +16,7 @@ void tearDown(void) {}
 /* What a layout of these blocks needs; sizes are in bytes and none of them is a multiple of anything. */
 static const size_t blocks[] = { 1, 15, 16, 17, 33, 7 };
 
-static size_t measured(void)
-{
+static size_t measured(void) {
     rfm_arena m;
     size_t i;
 
@@ -29,8 +27,7 @@ static size_t measured(void)
     return m.peak;
 }
 
-static void test_init(void)
-{
+static void test_init(void) {
     unsigned char *memory = test_take(64);
     rfm_arena before;
     size_t i;
@@ -46,8 +43,7 @@ static void test_init(void)
     TEST_ASSERT_EQUAL_INT(RFM_OK, arena.status);
 }
 
-static void test_exact(void)
-{
+static void test_exact(void) {
     const size_t need = measured();
     unsigned char *memory = test_take(need), *end = memory, *at[TEST_LENGTH(blocks)];
     size_t i, j;
@@ -69,8 +65,7 @@ static void test_exact(void)
     TEST_ASSERT_EQUAL_INT(RFM_OK, arena.status);
 }
 
-static void test_one_byte_short(void)
-{
+static void test_one_byte_short(void) {
     const size_t need = measured();
     unsigned char *memory = test_take(need);
     size_t i, used = 0;
@@ -87,8 +82,7 @@ static void test_one_byte_short(void)
     CHECK_SIZE(used, arena.peak);
 }
 
-static void test_sticky(void)
-{
+static void test_sticky(void) {
     TEST_ASSERT_EQUAL_INT(RFM_OK, rfm_arena_init(&arena, test_take(96), 96));
     TEST_ASSERT_NOT_NULL(rfm_arena_take(&arena, 16, 1));
     TEST_ASSERT_NULL(rfm_arena_take(&arena, 97, 1));
@@ -99,8 +93,7 @@ static void test_sticky(void)
 }
 
 /* A function that is given an arena with a failure reports that failure. */
-static void test_failed_arena(void)
-{
+static void test_failed_arena(void) {
     rfm_real x[4] = { 1, 0, 0, 1 };
     rfm_ctx ctx;
     size_t rank;
@@ -114,8 +107,7 @@ static void test_failed_arena(void)
     TEST_ASSERT_EQUAL_INT(RFM_EOVERFLOW, arena.status);
 }
 
-static void test_overflow(void)
-{
+static void test_overflow(void) {
     static const size_t pairs[][2] = {
         { SIZE_MAX, 1 },     { SIZE_MAX - 1, 1 },      { SIZE_MAX - 14, 1 }, { 1, SIZE_MAX },
         { SIZE_MAX, 2 },     { 2, SIZE_MAX / 2 + 1 },  { SIZE_MAX / 4 + 1, 4 }, { SIZE_MAX, SIZE_MAX },
@@ -143,8 +135,7 @@ static void test_overflow(void)
     TEST_ASSERT_EQUAL_INT(RFM_EARENA, arena.status);
 }
 
-static void test_release(void)
-{
+static void test_release(void) {
     size_t used, peak;
     void *first, *second;
 
@@ -164,8 +155,7 @@ static void test_release(void)
 }
 
 /* The need of a layout that gives blocks back between is its peak. */
-static void test_measure_release(void)
-{
+static void test_measure_release(void) {
     rfm_arena real;
     size_t used, round;
 
@@ -184,8 +174,7 @@ static void test_measure_release(void)
     }
 }
 
-static void test_views(void)
-{
+static void test_views(void) {
     rfm_real x[6] = { 0 };
     rfm_mat m = rfm_view(x, 2, 3);
     rfm_cmat c = rfm_cview(x, 3, 2);
@@ -199,8 +188,7 @@ static void test_views(void)
 
 #ifdef TEST_ASAN
 /* What is not handed out must not be touched: red zones behind the blocks, all of it before and after. */
-static void test_red_zones(void)
-{
+static void test_red_zones(void) {
     unsigned char *memory = test_take(256), *block;
     size_t i, used;
 
@@ -220,8 +208,7 @@ static void test_red_zones(void)
 }
 #endif
 
-int main(void)
-{
+int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_init);
     RUN_TEST(test_exact);

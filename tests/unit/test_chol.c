@@ -1,8 +1,7 @@
 /* Cholesky factors, triangular solves, the rank-revealing factor: residuals, failures at a known place. */
 #include "test.h"
 
-void setUp(void)
-{
+void setUp(void) {
     test_reset();
     test_note("", 0, 0, 0);
 }
@@ -11,15 +10,13 @@ void tearDown(void) {}
 static double at(rfm_mat m, size_t i, size_t j) { return (double)m.at[i * m.stride + j]; }
 
 /* Element (i, j) of the matrix that test_fill made, as the number type holds it. */
-static double element(const test_call *p, size_t i, size_t j)
-{
+static double element(const test_call *p, size_t i, size_t j) {
     double x = test_symmetric(p->kind, p->a.rows, i < j ? i : j, i < j ? j : i) * (p->scale > 0 ? p->scale : 1);
 
     return (double)(rfm_real)x;
 }
 
-static double largest(const test_call *p)
-{
+static double largest(const test_call *p) {
     double most = 0;
     size_t i;
 
@@ -28,21 +25,18 @@ static double largest(const test_call *p)
 }
 
 /* The block sizes of the factor and the solves, tiles, and numbers that are nothing. */
-static size_t size_of(const rfm_port *port, size_t index)
-{
+static size_t size_of(const rfm_port *port, size_t index) {
     const size_t sizes[] = { 1,   2,   3,   4,   5,   7,   8,   9,   16,  17,  23,  24,  25,  31,  33,  37,  48,  49, 63, 64, 65, 95,
                              96,  97,  127, 128, 129, 130, 191, 192, 193, 217, port->kc - 1, port->kc, port->kc + 1, port->kc + 25 };
 
     return index < TEST_LENGTH(sizes) ? sizes[index] : 0;
 }
 
-static int too_slow(size_t n, int kind)
-{
+static int too_slow(size_t n, int kind) {
     return n > TEST_N_MAX || (n > TEST_N_ALL && kind != (int)(n % TEST_SPD_KINDS) && (TEST_N_MAX < 500 || n > 200));
 }
 
-static int make(test_call *p, int what, int kind, size_t n, size_t turn)
-{
+static int make(test_call *p, int what, int kind, size_t n, size_t turn) {
     memset(p, 0, sizeof *p);
     test_reset();
     p->what = what;
@@ -55,8 +49,7 @@ static int make(test_call *p, int what, int kind, size_t n, size_t turn)
 /* ---- factor -------------------------------------------------------------------------------------------------------- */
 
 /* max |A - U'U| of the leading block, in units of n eps max|A|. */
-static double residual(const test_call *p, size_t n)
-{
+static double residual(const test_call *p, size_t n) {
     double worst = 0;
     size_t i, j, q;
 
@@ -70,8 +63,7 @@ static double residual(const test_call *p, size_t n)
     return worst / ((double)n * TEST_EPS * largest(p));
 }
 
-static void test_factor(void)
-{
+static void test_factor(void) {
     const rfm_port *port;
     test_call p;
     size_t i, s, n, done;
@@ -98,8 +90,7 @@ static void test_factor(void)
 }
 
 /* Rows of a diagonal scaled over the whole range; and where row is not wanted. */
-static void test_factor_small(void)
-{
+static void test_factor_small(void) {
     static const double scales[] = { 1e-30, 1e-12, 1, 1e12, 1e30 };
     test_call p;
     size_t i;
@@ -117,8 +108,7 @@ static void test_factor_small(void)
 /* ---- not positive definite ----------------------------------------------------------------------------------------- */
 
 /* The pivot of a row made slightly negative: the factor of what is above it stands, and the row is named. */
-static int check_breakdown(const rfm_port *port, size_t n, size_t row, size_t turn)
-{
+static int check_breakdown(const rfm_port *port, size_t n, size_t row, size_t turn) {
     rfm_ctx ctx;
     rfm_arena arena;
     test_call p;
@@ -160,8 +150,7 @@ static int check_breakdown(const rfm_port *port, size_t n, size_t row, size_t tu
     return 1;
 }
 
-static void test_breakdown(void)
-{
+static void test_breakdown(void) {
     const rfm_port *port;
     size_t i, s, n, r, done;
 
@@ -178,8 +167,7 @@ static void test_breakdown(void)
     }
 }
 
-static void test_indefinite(void)
-{
+static void test_indefinite(void) {
     static const int kinds[] = { TEST_ZERO, TEST_NEGATIVE, TEST_SYMMETRIC };
     const rfm_port *port;
     test_call p;
@@ -202,24 +190,21 @@ static void test_indefinite(void)
 
 static const size_t columns[] = { 1, 2, 10, 17, 33 };
 
-static int make_solve(test_call *p, int what, int kind, size_t n, size_t c, size_t turn)
-{
+static int make_solve(test_call *p, int what, int kind, size_t n, size_t c, size_t turn) {
     if (!make(p, what, kind, n, turn)) return 0;
     p->c = test_mat(n, c, turn % 4, (turn / 2) % 2);
     return p->c.at != NULL;
 }
 
 /* Element (i, j) of what X is multiplied by: A, U or U'. */
-static double operator_at(const test_call *p, size_t i, size_t j)
-{
+static double operator_at(const test_call *p, size_t i, size_t j) {
     if (p->what == TEST_SOLVE) return element(p, i, j);
     if (p->op == RFM_TN) return j <= i ? at(p->a, j, i) : 0;
     return i <= j ? at(p->a, i, j) : 0;
 }
 
 /* max |A X - B|, or with U or U' for A, in units of n eps ||A|| max|X|. */
-static double solve_residual(const test_call *p)
-{
+static double solve_residual(const test_call *p) {
     const size_t n = p->a.rows, c = p->c.cols;
     double worst = 0, norm = 0, most = 0, rest[33];
     size_t i, j, q;
@@ -243,8 +228,7 @@ static double solve_residual(const test_call *p)
     return worst / ((double)n * TEST_EPS * norm * most);
 }
 
-static int check_solve(test_call *p, const rfm_port *port)
-{
+static int check_solve(test_call *p, const rfm_port *port) {
     const size_t factor = test_mark();
     int status = test_run(p, port, NULL);
 
@@ -260,8 +244,7 @@ static int check_solve(test_call *p, const rfm_port *port)
     return 1;
 }
 
-static void test_triangular(void)
-{
+static void test_triangular(void) {
     const rfm_port *port;
     test_call p;
     size_t i, s, n, c, done;
@@ -282,8 +265,7 @@ static void test_triangular(void)
 }
 
 /* What A X = B needs: the factor first, then the solve with every number of right-hand sides. */
-static void test_solve(void)
-{
+static void test_solve(void) {
     const rfm_port *port;
     test_call p;
     size_t i, s, n, c, done;
@@ -305,8 +287,7 @@ static void test_solve(void)
     }
 }
 
-static void test_zero_pivot(void)
-{
+static void test_zero_pivot(void) {
     rfm_ctx ctx;
     rfm_arena arena;
     test_call p;
@@ -331,8 +312,7 @@ static void test_zero_pivot(void)
 }
 
 /* Finite numbers whose quotient is not. */
-static void test_solve_range(void)
-{
+static void test_solve_range(void) {
     const rfm_real big = RFM_REAL_BYTES == 4 ? (rfm_real)1e30 : (rfm_real)1e300;
     rfm_real u[4] = { 1, 0, 0, 1 }, b[2];
     rfm_ctx ctx;
@@ -357,8 +337,7 @@ static void test_solve_range(void)
 /* ---- rank ---------------------------------------------------------------------------------------------------------- */
 
 /* A = B'B by element, B (r, n) the first rows of the identity plus noise whose norm is below 1/2. */
-static double low_rank(size_t n, size_t r, size_t i, size_t j)
-{
+static double low_rank(size_t n, size_t r, size_t i, size_t j) {
     const double noise = 1 / (3 * sqrt((double)n));
     double sum = 0;
     size_t p;
@@ -374,8 +353,7 @@ static double repeated(size_t n, size_t r, size_t i, size_t j) { return test_sym
 typedef double (*element_of)(size_t n, size_t r, size_t i, size_t j);
 
 /* The rank, the permutation and U'U of one matrix. */
-static int check_rank(const rfm_port *port, element_of f, size_t n, size_t r, double scale, double tolerance)
-{
+static int check_rank(const rfm_port *port, element_of f, size_t n, size_t r, double scale, double tolerance) {
     rfm_ctx ctx;
     rfm_arena arena;
     test_call p;
@@ -420,8 +398,7 @@ static int check_rank(const rfm_port *port, element_of f, size_t n, size_t r, do
     return 1;
 }
 
-static void test_rank(void)
-{
+static void test_rank(void) {
     static const size_t sizes[] = { 1, 2, 3, 4, 7, 8, 9, 16, 17, 31, 32, 33, 40, 64, 65, 97, 130 };
     static const double scales[] = { 1, 1e-12, 1e12 };
     const rfm_port *port;
@@ -444,8 +421,7 @@ static void test_rank(void)
 }
 
 /* The diagonal 1, 1/2, 1/4, ... shows what "exceeds tolerance times the largest" means, at any scale. */
-static void test_tolerance(void)
-{
+static void test_tolerance(void) {
     static const double scales[] = { 1, 1e-12, 1e12, 1e-30, 1e30 };
     static const struct {
         double tolerance;
@@ -473,8 +449,7 @@ static void test_tolerance(void)
         }
 }
 
-static void test_rank_refusals(void)
-{
+static void test_rank_refusals(void) {
     static const double tolerances[][2] = { { -1, RFM_EVALUE }, { -1e-20, RFM_EVALUE } };
     const double bad[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
     rfm_ctx ctx;
@@ -509,8 +484,7 @@ static void test_rank_refusals(void)
     }
 }
 
-static void test_rank_indefinite(void)
-{
+static void test_rank_indefinite(void) {
     static const int kinds[] = { TEST_NEGATIVE, TEST_SYMMETRIC };
     const rfm_port *port;
     test_call p;
@@ -530,8 +504,7 @@ static void test_rank_indefinite(void)
 }
 
 /* Exact memory, the same bits with any workers. */
-static void test_rank_same(void)
-{
+static void test_rank_same(void) {
     static const size_t sizes[] = { 1, 3, 9, 33, 70, 129 };
     const rfm_port *port;
     test_call p;
@@ -555,8 +528,7 @@ static void test_rank_same(void)
 
 /* ---- all of them --------------------------------------------------------------------------------------------------- */
 
-static void test_arguments(void)
-{
+static void test_arguments(void) {
     const rfm_port *port;
     test_call p;
     size_t i;
@@ -573,8 +545,7 @@ static void test_arguments(void)
         }
 }
 
-int main(void)
-{
+int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_factor);
     RUN_TEST(test_factor_small);

@@ -1,8 +1,7 @@
 /* Eigenpairs of symmetric matrices: residuals, orthogonality, order, and values that are known. */
 #include "test.h"
 
-void setUp(void)
-{
+void setUp(void) {
     test_reset();
     test_note("", 0, 0, 0);
 }
@@ -10,8 +9,7 @@ void tearDown(void) {}
 
 static double at(rfm_mat m, size_t i, size_t j) { return (double)m.at[i * m.stride + j]; }
 
-static double dot(size_t n, const rfm_real *x, const rfm_real *y)
-{
+static double dot(size_t n, const rfm_real *x, const rfm_real *y) {
     double sum[4] = { 0, 0, 0, 0 };
     size_t i;
 
@@ -26,8 +24,7 @@ static double dot(size_t n, const rfm_real *x, const rfm_real *y)
 }
 
 /* The arguments for the k largest pairs of a matrix; 0 if there is no room. */
-static int make(test_call *p, int kind, size_t n, size_t k, double scale, size_t turn)
-{
+static int make(test_call *p, int kind, size_t n, size_t k, double scale, size_t turn) {
     memset(p, 0, sizeof *p);
     test_reset();
     p->what = TEST_EIG;
@@ -41,8 +38,7 @@ static int make(test_call *p, int kind, size_t n, size_t k, double scale, size_t
 }
 
 /* A, which the call has used up, whole again; its norm is returned. */
-static double restore(const test_call *p)
-{
+static double restore(const test_call *p) {
     const size_t n = p->a.rows;
     double norm = 0, sum;
     size_t i, j;
@@ -58,8 +54,7 @@ static double restore(const test_call *p)
 }
 
 /* |A v - w v| <= 10 n eps |A| for every pair. */
-static void check_residual(const test_call *p, double norm)
-{
+static void check_residual(const test_call *p, double norm) {
     const size_t n = p->a.rows;
     size_t r, i;
 
@@ -76,8 +71,7 @@ static void check_residual(const test_call *p, double norm)
     }
 }
 
-static void check_orthogonal(const test_call *p)
-{
+static void check_orthogonal(const test_call *p) {
     const size_t n = p->a.rows;
     const double bound = RFM_REAL_BYTES == 4 ? 1e-5 : 1e-13 * (double)n;
     size_t r, s;
@@ -91,8 +85,7 @@ static void check_orthogonal(const test_call *p)
 }
 
 /* In order, with the sum that the trace says, and where they are known, the right ones. */
-static void check_values(const test_call *p, double norm)
-{
+static void check_values(const test_call *p, double norm) {
     const size_t n = p->a.rows;
     const double off = 10 * (double)n * TEST_EPS * norm;
     size_t i, j, above, below;
@@ -117,8 +110,7 @@ static void check_values(const test_call *p, double norm)
 }
 
 /* Says whether it was checked. */
-static int check_eig(const rfm_port *port, int kind, size_t n, size_t k, double scale, size_t turn)
-{
+static int check_eig(const rfm_port *port, int kind, size_t n, size_t k, double scale, size_t turn) {
     test_call p;
     double norm;
     int status;
@@ -140,8 +132,7 @@ static int check_eig(const rfm_port *port, int kind, size_t n, size_t k, double 
     return 1;
 }
 
-static int too_slow(size_t n, int kind)
-{
+static int too_slow(size_t n, int kind) {
     if (n <= TEST_N_ALL) return 0;
     if (n > TEST_N_MAX) return 1;
     if (n > 300) return kind != TEST_SYMMETRIC && kind != TEST_CLUSTERS;
@@ -151,8 +142,7 @@ static int too_slow(size_t n, int kind)
 
 static const size_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 21, 31, 32, 33, 34, 40, 63, 64, 65, 97, 129, 131, 257, 300, 500 };
 
-static void test_pairs(void)
-{
+static void test_pairs(void) {
     const rfm_port *port;
     size_t i, s, n, done;
     int kind;
@@ -170,8 +160,7 @@ static void test_pairs(void)
     }
 }
 
-static void test_scales(void)
-{
+static void test_scales(void) {
 #if RFM_REAL_BYTES == 4
     static const double scales[] = { 1e-30, 1e-20, 1e-12, 1e12, 1e20, 1e30 };
 #else
@@ -193,8 +182,7 @@ static void test_scales(void)
 }
 
 /* The k largest alone are those of all pairs. */
-static void test_top(void)
-{
+static void test_top(void) {
     static const size_t orders[] = { 2, 5, 33, 64, 100 };
     static const int kinds[] = { TEST_SYMMETRIC, TEST_LAPLACE, TEST_CLUSTERS };
     const rfm_port *port;
@@ -230,8 +218,7 @@ static void test_top(void)
 }
 
 /* Values that can be written down. */
-static void test_known(void)
-{
+static void test_known(void) {
     const double pi = 3.14159265358979323846;
     test_call p;
     size_t i, n;
@@ -261,8 +248,7 @@ static void test_known(void)
 static rfm_ctx ctx;
 static rfm_arena arena;
 
-static void prepare(const test_call *p)
-{
+static void prepare(const test_call *p) {
     size_t need = 0;
 
     memset(&ctx, 0, sizeof ctx);
@@ -272,8 +258,7 @@ static void prepare(const test_call *p)
 }
 
 /* How many pairs may be asked for, and where the results may go. */
-static void test_refusals(void)
-{
+static void test_refusals(void) {
     test_call p, bad;
     size_t bytes = 77, i;
 
@@ -304,8 +289,7 @@ static void test_refusals(void)
 }
 
 /* Finite elements with an eigenvalue that is not. */
-static void test_range(void)
-{
+static void test_range(void) {
     const rfm_real most = RFM_REAL_BYTES == 4 ? (rfm_real)FLT_MAX : (rfm_real)DBL_MAX;
     test_call p;
     size_t i, j;
@@ -318,8 +302,7 @@ static void test_range(void)
     CHECK_INT(RFM_ERANGE, test_call_run(&ctx, &p));
 }
 
-static void test_arguments(void)
-{
+static void test_arguments(void) {
     const rfm_port *port;
     test_call p;
     size_t i;
@@ -330,8 +313,7 @@ static void test_arguments(void)
     }
 }
 
-int main(void)
-{
+int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_pairs);
     RUN_TEST(test_scales);

@@ -28,16 +28,14 @@ void tearDown(void) {}
 #endif
 
 static int same(rfm_real a, rfm_real b) { return memcmp(&a, &b, sizeof a) == 0; }
-static rfm_real not_a_number(void)
-{
+static rfm_real not_a_number(void) {
     rfm_real x;
 
     memset(&x, 0xFF, sizeof x);
     return x;
 }
 
-static void fill(rfm_mat a, uint32_t stream)
-{
+static void fill(rfm_mat a, uint32_t stream) {
     size_t i, j;
 
     for (i = 0; i < a.rows; i++)
@@ -46,8 +44,7 @@ static void fill(rfm_mat a, uint32_t stream)
 
 /* ---- the tables ---------------------------------------------------------------------------------------------------- */
 
-static void test_find(void)
-{
+static void test_find(void) {
     const rfm_port *port, *best = NULL;
     const char *name;
     size_t i;
@@ -72,8 +69,7 @@ static void test_find(void)
     if (sizeof(rfm_real) == 8) TEST_ASSERT_NULL(rfm_port_name(1));
 }
 
-static void test_tables(void)
-{
+static void test_tables(void) {
     const rfm_port *port;
     size_t i;
 
@@ -91,8 +87,7 @@ static void test_tables(void)
 enum { PACKED, ROWS, COLUMNS, FORMS };
 
 /* A (mr, k) in a block of its own; what is between its elements is NaN. */
-static rfm_real *make_a(const rfm_port *port, size_t k, int form, size_t *rs, size_t *cs)
-{
+static rfm_real *make_a(const rfm_port *port, size_t k, int form, size_t *rs, size_t *cs) {
     rfm_real *a;
     size_t i, p, count = 0;
 
@@ -107,8 +102,7 @@ static rfm_real *make_a(const rfm_port *port, size_t k, int form, size_t *rs, si
 }
 
 /* The start values of C: what add reads, or NaN. */
-static void make_c(rfm_mat c, int add)
-{
+static void make_c(rfm_mat c, int add) {
     size_t i, j;
 
     for (i = 0; i < c.rows; i++)
@@ -116,8 +110,7 @@ static void make_c(rfm_mat c, int add)
             c.at[i * c.stride + j] = add ? (rfm_real)test_number(3, i, j) : not_a_number();
 }
 
-static void check_gemm(const rfm_port *port, size_t k, int form, int add, rfm_real alpha)
-{
+static void check_gemm(const rfm_port *port, size_t k, int form, int add, rfm_real alpha) {
     const size_t mark = test_mark();
     rfm_mat b, c, first;
     size_t rs, cs, i, j, p;
@@ -154,8 +147,7 @@ static void check_gemm(const rfm_port *port, size_t k, int form, int add, rfm_re
     test_rewind(mark);
 }
 
-static void test_gemm(void)
-{
+static void test_gemm(void) {
     static const size_t ks[] = { 0, 1, 2, 3, 4, 5, 7, 8, 64, 257 };
     const rfm_port *port;
     size_t i, k;
@@ -172,8 +164,7 @@ static void test_gemm(void)
 }
 
 /* A NaN in row 1 of A and an infinity in column 2 of B: they reach their row and column, and nothing else. */
-static void test_gemm_nan(void)
-{
+static void test_gemm_nan(void) {
     const rfm_port *port;
     rfm_mat b, c;
     rfm_real *a;
@@ -203,8 +194,7 @@ static void test_gemm_nan(void)
 
 /* ---- pack ------------------------------------------------------------------------------------------------------------ */
 
-static void check_pack(const rfm_port *port, size_t width, size_t k, int turn)
-{
+static void check_pack(const rfm_port *port, size_t width, size_t k, int turn) {
     const size_t mark = test_mark();
     /* Memory's rows lie along the panel, or across it. */
     rfm_mat a = turn ? test_mat(width, k, 3, 1) : test_mat(k, width, 3, 1), to = test_mat(k, width, 0, 0);
@@ -224,8 +214,7 @@ static void check_pack(const rfm_port *port, size_t width, size_t k, int turn)
     test_rewind(mark);
 }
 
-static void test_pack(void)
-{
+static void test_pack(void) {
     const rfm_port *port;
     size_t i, k;
     int turn;
@@ -242,8 +231,7 @@ static void test_pack(void)
 /* ---- trsm ------------------------------------------------------------------------------------------------------------ */
 
 /* Right if what was computed solves a system near the given one: the residual of each equation is rounding. */
-static void check_trsm(const rfm_port *port, size_t k)
-{
+static void check_trsm(const rfm_port *port, size_t k) {
     const size_t mark = test_mark(), mr = port->mr, nr = port->nr;
     rfm_mat a = test_mat(k + mr, mr, 0, 0), b = test_mat(k + mr, nr, 0, 0);
     rfm_real *again = test_take((k + mr) * nr * sizeof *again);
@@ -282,8 +270,7 @@ static void check_trsm(const rfm_port *port, size_t k)
     test_rewind(mark);
 }
 
-static void test_trsm(void)
-{
+static void test_trsm(void) {
     static const size_t ks[] = { 0, 1, 2, 3, 4, 5, 7, 24, 65 };
     const rfm_port *port;
     size_t i, k;
@@ -297,8 +284,7 @@ static void test_trsm(void)
 
 /* ---- rows4 ----------------------------------------------------------------------------------------------------------- */
 
-static void check_rows4(const rfm_port *port, size_t n, size_t skew)
-{
+static void check_rows4(const rfm_port *port, size_t n, size_t skew) {
     const size_t mark = test_mark();
     /* One column at least, for the sake of the view; it stays NaN if n = 0. */
     const size_t cols = n > 0 ? n : 1;
@@ -350,8 +336,7 @@ static void check_rows4(const rfm_port *port, size_t n, size_t skew)
     test_rewind(mark);
 }
 
-static void test_rows4(void)
-{
+static void test_rows4(void) {
     const rfm_port *port;
     size_t i, n;
 
@@ -364,8 +349,7 @@ static void test_rows4(void)
 
 /* ---- finite ------------------------------------------------------------------------------------------------------------ */
 
-static void test_finite(void)
-{
+static void test_finite(void) {
     static const rfm_real good[] = { 0, -0.0f, 1, -1, HUGEST, -HUGEST, TINY, -TINY, TINY / 4, -TINY / 8 };
     const rfm_port *port;
     size_t index, n, at, i;
@@ -395,8 +379,7 @@ static void test_finite(void)
 /* ---- exp and sqrt: numbers of every size ------------------------------------------------------------------------------ */
 
 /* Number i of SWEEP, by its bits: evenly over all that have this sign. */
-static rfm_real sweep(unsigned long i, int negative)
-{
+static rfm_real sweep(unsigned long i, int negative) {
     rfm_real x;
 #if RFM_REAL_BYTES == 4
     const uint32_t step = 0x7f800000u / (uint32_t)SWEEP | 1u;
@@ -410,8 +393,7 @@ static rfm_real sweep(unsigned long i, int negative)
     return x;
 }
 
-static void test_sqrt(void)
-{
+static void test_sqrt(void) {
     static const rfm_real some[] = { 0, -0.0f, 1, 2, 4, HUGEST, TINY, TINY / 2, TINY / 1024 };
     const rfm_port *port;
     rfm_real x[8], y[8];
@@ -446,8 +428,7 @@ static void test_sqrt(void)
 
 #if RFM_REAL_BYTES == 4
 /* ARMv7's NEON takes subnormal numbers for zero. */
-static int flushes(const rfm_port *port)
-{
+static int flushes(const rfm_port *port) {
 #if defined(__arm__)
     return strcmp(port->name, "neon") == 0;
 #else
@@ -456,16 +437,14 @@ static int flushes(const rfm_port *port)
 #endif
 }
 
-static double ulp_of(double value)
-{
+static double ulp_of(double value) {
     int e;
 
     (void)frexp(value, &e);
     return ldexp(1.0, (e < FLT_MIN_EXP ? FLT_MIN_EXP : e) - FLT_MANT_DIG);
 }
 
-static void check_exp(const rfm_port *port, float x, float y)
-{
+static void check_exp(const rfm_port *port, float x, float y) {
     const double value = exp((double)x);
 
     if (value > (double)FLT_MAX * (1 + (double)FLT_EPSILON / 4)) CHECK(y == INF);
@@ -474,8 +453,7 @@ static void check_exp(const rfm_port *port, float x, float y)
 }
 
 /* Every port against the true value; so they agree within 2 ulp. */
-static void test_exp_sweep(void)
-{
+static void test_exp_sweep(void) {
     const uint32_t low = 0x32000000u, high = 0x42d40000u; /* 2^-27 and 106: between them the result is neither 0, 1, inf */
     const uint32_t step = (high - low) / (uint32_t)SWEEP | 1u;
     const rfm_port *port;
@@ -502,8 +480,7 @@ static void test_exp_sweep(void)
 }
 
 /* Where results overflow, become subnormal, and vanish: every float for a while on both sides. */
-static void test_exp_ends(void)
-{
+static void test_exp_ends(void) {
     static const float ends[] = { 88.7228394f, -87.3365479f, -103.278931f, -103.972084f, 0.0f, 0.346573591f };
     const rfm_port *port;
     float x[16], y[16];
@@ -529,8 +506,7 @@ static void test_exp_ends(void)
 }
 #else
 /* No wider type to compare with everywhere: exp(x) exp(-x) = 1. */
-static void test_exp_sweep(void)
-{
+static void test_exp_sweep(void) {
     const rfm_port *port;
     double x[2], y[2];
     size_t index, i;
@@ -544,8 +520,7 @@ static void test_exp_sweep(void)
         }
 }
 
-static void test_exp_ends(void)
-{
+static void test_exp_ends(void) {
     const rfm_port *port;
     double x[3] = { 709.78, -708.3, -745.0 }, y[3];
     size_t index;
@@ -560,8 +535,7 @@ static void test_exp_ends(void)
 }
 #endif
 
-static void test_exp_special(void)
-{
+static void test_exp_special(void) {
     const rfm_port *port;
     rfm_real x[10], y[10];
     size_t index;
@@ -592,8 +566,7 @@ static void test_exp_special(void)
 typedef void (*map)(size_t n, const rfm_real *x, rfm_real *y);
 
 /* An element's result is the same bits alone, anywhere in an array, in place, and again; and nothing else is written. */
-static void check_places(map f, size_t n)
-{
+static void check_places(map f, size_t n) {
     const size_t mark = test_mark();
     rfm_mat x = test_mat(1, n + 1, 0, n % 4), y = test_mat(1, n + 1, 0, n % 3);
     rfm_real one, alone;
@@ -615,8 +588,7 @@ static void check_places(map f, size_t n)
     test_rewind(mark);
 }
 
-static void test_places(void)
-{
+static void test_places(void) {
     const rfm_port *port;
     size_t i, n;
 
@@ -631,8 +603,7 @@ static void test_places(void)
 /* ---- laplace ------------------------------------------------------------------------------------------------------------ */
 
 /* phi is what sqrt, one product and the port's own exp make, bit for bit; w is two more roundings. */
-static void check_laplace(const rfm_port *port, size_t n, rfm_real inverse)
-{
+static void check_laplace(const rfm_port *port, size_t n, rfm_real inverse) {
     const size_t mark = test_mark();
     rfm_mat s2 = test_mat(1, n + 1, 0, n % 4), phi = test_mat(1, n + 1, 0, n % 3), w = test_mat(1, n + 1, 0, n % 2);
     size_t i;
@@ -671,8 +642,7 @@ static void check_laplace(const rfm_port *port, size_t n, rfm_real inverse)
     test_rewind(mark);
 }
 
-static void test_laplace(void)
-{
+static void test_laplace(void) {
     const rfm_port *port;
     size_t i, n;
 
@@ -684,8 +654,7 @@ static void test_laplace(void)
         }
 }
 
-int main(void)
-{
+int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_find);
     RUN_TEST(test_tables);

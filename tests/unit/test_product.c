@@ -1,8 +1,7 @@
 /* gemm and syrk against plain loops. */
 #include "test.h"
 
-void setUp(void)
-{
+void setUp(void) {
     test_reset();
     test_note("", 0, 0, 0);
 }
@@ -27,8 +26,7 @@ static const variant variants[] = {
 static double at(rfm_mat m, size_t i, size_t j) { return (double)m.at[i * m.stride + j]; }
 
 /* Every element of C is within what k + 2 roundings may do, twice that for the reference's own. */
-static void check_product(const test_call *p)
-{
+static void check_product(const test_call *p) {
     const rfm_mat a = p->a, b = p->what == TEST_SYRK ? p->a : p->b, c = p->c;
     const int ta = p->op == RFM_TN, tb = p->op == RFM_NT;
     const size_t k = ta ? a.rows : a.cols;
@@ -54,8 +52,7 @@ static void check_product(const test_call *p)
 }
 
 /* The arguments for a product of this size; 0 if there is no room. */
-static int make(test_call *p, int what, int op, size_t m, size_t n, size_t k, const variant *v)
-{
+static int make(test_call *p, int what, int op, size_t m, size_t n, size_t k, const variant *v) {
     memset(p, 0, sizeof *p);
     test_reset();
     p->what = what;
@@ -69,8 +66,7 @@ static int make(test_call *p, int what, int op, size_t m, size_t n, size_t k, co
 }
 
 /* Says whether it was checked. */
-static int check_size(const rfm_port *port, int what, int op, size_t m, size_t n, size_t k)
-{
+static int check_size(const rfm_port *port, int what, int op, size_t m, size_t n, size_t k) {
     static size_t turn;
     test_call p;
     int status;
@@ -87,8 +83,7 @@ static int check_size(const rfm_port *port, int what, int op, size_t m, size_t n
 }
 
 /* Sizes that are interesting to a port: small, around its tile and around its cache blocks; 0 ends them. */
-static size_t size_of(const rfm_port *port, size_t index)
-{
+static size_t size_of(const rfm_port *port, size_t index) {
     const size_t sizes[] = {
         1, 2, 3, 5, 13, port->mr - 1, port->mr, port->mr + 1, port->nr - 1, port->nr, port->nr + 1, 2 * port->nr + 1, 31,
 #if TEST_N_MAX > 100
@@ -100,8 +95,7 @@ static size_t size_of(const rfm_port *port, size_t index)
     return index < TEST_LENGTH(sizes) ? sizes[index] : 0;
 }
 
-static void check_sizes(int what, int op)
-{
+static void check_sizes(int what, int op) {
     const rfm_port *port;
     size_t i, s, t, done, which;
 
@@ -134,8 +128,7 @@ static void test_syrk_tn(void) { check_sizes(TEST_SYRK, RFM_TN); }
 static void test_syrk_nt(void) { check_sizes(TEST_SYRK, RFM_NT); }
 
 /* Every pair of factors with every view, at a size with whole and partial tiles. */
-static void test_variants(void)
-{
+static void test_variants(void) {
     const rfm_port *port;
     size_t i, f, v, mr, nr;
     test_call p;
@@ -162,8 +155,7 @@ static void test_variants(void)
                 }
 }
 
-static void test_arguments(void)
-{
+static void test_arguments(void) {
     static const variant v = { 1, 1, 2, 1 };
     const rfm_port *port;
     size_t i;
@@ -184,8 +176,7 @@ static rfm_ctx ctx;
 static rfm_arena arena;
 
 /* A context with an arena for products up to this size. */
-static void prepare(size_t size)
-{
+static void prepare(size_t size) {
     size_t need = 0;
 
     memset(&ctx, 0, sizeof ctx);
@@ -195,8 +186,7 @@ static void prepare(size_t size)
 }
 
 /* alpha and beta count as input. */
-static void test_factors(void)
-{
+static void test_factors(void) {
     const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
     const variant v = { 1, 1, 1, 1 };
     test_call p;
@@ -216,8 +206,7 @@ static void test_factors(void)
 }
 
 /* Finite numbers whose product is not. */
-static void test_range(void)
-{
+static void test_range(void) {
     const rfm_real big = RFM_REAL_BYTES == 4 ? (rfm_real)1e30 : (rfm_real)1e200, small = 1 / big;
     rfm_real a[4], c[4];
     size_t i;
@@ -235,8 +224,7 @@ static void test_range(void)
 }
 
 /* Inputs may be the same; outputs may share rows with inputs, not elements. */
-static void test_shared(void)
-{
+static void test_shared(void) {
     rfm_real x[4 * 6];
     rfm_mat a, c;
     size_t i, j;
@@ -263,8 +251,7 @@ static void test_shared(void)
 }
 
 /* More workers need more memory, and the need says so. */
-static void test_workers_need(void)
-{
+static void test_workers_need(void) {
     test_pool pool = { 2, 0 };
     size_t one = 0, two = 0;
 
@@ -287,8 +274,7 @@ typedef struct {
     test_pool pool;
 } counting;
 
-static void counting_run(void *pool, rfm_job job, void *arg, size_t jobs)
-{
+static void counting_run(void *pool, rfm_job job, void *arg, size_t jobs) {
     counting *c = pool;
 
     c->jobs += jobs;
@@ -296,8 +282,7 @@ static void counting_run(void *pool, rfm_job job, void *arg, size_t jobs)
     test_pool_run(&c->pool, job, arg, jobs);
 }
 
-static void test_workers_run(void)
-{
+static void test_workers_run(void) {
     counting count = { 0, 0, { 2, 1 } };
     rfm_mat a, c;
     size_t need = 0, i, last = 0;
@@ -319,8 +304,7 @@ static void test_workers_run(void)
     TEST_ASSERT_TRUE(count.jobs >= 2 && count.most >= 2);
 }
 
-int main(void)
-{
+int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_gemm_nn);
     RUN_TEST(test_gemm_tn);

@@ -6,8 +6,7 @@
 void setUp(void) { test_reset(); }
 void tearDown(void) {}
 
-static void test_values(void)
-{
+static void test_values(void) {
     static const int codes[] = {
         RFM_OK, RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS, RFM_EFINITE,
         RFM_EVALUE, RFM_EALIGN, RFM_EARENA, RFM_ENOTPD, RFM_ECONVERGE, RFM_ERANGE, RFM_ECANCEL,
@@ -17,8 +16,7 @@ static void test_values(void)
     for (i = 0; i < TEST_LENGTH(codes); i++) TEST_ASSERT_EQUAL_INT(-(int)i, codes[i]);
 }
 
-static void test_texts(void)
-{
+static void test_texts(void) {
     int i, j;
 
     for (i = LAST; i <= RFM_OK; i++) {
@@ -31,8 +29,7 @@ static void test_texts(void)
     }
 }
 
-static void test_unknown(void)
-{
+static void test_unknown(void) {
     static const int codes[] = { 1, 2, 1000, LAST - 1, -1000, INT32_MAX, INT32_MIN };
     size_t i;
     int j;
@@ -45,8 +42,7 @@ static void test_unknown(void)
     }
 }
 
-int main(void)
-{
+int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_values);
     RUN_TEST(test_texts);

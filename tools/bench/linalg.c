@@ -31,8 +31,7 @@ typedef struct {
 
 /* All but the matrices, and room in the arena for what `need` says. */
 static int start(linalg *s, const bench_run *run, const char *name, size_t n,
-                 int (*need)(const rfm_ctx *ctx, size_t n, size_t *bytes))
-{
+                 int (*need)(const rfm_ctx *ctx, size_t n, size_t *bytes)) {
     size_t bytes = 0;
 
     memset(s, 0, sizeof *s);
@@ -52,8 +51,7 @@ static int start(linalg *s, const bench_run *run, const char *name, size_t n,
     return status == RFM_OK ? 0 : -1;
 }
 
-static void finish(linalg *s)
-{
+static void finish(linalg *s) {
     free(s->a);
     free(s->b);
     free(s->work);
@@ -66,15 +64,13 @@ static void finish(linalg *s)
     bench_ctx_free(&s->ctx);
 }
 
-static rfm_real *reals(size_t rows, size_t cols)
-{
+static rfm_real *reals(size_t rows, size_t cols) {
     return bench_alloc(rows * cols, sizeof(rfm_real));
 }
 
 /* A symmetric random matrix with `diagonal` added, its elements of size 1 / sqrt(n): the eigenvalues of the random part
  * lie within +-1.2 whatever n, so 2 on the diagonal makes it positive definite and well conditioned. */
-static rfm_real *symmetric(size_t n, double diagonal, unsigned seed)
-{
+static rfm_real *symmetric(size_t n, double diagonal, unsigned seed) {
     rfm_real *a = reals(n, n);
     rfm_real scale = (rfm_real)(1 / sqrt((double)n));
 
@@ -90,45 +86,38 @@ static rfm_real *symmetric(size_t n, double diagonal, unsigned seed)
     return a;
 }
 
-static void prepare_nothing(void *data)
-{
+static void prepare_nothing(void *data) {
     (void)data;
 }
 
-static void prepare_matrix(void *data)
-{
+static void prepare_matrix(void *data) {
     linalg *s = data;
     memcpy(s->work, s->a, s->n * s->n * sizeof(rfm_real));
 }
 
-static void keep_matrix(void *data)
-{
+static void keep_matrix(void *data) {
     linalg *s = data;
     memcpy(s->kept, s->work, s->n * s->n * sizeof(rfm_real));
 }
 
-static double diff_matrix(void *data)
-{
+static double diff_matrix(void *data) {
     linalg *s = data;
     return bench_distance(s->kept, s->work, s->n * s->n);
 }
 
 /* ---- gemm: C = A B, 2 n^3 ---------------------------------------------------------------------------------------- */
 
-static int gemm_need(const rfm_ctx *ctx, size_t n, size_t *bytes)
-{
+static int gemm_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     return rfm_gemm_need(ctx, n, n, n, bytes);
 }
 
-static int gemm_ours(void *data)
-{
+static int gemm_ours(void *data) {
     linalg *s = data;
     size_t n = s->n;
     return rfm_gemm(&s->ctx.ctx, RFM_NN, 1, rfm_cview(s->a, n, n), rfm_cview(s->b, n, n), 0, rfm_view(s->work, n, n));
 }
 
-static int gemm_theirs(void *data)
-{
+static int gemm_theirs(void *data) {
     linalg *s = data;
     const rfm_real one = 1, zero = 0;
     const int *n = &s->order;
@@ -136,8 +125,7 @@ static int gemm_theirs(void *data)
     return 0;
 }
 
-int bench_gemm(const bench_run *run, size_t n, bench_result *result)
-{
+int bench_gemm(const bench_run *run, size_t n, bench_result *result) {
     linalg s;
     int failed = start(&s, run, "gemm", n, gemm_need);
 
@@ -160,22 +148,19 @@ int bench_gemm(const bench_run *run, size_t n, bench_result *result)
 
 /* ---- Cholesky: A = U'U, n^3 / 3 ---------------------------------------------------------------------------------- */
 
-static int chol_ours(void *data)
-{
+static int chol_ours(void *data) {
     linalg *s = data;
     return rfm_chol(&s->ctx.ctx, rfm_view(s->work, s->n, s->n), NULL);
 }
 
-static int chol_theirs(void *data)
-{
+static int chol_theirs(void *data) {
     linalg *s = data;
     int info = 0;
     s->peer->potrf("L", &s->order, s->work, &s->order, &info, 1);
     return info;
 }
 
-int bench_chol(const bench_run *run, size_t n, bench_result *result)
-{
+int bench_chol(const bench_run *run, size_t n, bench_result *result) {
     linalg s;
     int failed = start(&s, run, "chol", n, rfm_chol_need);
 
@@ -198,8 +183,7 @@ int bench_chol(const bench_run *run, size_t n, bench_result *result)
  * Here the layouts differ by nature: right-hand sides are the columns of our row-major B (n, 10) and contiguous for
  * Fortran. Each side gets the form that its own users have. */
 
-static int solve_need(const rfm_ctx *ctx, size_t n, size_t *bytes)
-{
+static int solve_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     size_t factor = 0;
     int status = rfm_chol_need(ctx, n, &factor);
     if (status == RFM_OK)
@@ -209,20 +193,17 @@ static int solve_need(const rfm_ctx *ctx, size_t n, size_t *bytes)
     return status;
 }
 
-static void solve_prepare(void *data)
-{
+static void solve_prepare(void *data) {
     linalg *s = data;
     memcpy(s->work, s->b, s->n * RHS * sizeof(rfm_real));
 }
 
-static int solve_ours(void *data)
-{
+static int solve_ours(void *data) {
     linalg *s = data;
     return rfm_chol_solve(&s->ctx.ctx, rfm_cview(s->a, s->n, s->n), rfm_view(s->work, s->n, RHS));
 }
 
-static int solve_theirs(void *data)
-{
+static int solve_theirs(void *data) {
     linalg *s = data;
     int rhs = RHS, info = 0;
     s->peer->potrs("L", &s->order, &rhs, s->a, &s->order, s->work, &s->order, &info, 1);
@@ -231,14 +212,12 @@ static int solve_theirs(void *data)
 
 /* b holds random numbers, as random in either shape, so the timed calls share its bytes. To compare, theirs solves once
  * more, for our right-hand sides in its own layout. */
-static void solve_keep(void *data)
-{
+static void solve_keep(void *data) {
     linalg *s = data;
     memcpy(s->kept, s->work, s->n * RHS * sizeof(rfm_real));
 }
 
-static double solve_diff(void *data)
-{
+static double solve_diff(void *data) {
     linalg *s = data;
     rfm_real *ours = reals(s->n, RHS);
     for (size_t i = 0; i < s->n; i++)
@@ -251,8 +230,7 @@ static double solve_diff(void *data)
     return diff;
 }
 
-int bench_solve(const bench_run *run, size_t n, bench_result *result)
-{
+int bench_solve(const bench_run *run, size_t n, bench_result *result) {
     linalg s;
     int failed = start(&s, run, "solve", n, solve_need);
 
@@ -281,19 +259,16 @@ int bench_solve(const bench_run *run, size_t n, bench_result *result)
 
 /* ---- eigenpairs: all of them, by custom 14/3 n^3 (4/3 to tridiagonal, 4/3 to merge, 2 to transform back) --------- */
 
-static int eig_need(const rfm_ctx *ctx, size_t n, size_t *bytes)
-{
+static int eig_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     return rfm_eig_need(ctx, n, n, bytes);
 }
 
-static int eig_ours(void *data)
-{
+static int eig_ours(void *data) {
     linalg *s = data;
     return rfm_eig(&s->ctx.ctx, rfm_view(s->work, s->n, s->n), s->n, s->w, rfm_view(s->v, s->n, s->n));
 }
 
-static int eig_theirs(void *data)
-{
+static int eig_theirs(void *data) {
     linalg *s = data;
     int info = 0;
     s->peer->syevd("V", "L", &s->order, s->work, &s->order, s->w, s->space, &s->lspace, s->ispace, &s->lispace, &info,
@@ -301,8 +276,7 @@ static int eig_theirs(void *data)
     return info;
 }
 
-static void eig_keep(void *data)
-{
+static void eig_keep(void *data) {
     linalg *s = data;
     memcpy(s->w_kept, s->w, s->n * sizeof(rfm_real));
     memcpy(s->kept, s->v, s->n * s->n * sizeof(rfm_real));
@@ -310,8 +284,7 @@ static void eig_keep(void *data)
 
 /* Eigenvalues against theirs. Eigenvectors of close eigenvalues may differ by a rotation, so ours are held against
  * A v = w v and against each other instead, for some 32 of them. Ours is largest first, LAPACK's smallest first. */
-static double eig_diff(void *data)
-{
+static double eig_diff(void *data) {
     linalg *s = data;
     size_t n = s->n, step = n > 32 ? n / 32 : 1;
     double size = fabs((double)s->w[0]), worst = 0;
@@ -343,8 +316,7 @@ static double eig_diff(void *data)
     return worst;
 }
 
-int bench_eig(const bench_run *run, size_t n, bench_result *result)
-{
+int bench_eig(const bench_run *run, size_t n, bench_result *result) {
     linalg s;
     int failed = start(&s, run, "eig", n, eig_need);
 

@@ -41,8 +41,7 @@ typedef struct {
 
 /* ---- command line ------------------------------------------------------------------------------------------------ */
 
-static void help(FILE *out)
-{
+static void help(FILE *out) {
     fprintf(out, "usage: rfm-bench [options]\n"
                  "Times rfm's linear algebra and OpenBLAS's in turn, rfm's fits and NumPy's; prints the ratio.\n\n"
                  "  --port NAME[,NAME..]  default: every SIMD port this machine runs, else scalar\n"
@@ -70,8 +69,7 @@ static void help(FILE *out)
 }
 
 /* 1 if `name` is one of the names in `list`, which have commas between them. */
-static int listed(const char *list, const char *name)
-{
+static int listed(const char *list, const char *name) {
     size_t length = strlen(name);
     for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
         if (strncmp(p, name, length) == 0 && (p[length] == ',' || p[length] == '\0'))
@@ -79,8 +77,7 @@ static int listed(const char *list, const char *name)
     return 0;
 }
 
-static int parse_size(const char *text, char **end, size_t *value)
-{
+static int parse_size(const char *text, char **end, size_t *value) {
     if (*text < '0' || *text > '9') /* strtoul would take a sign and blanks */
         return -1;
     errno = 0;
@@ -91,8 +88,7 @@ static int parse_size(const char *text, char **end, size_t *value)
     return 0;
 }
 
-static int parse_sizes(const char *text, size_t *value, size_t *count, size_t limit)
-{
+static int parse_sizes(const char *text, size_t *value, size_t *count, size_t limit) {
     for (*count = 0; *count < limit;) {
         char *end;
         if (parse_size(text, &end, &value[*count]))
@@ -108,8 +104,7 @@ static int parse_sizes(const char *text, size_t *value, size_t *count, size_t li
 }
 
 /* Every name between the commas must be one of the benches. */
-static int known_benches(const char *list)
-{
+static int known_benches(const char *list) {
     size_t commas = 0, known = 0;
     for (const char *p = list; *p; p++)
         commas += *p == ',';
@@ -118,15 +113,13 @@ static int known_benches(const char *list)
     return known == commas + 1;
 }
 
-static int wrong(const char *what, const char *option, const char *value)
-{
+static int wrong(const char *what, const char *option, const char *value) {
     fprintf(stderr, "rfm-bench: %s %s%s%s; see rfm-bench --help\n", what, option, value ? " " : "", value ? value : "");
     return 2;
 }
 
 /* 0: go on; else the exit status + 1. */
-static int parse(options *o, int argc, char **argv)
-{
+static int parse(options *o, int argc, char **argv) {
     static const char *const flags[] = {"--json", "--peak", "--long", "--alone"};
     int *const flag_values[] = {&o->json, &o->peak, &o->more, &o->alone};
     size_t one;
@@ -176,8 +169,7 @@ static int parse(options *o, int argc, char **argv)
 
 /* ---- report ------------------------------------------------------------------------------------------------------ */
 
-static void print_head(const bench_run *run)
-{
+static void print_head(const bench_run *run) {
     if (run->json) {
         if (run->peak > 0)
             printf("{\"what\":\"peak\",\"port\":\"%s\",\"gflops\":%.2f}\n", run->port->name, run->peak);
@@ -193,16 +185,14 @@ static void print_head(const bench_run *run)
         printf("peak of one core: %.1f GFLOP/s\n", run->peak);
 }
 
-static void print_columns(const bench_run *run)
-{
+static void print_columns(const bench_run *run) {
     if (run->json)
         return;
     printf("\n%-6s %6s  %9s %9s  %10s %10s  %6s  %-12s  %8s%s\n", "what", "n", "GFLOP/s", "OpenBLAS", "ms", "OpenBLAS",
            "ratio", "aim", "diff", run->peak > 0 ? "   % peak" : "");
 }
 
-static void print_json(const bench_run *run, const char *what, size_t n, const bench_result *r)
-{
+static void print_json(const bench_run *run, const char *what, size_t n, const bench_result *r) {
     double rate = r->flops * 1e-9;
 
     printf("{\"what\":\"%s\",\"n\":%zu,\"port\":\"%s\",\"threads\":%zu,\"gflops\":%.2f,", what, n, run->port->name,
@@ -222,8 +212,7 @@ static void print_json(const bench_run *run, const char *what, size_t n, const b
     printf("}\n");
 }
 
-static void print_row(const bench_run *run, const char *what, size_t n, const bench_result *r)
-{
+static void print_row(const bench_run *run, const char *what, size_t n, const bench_result *r) {
     double rate = r->flops * 1e-9, ratio = r->peer_seconds / r->seconds;
 
     printf("%-6s %6zu  %9.2f ", what, n, rate / r->seconds);
@@ -243,8 +232,7 @@ static void print_row(const bench_run *run, const char *what, size_t n, const be
 
 /* ---- run --------------------------------------------------------------------------------------------------------- */
 
-static int measure_port(const options *o, const char *name)
-{
+static int measure_port(const options *o, const char *name) {
     bench_peer peer;
     bench_run run = {0};
     int failed = 0, columns = 0;
@@ -323,8 +311,7 @@ static int measure_port(const options *o, const char *name)
 }
 
 /* This program once more, for one port: an OpenBLAS that is loaded keeps its core type. */
-static int measure_in_child(int argc, char **argv, const char *port)
-{
+static int measure_in_child(int argc, char **argv, const char *port) {
     char option[] = "--port", name[32];
     char **args = bench_alloc((size_t)argc + 3, sizeof *args);
     int status = 0;
@@ -352,8 +339,7 @@ static int measure_in_child(int argc, char **argv, const char *port)
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     options o = {0};
     const char *ports[MAX_PORTS], *name;
     size_t count = 0;

@@ -14,15 +14,13 @@
 #define SETTLE_SECONDS 0.05
 #define BURST_SECONDS 0.02
 
-double bench_now(void)
-{
+double bench_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void *bench_alloc(size_t count, size_t size)
-{
+void *bench_alloc(size_t count, size_t size) {
     void *memory = NULL;
     if (size != 0 && count > (size_t)-1 / size) {
         fprintf(stderr, "rfm-bench: a size overflows\n");
@@ -36,8 +34,7 @@ void *bench_alloc(size_t count, size_t size)
 }
 
 /* Knuth's 64-bit linear congruential generator; its upper half is random enough for a benchmark. */
-void bench_random(rfm_real *x, size_t count, unsigned seed)
-{
+void bench_random(rfm_real *x, size_t count, unsigned seed) {
     unsigned long long state = seed;
     for (size_t i = 0; i < count; i++) {
         state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -45,8 +42,7 @@ void bench_random(rfm_real *x, size_t count, unsigned seed)
     }
 }
 
-double bench_distance(const rfm_real *a, const rfm_real *b, size_t count)
-{
+double bench_distance(const rfm_real *a, const rfm_real *b, size_t count) {
     double apart = 0, size = 0;
     for (size_t i = 0; i < count; i++) {
         double d = fabs((double)a[i] - (double)b[i]), s = fabs((double)b[i]);
@@ -60,8 +56,7 @@ double bench_distance(const rfm_real *a, const rfm_real *b, size_t count)
     return size > 0 ? apart / size : apart;
 }
 
-void bench_ctx_init(bench_ctx *b, const bench_run *run)
-{
+void bench_ctx_init(bench_ctx *b, const bench_run *run) {
     rfm_arena_measure(&b->arena);
     b->memory = NULL;
     b->ctx.arena = &b->arena;
@@ -71,20 +66,17 @@ void bench_ctx_init(bench_ctx *b, const bench_run *run)
     b->ctx.pool = run->pool;
 }
 
-int bench_ctx_arena(bench_ctx *b, size_t bytes)
-{
+int bench_ctx_arena(bench_ctx *b, size_t bytes) {
     b->memory = bench_alloc(bytes, 1);
     return rfm_arena_init(&b->arena, b->memory, bytes);
 }
 
-void bench_ctx_free(bench_ctx *b)
-{
+void bench_ctx_free(bench_ctx *b) {
     free(b->memory);
     b->memory = NULL;
 }
 
-static int timed(const char *name, const bench_pair *pair, int theirs, double *best, double *total)
-{
+static int timed(const char *name, const bench_pair *pair, int theirs, double *best, double *total) {
     pair->prepare(pair->data);
     double start = bench_now();
     int status = theirs ? pair->theirs(pair->data) : pair->ours(pair->data);
@@ -106,14 +98,12 @@ static int timed(const char *name, const bench_pair *pair, int theirs, double *b
 /* OpenBLAS's threads go on polling for about 2^26 cycles after a call and would take our processors away. With several
  * threads the sides therefore alternate in bursts, each long enough to be warm itself, with a pause before ours. A busy
  * pause: an idle processor would drop its clock. */
-static void settle(void)
-{
+static void settle(void) {
     for (double end = bench_now() + SETTLE_SECONDS; bench_now() < end;)
         ;
 }
 
-int bench_measure(const bench_run *run, const char *name, const bench_pair *pair, bench_result *result)
-{
+int bench_measure(const bench_run *run, const char *name, const bench_pair *pair, bench_result *result) {
     double best[2] = {0, 0}, total[2] = {0, 0};
     size_t burst = 1;
 

@@ -19,8 +19,7 @@ typedef float (*peak_loop)(size_t rounds);
 
 #if defined(__x86_64__) || defined(__i386__)
 
-__attribute__((target("avx2,fma"))) static float loop_avx2(size_t rounds)
-{
+__attribute__((target("avx2,fma"))) static float loop_avx2(size_t rounds) {
     __m256 f = _mm256_set1_ps(0.5f), g = f, sum = _mm256_setzero_ps();
     float out[8];
 #define DECLARE(i) __m256 x##i = _mm256_set1_ps((float)i);
@@ -38,8 +37,7 @@ __attribute__((target("avx2,fma"))) static float loop_avx2(size_t rounds)
 #undef ADD
 }
 
-__attribute__((target("avx512f"))) static float loop_avx512(size_t rounds)
-{
+__attribute__((target("avx512f"))) static float loop_avx512(size_t rounds) {
     __m512 f = _mm512_set1_ps(0.5f), g = f, sum = _mm512_setzero_ps();
     float out[16];
 #define DECLARE(i) __m512 x##i = _mm512_set1_ps((float)i);
@@ -59,8 +57,7 @@ __attribute__((target("avx512f"))) static float loop_avx512(size_t rounds)
 
 #elif defined(__aarch64__)
 
-static float loop_neon(size_t rounds)
-{
+static float loop_neon(size_t rounds) {
     /* The instruction adds to its accumulator, so here x = x + f * g grows slowly instead. */
     float32x4_t f = vdupq_n_f32(0.5f), g = vdupq_n_f32(0.001f), sum = vdupq_n_f32(0);
 #define DECLARE(i) float32x4_t x##i = vdupq_n_f32((float)i), y##i = vdupq_n_f32((float)-i);
@@ -93,8 +90,7 @@ static const struct {
     {"", NULL, 0},
 };
 
-double bench_peak(const char *port)
-{
+double bench_peak(const char *port) {
     for (size_t i = 0; loops[i].loop; i++)
         if (strcmp(loops[i].port, port) == 0) {
             size_t rounds = 2000000;

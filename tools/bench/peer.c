@@ -34,8 +34,7 @@ static const char *const library_names[] = {
 };
 
 /* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bits are the same. */
-static int find(void *library, const char *name, void *function)
-{
+static int find(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
     if (symbol)
         memcpy(function, &symbol, sizeof symbol);
@@ -43,8 +42,7 @@ static int find(void *library, const char *name, void *function)
 }
 
 /* sgemm_ or dgemm_, as rfm_real is. */
-static int find_lapack(void *library, const char *name, void *function)
-{
+static int find_lapack(void *library, const char *name, void *function) {
     char symbol[32];
     snprintf(symbol, sizeof symbol, "%c%s_", RFM_REAL_BYTES == 8 ? 'd' : 's', name);
     if (find(library, symbol, function))
@@ -53,8 +51,7 @@ static int find_lapack(void *library, const char *name, void *function)
     return 0;
 }
 
-const char *bench_peer_core(const char *port, int *fair)
-{
+const char *bench_peer_core(const char *port, int *fair) {
     for (size_t i = 0; i < sizeof core_types / sizeof *core_types; i++)
         if (strcmp(core_types[i].port, port) == 0) {
             *fair = core_types[i].fair;
@@ -64,8 +61,7 @@ const char *bench_peer_core(const char *port, int *fair)
     return NULL;
 }
 
-int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t threads)
-{
+int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t threads) {
     char number[32];
     void *library = NULL;
 

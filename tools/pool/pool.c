@@ -37,22 +37,19 @@ struct pool {
     struct worker worker[]; /* [0] is the caller's and has no thread */
 };
 
-static long elapsed_ns(const struct timespec *since)
-{
+static long elapsed_ns(const struct timespec *since) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (long)(now.tv_sec - since->tv_sec) * 1000000000L + (now.tv_nsec - since->tv_nsec);
 }
 
-static void work(pool *p, rfm_job job, void *arg, size_t jobs, size_t number)
-{
+static void work(pool *p, rfm_job job, void *arg, size_t jobs, size_t number) {
     size_t i;
     while ((i = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < jobs)
         job(arg, i, number);
 }
 
-static void *worker_main(void *argument)
-{
+static void *worker_main(void *argument) {
     struct worker *self = argument;
     pool *p = self->p;
     unsigned seen = 0;
@@ -93,8 +90,7 @@ static void *worker_main(void *argument)
     }
 }
 
-void pool_run(void *threads, rfm_job job, void *arg, size_t jobs)
-{
+void pool_run(void *threads, rfm_job job, void *arg, size_t jobs) {
     pool *p = threads;
 
     if (p->workers == 1 || jobs <= 1) {
@@ -133,13 +129,11 @@ void pool_run(void *threads, rfm_job job, void *arg, size_t jobs)
     pthread_mutex_unlock(&p->turn);
 }
 
-size_t pool_workers(const pool *p)
-{
+size_t pool_workers(const pool *p) {
     return p->workers;
 }
 
-void pool_destroy(pool *p)
-{
+void pool_destroy(pool *p) {
     if (!p)
         return;
     pthread_mutex_lock(&p->lock);
@@ -156,8 +150,7 @@ void pool_destroy(pool *p)
     free(p);
 }
 
-pool *pool_create(size_t workers)
-{
+pool *pool_create(size_t workers) {
     if (workers == 0)
         workers = 1;
     if (workers > ((size_t)-1 - sizeof(pool)) / sizeof(struct worker))

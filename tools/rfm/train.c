@@ -378,7 +378,7 @@ static void report(job *t, const score *s, double seconds) {
         text_add(&out, "model         %s, %zu bytes, %zu centres\n", t->a.out, t->blob_bytes, t->model.n);
         text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->arena_bytes);
     }
-    fwrite(out.at, 1, out.size, stdout);
+    fwrite(out.at, 1, out.size, strcmp(t->a.out, "-") == 0 ? stderr : stdout); /* there the model is */
     free(out.at);
 }
 

@@ -23,8 +23,7 @@
 #undef _mm512_fnmadd_ps
 #define _mm512_fmadd_ps(a, b, c)  shim_fma(a, b, c, 1.0f)
 #define _mm512_fnmadd_ps(a, b, c) shim_fma(a, b, c, -1.0f)
-static inline __m512 shim_fma(__m512 a, __m512 b, __m512 c, float sign)
-{
+static inline __m512 shim_fma(__m512 a, __m512 b, __m512 c, float sign) {
     float x[16], y[16], z[16];
     int i;
 
@@ -38,8 +37,7 @@ static inline __m512 shim_fma(__m512 a, __m512 b, __m512 c, float sign)
 
 #ifndef _mm512_maskz_loadu_ps
 #define _mm512_maskz_loadu_ps shim_load
-static inline __m512 shim_load(__mmask16 m, const void *at) /* reads no lane that is off */
-{
+static inline __m512 shim_load(__mmask16 m, const void *at) /* reads no lane that is off */ {
     float x[16] = { 0 };
     __m512 v;
     int i;
@@ -53,8 +51,7 @@ static inline __m512 shim_load(__mmask16 m, const void *at) /* reads no lane tha
 
 #ifndef _mm512_mask_storeu_ps
 #define _mm512_mask_storeu_ps shim_store
-static inline void shim_store(void *at, __mmask16 m, __m512 v)
-{
+static inline void shim_store(void *at, __mmask16 m, __m512 v) {
     float x[16];
     int i;
 
@@ -66,8 +63,7 @@ static inline void shim_store(void *at, __mmask16 m, __m512 v)
 
 #ifndef _mm512_cvtps_epi32
 #define _mm512_cvtps_epi32 shim_to_int
-static inline __m512i shim_to_int(__m512 v)
-{
+static inline __m512i shim_to_int(__m512 v) {
     float x[16];
     int32_t n[16];
     __m512i r;
@@ -82,8 +78,7 @@ static inline __m512i shim_to_int(__m512 v)
 
 #ifndef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps shim_to_float
-static inline __m512 shim_to_float(__m512i v)
-{
+static inline __m512 shim_to_float(__m512i v) {
     float x[16];
     int32_t n[16];
     __m512 r;
@@ -98,8 +93,7 @@ static inline __m512 shim_to_float(__m512i v)
 
 #ifndef _mm512_srai_epi32
 #define _mm512_srai_epi32 shim_shift_right
-static inline __m512i shim_shift_right(__m512i v, unsigned by)
-{
+static inline __m512i shim_shift_right(__m512i v, unsigned by) {
     int32_t n[16];
     __m512i r;
     int i;
