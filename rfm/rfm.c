@@ -873,10 +873,12 @@ static void pack_job(void *arg, size_t index, size_t worker) {
     pack(t->s->port, nr, n, t->k, operand_from(t->b, first, 0), t->s->b + first * t->k);
 }
 
-/* The rows of C, for one packed block of B. */
+/* The rows of C, for one packed block of B. At least four jobs if there are rows enough for that. */
+#define JOB_ROWS 96
 static void product_rows(product_args *t) {
     const rfm_port *port = t->s->port;
     size_t most = port->mc * port->kc / t->k / port->mr * port->mr; /* mc x kc in another shape */
+    most = min_size(most, round_up(max_size(JOB_ROWS, (t->m + 3) / 4), port->mr));
     t->mb = piece(t->m, most, port->mr);
     t->in_place = !t->a.symmetric && t->a.cs == 1 && t->n <= 2 * port->nr;
     run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
