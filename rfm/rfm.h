@@ -29,7 +29,8 @@
 #define RFM_REAL float
 #endif
 
-/* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. Nothing from libm then. */
+/* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. On Cortex-M and RISC-V that takes
+ * nothing from libm, in float. */
 
 #define RFM_CAT2_(a, b) a##b
 #define RFM_CAT_(a, b)  RFM_CAT2_(a, b)

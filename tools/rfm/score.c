@@ -55,15 +55,17 @@ score score_sample(machine *m, const rfm_model *model, const sample *s) {
         result.accuracy = s->rows > 0 ? (double)right / (double)s->rows : 0;
     } else {
         for (k = 0; k < c && s->rows > 0; k++) {
-            double mean = 0, around = 0, error = 0;
+            double mean = 0, around = 0, error = 0, size = 0;
             for (i = 0; i < s->rows; i++) mean += (double)s->y[i * c + k] / (double)s->rows;
             for (i = 0; i < s->rows; i++) {
                 double target = (double)s->y[i * c + k], off = target - (double)y[i * c + k];
                 around += (target - mean) * (target - mean);
                 error += off * off;
+                size += target * target;
             }
             result.mse += error / ((double)s->rows * (double)c);
-            result.r2 += (around > 0 ? 1 - error / around : error > 0 ? 0 : 1) / (double)c;
+            /* equal targets: what is around their mean is rounding */
+            result.r2 += (around > 1e-13 * size ? 1 - error / around : error > 1e-13 * size ? 0 : 1) / (double)c;
         }
     }
     free(y);

@@ -489,24 +489,32 @@ static void judge(const work *w, candidate *k) {
     k->spread = sqrt(fmax(sum2 / (double)rows - k->squared * k->squared, 0) * (double)w->repeats / (double)rows);
 }
 
-/* Mean negative log likelihood of the held-out labels. */
+/* -log of the probability of `label`. */
+static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature) {
+    double most = (double)y[0], total = 0;
+    size_t q;
+    if (c == 1) {
+        double f = (label == 1 ? -2.0 : 2.0) * (double)y[0] / temperature;
+        return f > 30 ? f : log1p(exp(f));
+    }
+    for (q = 1; q < c; q++) most = fmax(most, (double)y[q]);
+    for (q = 0; q < c; q++) total += exp(((double)y[q] - most) / temperature);
+    return log(total) - ((double)y[label] - most) / temperature;
+}
+
+/* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a mistake are no reason
+ * to be surer than that. */
 static double log_loss(const work *w, const candidate *k, double temperature) {
     const search_problem *p = w->p;
-    size_t n = p->x.rows, c = p->y.cols, i, j, q, per = w->part_count / w->repeats, rows = 0;
-    double sum = 0;
+    size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
+    double sum = 0, doubt = 1 / ((double)n + 1);
+    uint32_t q;
     for (j = 0; j < w->part_count; j++)
         for (i = 0; i < w->parts[j].v; i++, rows++) {
-            uint32_t row = w->parts[j].rows[i], label = p->labels[row];
+            uint32_t row = w->parts[j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
-            if (c == 1) {
-                double f = (label == 1 ? -2.0 : 2.0) * (double)y[0] / temperature;
-                sum += f > 30 ? f : log1p(exp(f));
-            } else {
-                double most = (double)y[0], total = 0;
-                for (q = 1; q < c; q++) most = fmax(most, (double)y[q]);
-                for (q = 0; q < c; q++) total += exp(((double)y[q] - most) / temperature);
-                sum += log(total) - ((double)y[label] - most) / temperature;
-            }
+            sum += (1 - doubt) * surprise(y, c, p->labels[row], temperature);
+            for (q = 0; q < p->classes; q++) sum += doubt / (double)p->classes * surprise(y, c, q, temperature);
         }
     return sum / (double)rows;
 }
