@@ -3,17 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The target when it was not named: the column `target`; or the one column that is no input; or the last. */
-static const char *guess_target(const csv *c, input_list inputs) {
-    size_t j, i, others = 0, other = 0;
-    if (!c->header || csv_column(c, "target") < c->columns) return NULL;
-    for (j = 0; j < c->columns; j++) {
-        for (i = 0; i < inputs.count && inputs.at[i].column != j; i++) continue;
-        if (i == inputs.count) others++, other = j;
-    }
-    return others == 1 ? c->names[other] : NULL;
-}
-
 int command_evaluate(char **argv) {
     const char *operands[2], *split = NULL, *port = "auto", *missing = NULL, *target = NULL;
     int json = 0, no_header = 0;
@@ -53,7 +42,7 @@ int command_evaluate(char **argv) {
         if (model.class_names == NULL) fail("%s: expected a model that has class names", operands[0]);
         form.class_names = model.class_names, form.classes = model.c == 1 ? 2 : model.c;
     }
-    if (target == NULL && form.targets == 1) target = guess_target(&file, inputs);
+    if (target == NULL && form.targets == 1) target = target_guess(&file, inputs);
     column = target_find(&file, target, form.targets);
     given = sample_read(&file, inputs, column, &form, rows);
     sample_impute(given.x, given.rows, model.d, model.shift);

@@ -39,17 +39,6 @@ static const char **name_list(const char *names, size_t count, const char *other
     return list;
 }
 
-/* The target when it was not named: the column `target`; or the one column that is no input; or the last. */
-static const char *guess_target(const csv *c, input_list inputs) {
-    size_t j, i, others = 0, other = 0;
-    if (!c->header || csv_column(c, "target") < c->columns) return NULL;
-    for (j = 0; j < c->columns; j++) {
-        for (i = 0; i < inputs.count && inputs.at[i].column != j; i++) continue;
-        if (i == inputs.count) others++, other = j;
-    }
-    return others == 1 ? c->names[other] : NULL;
-}
-
 static void read_rows(report *r, csv *file, const char *split, const char *target, int missing_mean) {
     unsigned char *use = split_read(split, file, USE_TEST);
     row_list rows = rows_of(file, use, USE_TEST);
@@ -62,7 +51,7 @@ static void read_rows(report *r, csv *file, const char *split, const char *targe
     form.targets = r->classes > 0 ? 1 : r->model.c;
     form.missing_mean = missing_mean;
     form.class_names = r->model.class_names, form.classes = r->classes;
-    if (target == NULL && form.targets == 1) target = guess_target(file, inputs);
+    if (target == NULL && form.targets == 1) target = target_guess(file, inputs);
     column = target_find(file, target, form.targets);
     r->rows = sample_read(file, inputs, column, &form, rows);
     sample_impute(r->rows.x, r->rows.rows, r->model.d, r->model.shift);

@@ -236,6 +236,16 @@ size_t target_find(const csv *c, const char *name, size_t count) {
     return column;
 }
 
+const char *target_guess(const csv *c, input_list inputs) {
+    size_t j, i, others = 0, other = 0;
+    if (!c->header || csv_column(c, "target") < c->columns) return NULL;
+    for (j = 0; j < c->columns; j++) {
+        for (i = 0; i < inputs.count && inputs.at[i].column != j; i++) continue;
+        if (i == inputs.count) others++, other = j;
+    }
+    return others == 1 ? c->names[other] : NULL;
+}
+
 void targets_fill(csv *c, size_t target, size_t count, row_list rows, rfm_real *y) {
     size_t i, k;
     for (i = 0; i < rows.count; i++)

@@ -42,6 +42,10 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
 /* The first of `count` target columns: of that name; or without a name the one called target, else the last ones. */
 size_t target_find(const csv *c, const char *name, size_t count);
 
+/* A name for target_find when a model's inputs are known and the target was not named: the one column that is no input. NULL if there is
+ * a column called target, or several others. */
+const char *target_guess(const csv *c, input_list inputs);
+
 /* y (rows.count, count) */
 void targets_fill(csv *c, size_t target, size_t count, row_list rows, rfm_real *y);
 
