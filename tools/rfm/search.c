@@ -577,18 +577,20 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
     return best;
 }
 
+int search_needed(const search_problem *p) {
+    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 || p->first_iterations < p->last_iterations;
+}
+
 search_result search(const search_problem *p) {
     work *w = allocate(1, sizeof *w, "the search");
     candidate list[SHORT_LIST], *best;
     search_result result;
-    size_t n = p->x.rows, i, count, settings;
-    int one;
+    size_t n = p->x.rows, i, count;
+    int one = !search_needed(p);
     memset(list, 0, sizeof list);
     w->p = p;
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
     pthread_mutex_init(&w->lock, NULL);
-    settings = p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count;
-    one = settings == 1 && p->first_iterations == p->last_iterations;
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
         add_setting(w, p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;

@@ -31,6 +31,9 @@ typedef struct {
     double temperature;  /* 0: not known */
 } search_result;
 
+/* 1 if the problem leaves anything to choose. */
+int search_needed(const search_problem *p);
+
 search_result search(const search_problem *p);
 
 #endif

@@ -80,9 +80,8 @@ static void read_settings(const arguments *a, search_problem *p, size_t d) {
     p->base.scale = known_word("--normalize", a->normalize, "none", "max", "trace", NULL);
     p->base.seed = (uint32_t)a->seed;
     if (a->exponent > 0) {
-        if (p->base.kernel != RFM_GENERAL) usage("--exponent: expected --kernel general with it");
         if (a->exponent > 2) usage("--exponent: expected a number above 0, at most 2");
-        p->base.exponent = (rfm_real)a->exponent;
+        if (p->base.kernel == RFM_GENERAL) p->base.exponent = (rfm_real)a->exponent;
     }
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
@@ -188,7 +187,9 @@ static void read_data(job *t) {
     t->test = rows_of(&t->file, use, USE_TEST);
     free(use);
     t->rows_given = t->train.count;
-    if (t->train.count < 2) fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, t->train.count);
+    if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
+        fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are all given)",
+             a->split != NULL ? a->split : a->data, t->train.count);
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
     if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->data);
@@ -254,13 +255,12 @@ static void prepare(job *t) {
 
 static void choose(job *t) {
     search_problem *p = &t->problem;
-    int fixed;
+    int fixed = !search_needed(p);
     p->machine = &t->machine;
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
-    fixed = p->metric_count * p->center_count * p->bandwidth_count * p->ridge_count == 1 && p->first_iterations == p->last_iterations;
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
