@@ -185,26 +185,26 @@ static float small_log(float x) {
 
 #define BLOB_MAGIC 0x626d6672u /* "rfmb" */
 #define BLOB_MAJOR 1
-#define BLOB_MINOR 0
 #define BLOB_COVERED 8 /* the checksum is of everything from here on */
 #define BLOB_TABLE 48  /* where the table of sections starts */
 
-/* Sections, in the order of the table. */
-enum { PART_SHIFT, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PART_CLASS_NAMES, PART_INPUT_NAMES, PART_SUMMARY, PARTS };
+/* Sections of a model in floating point, in the order of the table. */
+enum { PART_SHIFT, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PARTS = RFM_PART_SUMMARY + 1 };
 
 static uint32_t get_u32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* CRC-32 (IEEE 802.3), four bits at a time. */
-static uint32_t crc32(const unsigned char *at, size_t size) {
+/* Four bits at a time. */
+uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size) {
     static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
                                        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    uint32_t crc = 0xffffffffu;
-    size_t i;
-    for (i = 0; i < size; i++) {
-        crc = crc >> 4 ^ table[(crc ^ at[i]) & 15];
-        crc = crc >> 4 ^ table[(crc ^ at[i] >> 4) & 15];
+    const unsigned char *bytes = (const unsigned char *)at;
+    crc = ~crc;
+    for (; size > 0; size--) {
+        crc ^= *bytes++;
+        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ table[crc & 15];
     }
     return ~crc;
 }
@@ -216,85 +216,107 @@ static int little_endian(void) {
     return first == 1;
 }
 
-/* A section of the blob as `count` x `each` finite numbers, or NULL if it is not that. */
-static const rfm_real *part_numbers(const unsigned char *blob, int part, uint32_t size, uint32_t count, uint32_t each) {
-    uint32_t offset = get_u32(blob + BLOB_TABLE + 8 * part), bytes = get_u32(blob + BLOB_TABLE + 8 * part + 4);
-    const rfm_real *numbers;
-    if (offset % RFM_ALIGN != 0 || offset > size || bytes > size - offset || bytes % sizeof(rfm_real) != 0) return NULL;
-    if ((uint64_t)count * each != bytes / sizeof(rfm_real)) return NULL;
-    numbers = (const rfm_real *)(const void *)(blob + offset);
-    return finite_portable(bytes / sizeof(rfm_real), numbers) ? numbers : NULL;
+/* A section that lies within the blob, aligned, and *bytes of it; NULL: it does not, or has no bytes. */
+static const unsigned char *part_at(const unsigned char *blob, uint32_t part, uint32_t *bytes) {
+    const unsigned char *entry = blob + BLOB_TABLE + 8 * part;
+    uint32_t size = get_u32(blob + 12), offset = get_u32(entry);
+    *bytes = get_u32(entry + 4);
+    if (*bytes == 0 || offset % RFM_ALIGN != 0 || offset > size || *bytes > size - offset) return NULL;
+    return blob + offset;
 }
 
-/* A section that may be missing: 1 if it is in order; *text is NULL if it is not there. `strings`: how many it must have. */
-static int part_text(const unsigned char *blob, int part, uint32_t size, uint32_t strings, const char **text) {
-    uint32_t offset = get_u32(blob + BLOB_TABLE + 8 * part), bytes = get_u32(blob + BLOB_TABLE + 8 * part + 4), i;
-    *text = NULL;
-    if (bytes == 0) return 1;
-    if (offset % RFM_ALIGN != 0 || offset > size || bytes > size - offset) return 0;
-    *text = (const char *)blob + offset;
-    for (i = 0; i < bytes; i++) strings -= (*text)[i] == 0;
-    return strings == 0 && (*text)[bytes - 1] == 0;
+/* Names, if there are any: exactly `strings` of them. */
+static int names_right(const unsigned char *blob, uint32_t part, uint32_t strings) {
+    uint32_t bytes, i;
+    const unsigned char *text = part_at(blob, part, &bytes);
+    if (text == NULL) return bytes == 0;
+    for (i = 0; i < bytes; i++) strings -= text[i] == 0;
+    return strings == 0 && text[bytes - 1] == 0;
 }
 
 #define SUMMARY_FIXED 32 /* bytes before the path */
 #define SUMMARY_STEP 16
 
-/* 1 if the summary, if there is one, is as long as it says. */
-static int part_summary(const unsigned char *blob, uint32_t size, uint32_t d, const void **summary) {
-    uint32_t offset = get_u32(blob + BLOB_TABLE + 8 * PART_SUMMARY), bytes = get_u32(blob + BLOB_TABLE + 8 * PART_SUMMARY + 4), scales;
-    *summary = NULL;
-    if (bytes == 0) return 1;
-    if (offset % RFM_ALIGN != 0 || offset > size || bytes > size - offset || bytes < SUMMARY_FIXED) return 0;
-    *summary = blob + offset;
-    scales = get_u32(blob + offset + 24);
+/* The summary, if there is one: as long as it says. Its scales are reals, in a blob of integers f32. */
+static int summary_right(const unsigned char *blob, uint32_t d) {
+    uint32_t bytes, scales;
+    const unsigned char *summary = part_at(blob, RFM_PART_SUMMARY, &bytes);
+    if (summary == NULL) return bytes == 0;
+    if (bytes < SUMMARY_FIXED) return 0;
+    scales = get_u32(summary + 24);
     if (scales != 0 && scales != d) return 0;
-    return (uint64_t)SUMMARY_STEP * get_u32(blob + offset + 20) + (uint64_t)scales * sizeof(rfm_real) == bytes - SUMMARY_FIXED;
+    return (uint64_t)SUMMARY_STEP * get_u32(summary + 20) + (uint64_t)scales * (blob[16] == RFM_F64 ? 8 : 4) == bytes - SUMMARY_FIXED;
 }
 
-/* What the header says, and the sections: RFM_ECONTENT if they cannot be. */
-static int open_content(const unsigned char *blob, uint32_t size, rfm_model *m) {
-    uint32_t n = get_u32(blob + 20), d = get_u32(blob + 24), c = get_u32(blob + 28), r = get_u32(blob + 32), numbers[2];
-    float exponent, temperature;
-    m->kernel = blob[17], m->metric = blob[18], m->task = blob[19];
-    m->n = n, m->d = d, m->c = c, m->r = r;
-    numbers[0] = get_u32(blob + 36), numbers[1] = get_u32(blob + 40);
-    memcpy(&exponent, &numbers[0], 4);
-    memcpy(&temperature, &numbers[1], 4);
-    m->bandwidth = R(1), m->exponent = exponent, m->temperature = temperature;
-    if (n == 0 || d == 0 || c == 0 || r == 0 || blob[17] > RFM_GENERAL || blob[19] > RFM_CLASSIFY) return RFM_ECONTENT;
-    if (m->metric != RFM_FULL && (m->metric != RFM_DIAGONAL || r != d)) return RFM_ECONTENT;
-    if (!(exponent > 0.0f && exponent <= 2.0f) || !(temperature >= 0.0f && temperature <= 3.0e38f)) return RFM_ECONTENT;
-    m->shift = part_numbers(blob, PART_SHIFT, size, d, 1);
-    m->p = part_numbers(blob, PART_P, size, d, m->metric == RFM_FULL ? r : 1);
-    m->centers = part_numbers(blob, PART_CENTERS, size, n, r);
-    m->alpha = part_numbers(blob, PART_ALPHA, size, n, c);
-    m->offset = part_numbers(blob, PART_OFFSET, size, c, 1);
-    if (m->shift == NULL || m->p == NULL || m->centers == NULL || m->alpha == NULL || m->offset == NULL) return RFM_ECONTENT;
-    if (!part_text(blob, PART_CLASS_NAMES, size, c == 1 ? 2 : c, &m->class_names) || !part_text(blob, PART_INPUT_NAMES, size, d, &m->input_names) ||
-        !part_summary(blob, size, d, &m->summary))
-        return RFM_ECONTENT;
-    return RFM_OK;
-}
+/* Numbers that are not negative have the order of their bits. */
+#define BITS_TWO 0x40000000u  /* 2.0f */
+#define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
-int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
+int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head) {
     const unsigned char *b = (const unsigned char *)blob;
-    uint32_t bytes, parts;
-    rfm_model m;
-    int status;
-    if (blob == NULL || model == NULL) return RFM_ENULL;
+    uint32_t bytes, n, d, c, r, parts;
+    if (blob == NULL || head == NULL) return RFM_ENULL;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < BLOB_TABLE) return RFM_ETRUNCATED;
     if (get_u32(b) != BLOB_MAGIC) return RFM_EMAGIC;
     if ((get_u32(b + 8) & 0xffff) != BLOB_MAJOR) return RFM_EVERSION;
     bytes = get_u32(b + 12), parts = get_u32(b + 44);
     if (bytes > size || bytes < BLOB_TABLE + 8 * PARTS) return RFM_ETRUNCATED;
-    if (crc32(b + BLOB_COVERED, bytes - BLOB_COVERED) != get_u32(b + 4)) return RFM_ECHECKSUM;
-    if (b[16] != sizeof(rfm_real) || !little_endian()) return RFM_ETYPE;
+    if (rfm_crc32(0, b + BLOB_COVERED, bytes - BLOB_COVERED) != get_u32(b + 4)) return RFM_ECHECKSUM;
+    if ((b[16] & types) != b[16] || (b[16] & (b[16] - 1u)) != 0 || b[16] == 0 || !little_endian()) return RFM_ETYPE;
     if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return RFM_ECONTENT;
-    status = open_content(b, bytes, &m);
-    if (status == RFM_OK) *model = m;
-    return status;
+
+    n = get_u32(b + 20), d = get_u32(b + 24), c = get_u32(b + 28), r = get_u32(b + 32);
+    if (n == 0 || d == 0 || c == 0 || r == 0 || b[17] > RFM_GENERAL || b[19] > RFM_CLASSIFY) return RFM_ECONTENT;
+    if (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || r != d)) return RFM_ECONTENT;
+    if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return RFM_ECONTENT;
+    if (!names_right(b, RFM_PART_CLASS_NAMES, c == 1 ? 2 : c) || !names_right(b, RFM_PART_INPUT_NAMES, d) || !summary_right(b, d))
+        return RFM_ECONTENT;
+    head->at = b;
+    head->n = n, head->d = d, head->c = c, head->r = r;
+    head->type = b[16], head->kernel = b[17], head->metric = b[18], head->task = b[19];
+    memcpy(&head->exponent, b + 36, 4);
+    memcpy(&head->temperature, b + 40, 4);
+    return RFM_OK;
+}
+
+const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each, uint32_t bytes) {
+    uint32_t there;
+    const unsigned char *at = part < get_u32(head->at + 44) ? part_at(head->at, part, &there) : NULL;
+    uint64_t elements = (uint64_t)count * each;
+    return at != NULL && elements <= there && (uint32_t)elements * (uint64_t)bytes == there ? at : NULL;
+}
+
+const void *rfm_blob_text(const rfm_blob *head, uint32_t part) {
+    uint32_t bytes;
+    return part_at(head->at, part, &bytes);
+}
+
+/* A section of count * each finite numbers; NULL: it is not that. */
+static const rfm_real *part_numbers(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each) {
+    const rfm_real *numbers = (const rfm_real *)rfm_blob_part(head, part, count, each, sizeof(rfm_real));
+    return numbers != NULL && finite_portable((size_t)count * each, numbers) ? numbers : NULL;
+}
+
+int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
+    rfm_blob head;
+    rfm_model m;
+    int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
+    if (status != RFM_OK) return status;
+    m.shift = part_numbers(&head, PART_SHIFT, head.d, 1);
+    m.p = part_numbers(&head, PART_P, head.d, head.metric == RFM_FULL ? head.r : 1);
+    m.centers = part_numbers(&head, PART_CENTERS, head.n, head.r);
+    m.alpha = part_numbers(&head, PART_ALPHA, head.n, head.c);
+    m.offset = part_numbers(&head, PART_OFFSET, head.c, 1);
+    if (m.shift == NULL || m.p == NULL || m.centers == NULL || m.alpha == NULL || m.offset == NULL) return RFM_ECONTENT;
+    m.n = head.n, m.d = head.d, m.c = head.c, m.r = head.r;
+    m.kernel = head.kernel, m.metric = head.metric, m.task = head.task;
+    m.bandwidth = R(1), m.exponent = head.exponent, m.temperature = head.temperature;
+    m.class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
+    m.input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
+    m.summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
+    *model = m;
+    return RFM_OK;
 }
 
 /* ==== 5. One row ======================================================================================================
@@ -2955,6 +2977,8 @@ static void put_u32(unsigned char *at, uint32_t value) {
     at[2] = (unsigned char)(value >> 16), at[3] = (unsigned char)(value >> 24);
 }
 
+#define BLOB_MINOR_INTEGERS 1u /* the minor version that has RFM_I8 and RFM_I16 */
+
 static void put_float(unsigned char *at, rfm_real value) {
     float f = (float)value;
     uint32_t u;
@@ -2966,15 +2990,50 @@ static size_t text_bytes(const char *names, size_t strings) {
     return names == NULL ? 0 : (size_t)(rfm_name(names, strings) - names);
 }
 
+int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *total) {
+    size_t end = BLOB_TABLE + 8 * (size_t)parts;
+    uint32_t i;
+    for (i = 0; i < parts; i++) {
+        end = round_up(end, RFM_ALIGN);
+        at[i] = bytes[i] == 0 ? 0 : end;
+        if (bytes[i] > UINT32_MAX - RFM_ALIGN - end) return RFM_EOVERFLOW;
+        end += bytes[i];
+    }
+    *total = round_up(end, RFM_ALIGN);
+    return RFM_OK;
+}
+
+void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, const size_t *bytes, const size_t *at, size_t total) {
+    uint32_t i;
+    memset(blob, 0, total);
+    put_u32(blob, BLOB_MAGIC);
+    put_u32(blob + 8, BLOB_MAJOR | (head->type < RFM_F32 ? BLOB_MINOR_INTEGERS : 0) << 16);
+    put_u32(blob + 12, (uint32_t)total);
+    blob[16] = head->type, blob[17] = head->kernel, blob[18] = head->metric, blob[19] = head->task;
+    put_u32(blob + 20, head->n);
+    put_u32(blob + 24, head->d);
+    put_u32(blob + 28, head->c);
+    put_u32(blob + 32, head->r);
+    put_float(blob + 36, head->exponent);
+    put_float(blob + 40, head->temperature);
+    put_u32(blob + 44, parts);
+    for (i = 0; i < parts; i++) {
+        put_u32(blob + BLOB_TABLE + 8 * i, (uint32_t)at[i]);
+        put_u32(blob + BLOB_TABLE + 8 * i + 4, (uint32_t)bytes[i]);
+    }
+}
+
+void rfm_blob_end(unsigned char *blob) { put_u32(blob + 4, rfm_crc32(0, blob + BLOB_COVERED, get_u32(blob + 12) - BLOB_COVERED)); }
+
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
-    size_t offset[PARTS], bytes[PARTS], total;
+    size_t bytes[PARTS], at[PARTS], total;
 } blob_plan;
 
-static int blob_layout(const rfm_parts *w, blob_plan *plan) {
+static int blob_plan_of(const rfm_parts *w, blob_plan *plan) {
     const rfm_model *m = w == NULL ? NULL : w->model;
     int status = m == NULL ? RFM_ENULL : check_model(m);
-    size_t at = BLOB_TABLE + 8 * PARTS, count[PARTS], i;
+    size_t count[PARTS], i;
     if (status != RFM_OK) return status;
     count[PART_SHIFT] = m->d;
     count[PART_P] = m->metric == RFM_FULL ? m->r : 1;
@@ -2986,24 +3045,18 @@ static int blob_layout(const rfm_parts *w, blob_plan *plan) {
         if (!multiply_fits(count[i], each, &plan->bytes[i]) || !multiply_fits(plan->bytes[i], sizeof(rfm_real), &plan->bytes[i]))
             return RFM_EOVERFLOW;
     }
-    plan->bytes[PART_CLASS_NAMES] = text_bytes(w->class_names, m->c == 1 ? 2 : m->c);
-    plan->bytes[PART_INPUT_NAMES] = text_bytes(w->input_names, m->d);
-    plan->bytes[PART_SUMMARY] = 0;
+    plan->bytes[RFM_PART_CLASS_NAMES] = text_bytes(w->class_names, m->c == 1 ? 2 : m->c);
+    plan->bytes[RFM_PART_INPUT_NAMES] = text_bytes(w->input_names, m->d);
+    plan->bytes[RFM_PART_SUMMARY] = 0;
     if (w->summary != NULL)
-        plan->bytes[PART_SUMMARY] = SUMMARY_FIXED + SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
-                                    (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
-    for (i = 0; i < PARTS; i++) {
-        plan->offset[i] = plan->bytes[i] == 0 ? 0 : at;
-        if (plan->bytes[i] > UINT32_MAX - at - RFM_ALIGN) return RFM_EOVERFLOW;
-        at += round_up(plan->bytes[i], RFM_ALIGN);
-    }
-    plan->total = at;
-    return RFM_OK;
+        plan->bytes[RFM_PART_SUMMARY] = SUMMARY_FIXED + SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
+                                        (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
+    return rfm_blob_layout(PARTS, plan->bytes, plan->at, &plan->total);
 }
 
 int rfm_model_size(const rfm_parts *parts, size_t *bytes) {
     blob_plan plan;
-    int status = parts == NULL || bytes == NULL ? RFM_ENULL : blob_layout(parts, &plan);
+    int status = parts == NULL || bytes == NULL ? RFM_ENULL : blob_plan_of(parts, &plan);
     if (status == RFM_OK) *bytes = plan.total;
     return status;
 }
@@ -3076,40 +3129,27 @@ static void put_summary(const rfm_parts *w, unsigned char *at) {
 
 int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
     unsigned char *b = (unsigned char *)blob;
+    rfm_blob head;
     blob_plan plan;
-    int status = blob == NULL ? RFM_ENULL : blob_layout(w, &plan), i;
+    int status = blob == NULL ? RFM_ENULL : blob_plan_of(w, &plan), i;
     if (status == RFM_OK) status = check_parts(w);
     if (status != RFM_OK) return status;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < plan.total) return RFM_EARENA;
-    memset(b, 0, plan.total);
-    put_u32(b, BLOB_MAGIC);
-    put_u32(b + 8, BLOB_MAJOR | BLOB_MINOR << 16);
-    put_u32(b + 12, (uint32_t)plan.total);
-    b[16] = sizeof(rfm_real);
-    b[17] = (unsigned char)w->model->kernel;
-    b[18] = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
-    b[19] = (unsigned char)w->task;
-    put_u32(b + 20, (uint32_t)w->model->n);
-    put_u32(b + 24, (uint32_t)w->model->d);
-    put_u32(b + 28, (uint32_t)w->model->c);
-    put_u32(b + 32, (uint32_t)w->model->r);
-    put_float(b + 36, w->model->kernel == RFM_GENERAL ? w->model->exponent : R(1));
-    put_float(b + 40, w->temperature);
-    put_u32(b + 44, PARTS);
-    for (i = 0; i < PARTS; i++) {
-        put_u32(b + BLOB_TABLE + 8 * i, (uint32_t)plan.offset[i]);
-        put_u32(b + BLOB_TABLE + 8 * i + 4, (uint32_t)plan.bytes[i]);
-        if (i <= PART_OFFSET) {
-            rfm_real *numbers = (rfm_real *)(void *)(b + plan.offset[i]);
-            fold_numbers(w, i, numbers);
-            if (!finite_portable(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
-        }
+    head.n = (uint32_t)w->model->n, head.d = (uint32_t)w->model->d, head.c = (uint32_t)w->model->c, head.r = (uint32_t)w->model->r;
+    head.type = sizeof(rfm_real), head.kernel = (uint8_t)w->model->kernel, head.task = (uint8_t)w->task;
+    head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
+    head.exponent = w->model->kernel == RFM_GENERAL ? (float)w->model->exponent : 1.0f, head.temperature = (float)w->temperature;
+    rfm_blob_begin(b, &head, PARTS, plan.bytes, plan.at, plan.total);
+    for (i = 0; i <= PART_OFFSET; i++) {
+        rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
+        fold_numbers(w, i, numbers);
+        if (!finite_portable(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
     }
-    if (plan.bytes[PART_CLASS_NAMES] > 0) memcpy(b + plan.offset[PART_CLASS_NAMES], w->class_names, plan.bytes[PART_CLASS_NAMES]);
-    if (plan.bytes[PART_INPUT_NAMES] > 0) memcpy(b + plan.offset[PART_INPUT_NAMES], w->input_names, plan.bytes[PART_INPUT_NAMES]);
-    if (plan.bytes[PART_SUMMARY] > 0) put_summary(w, b + plan.offset[PART_SUMMARY]);
-    put_u32(b + 4, crc32(b + BLOB_COVERED, plan.total - BLOB_COVERED));
+    if (plan.bytes[RFM_PART_CLASS_NAMES] > 0) memcpy(b + plan.at[RFM_PART_CLASS_NAMES], w->class_names, plan.bytes[RFM_PART_CLASS_NAMES]);
+    if (plan.bytes[RFM_PART_INPUT_NAMES] > 0) memcpy(b + plan.at[RFM_PART_INPUT_NAMES], w->input_names, plan.bytes[RFM_PART_INPUT_NAMES]);
+    if (plan.bytes[RFM_PART_SUMMARY] > 0) put_summary(w, b + plan.at[RFM_PART_SUMMARY]);
+    rfm_blob_end(b);
     if (status != RFM_OK) memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
     return status;
 }

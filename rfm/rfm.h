@@ -13,7 +13,7 @@
  *     Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not overlap.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
- * Contents: switches, status, models, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
+ * Contents: switches, status, models, blobs, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
  * eigenpairs, prediction of many rows, training, writing models, feature insight.
  */
 #ifndef RFM_H
@@ -119,9 +119,44 @@ typedef struct {
 } rfm_model;
 
 /* Opens a model in place: nothing is copied, `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob is not
- * trusted: everything that prediction will touch is checked here. RFM_ENULL, RFM_EALIGN (blob is not 16-byte aligned),
- * RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE, RFM_ECONTENT: *model is unchanged. */
+ * trusted: everything that prediction will touch is checked here. The errors of rfm_blob_open; RFM_ETYPE also for numbers of another type
+ * than this build's (integers: rfm_small.h), RFM_ECONTENT also for numbers that are not finite. *model is unchanged then. */
 int rfm_model_open(const void *blob, size_t size, rfm_model *model);
+
+/* ---- blobs: what models of every number type have in common ------------------------------------------------------------ */
+
+/* Types of the numbers in a blob: their bytes, and bits of a set. */
+#define RFM_I8  1
+#define RFM_I16 2
+#define RFM_F32 4
+#define RFM_F64 8
+
+/* Sections that every blob can have; the others belong to the number type. */
+#define RFM_PART_CLASS_NAMES 5
+#define RFM_PART_INPUT_NAMES 6
+#define RFM_PART_SUMMARY     7
+
+/* The head of a blob. */
+typedef struct {
+    const unsigned char *at;             /* the blob */
+    uint32_t n, d, c, r;                 /* centres, inputs, outputs, rank: none is 0 */
+    uint8_t type, kernel, metric, task;  /* RFM_I8 ..., RFM_LAPLACE ..., RFM_DIAGONAL or RFM_FULL, RFM_REGRESS or RFM_CLASSIFY */
+    float exponent, temperature;
+} rfm_blob;
+
+/* Checks what all blobs have in common: head, length, checksum, names, summary. No floating-point operation. RFM_ENULL, RFM_EALIGN (blob
+ * is not 16-byte aligned), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (not one of `types`, a sum of the above;
+ * or a big-endian machine), RFM_ECONTENT: *head is unchanged. */
+int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head);
+
+/* Section `part` of an opened blob if it consists of count * each elements of `bytes` bytes (all > 0); NULL: it does not. */
+const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each, uint32_t bytes);
+
+/* Class names, input names or the summary of an opened blob; NULL: there are none. */
+const void *rfm_blob_text(const rfm_blob *head, uint32_t part);
+
+/* CRC-32 (IEEE 802.3) of `size` more bytes; `crc` is what the bytes before gave, 0 at the start. */
+uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size);
 
 /* ---- prediction of one row ------------------------------------------------------------------------------------------- */
 
@@ -423,6 +458,14 @@ typedef struct {
  * blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
 int rfm_model_size(const rfm_parts *parts, size_t *bytes);
 int rfm_model_write(const rfm_parts *parts, void *blob, size_t size);
+
+/* How blobs of any type are put together: the place of every section, then the sections' bytes by their owner, then the checksum. bytes[i]
+ * is the length of section i, 0: not there; at[i] becomes its offset; *total that of the whole. RFM_EOVERFLOW: 4 GiB. */
+int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *total);
+
+/* Zeros, the head (head->at is not looked at) and the table into `blob`, of the layout's total size. */
+void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, const size_t *bytes, const size_t *at, size_t total);
+void rfm_blob_end(unsigned char *blob);
 
 /* The summary of an opened model, and up to `room` steps of its path. RFM_ENULL, RFM_EVALUE (it has none). */
 int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *path, size_t room);
