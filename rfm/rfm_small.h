@@ -1,0 +1,127 @@
+/* rfm_small - models that fit where memory is counted in kilobytes, and inference in integers only.
+ *
+ * Two halves. The first is for firmware, and all there is with -DRFM_NO_TRAIN: a model of 8- or 16-bit integers, opened in place,
+ * predicts from raw integer inputs (ADC counts) without a single floating-point operation or division, and with the same bits on every
+ * machine. The second makes such models: fewer features, a lower rank, fewer centres, smaller numbers. Conventions as in rfm.h, on whose public
+ * functions all of this is built.
+ */
+#ifndef RFM_SMALL_H
+#define RFM_SMALL_H
+
+#include "rfm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- models of integers ---------------------------------------------------------------------------------------------- */
+
+/* One input: v = min(max(x, low), high) - low, u = v * gain >> shift. */
+typedef struct {
+    int16_t low, high; /* the range that the model was calibrated for */
+    uint16_t gain;
+    uint8_t shift;
+    int8_t exponent;   /* the integer is the quantity that was trained on times 2^exponent, rounded; 0: the quantity itself */
+} rfm_input_i;
+
+/* f_k(x) = units_k (offset_k + sum_i alpha_ik phi(t_i)),  t_i = sum_p (center_ip - z_p)^2,
+ * z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit); RFM_DIAGONAL: z_p = bias_p + u_p likewise.
+ * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 beyond the last. It holds kernel,
+ * bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
+typedef struct {
+    size_t n, d, c, r;
+    int type;                  /* RFM_I8 or RFM_I16: of p, centers and alpha */
+    int metric, task;
+    int32_t limit;             /* of z */
+    const rfm_input_i *inputs; /* (d) */
+    const void *p;             /* RFM_FULL: (r, d); else NULL */
+    const int32_t *bias;       /* (r) */
+    const uint8_t *shifts;     /* RFM_FULL: (r); else NULL */
+    const void *centers;       /* (n, r) */
+    const uint16_t *phi;       /* (nodes) at most 32767, which stands for 1 */
+    size_t nodes;
+    const void *alpha;         /* (n, c) */
+    const int32_t *offset;     /* (c) */
+    const float *units;        /* (c) what a score of 1 means; equal ones in a classifier */
+    const char *class_names, *input_names; /* as in rfm_model */
+    const void *summary;
+} rfm_model_i;
+
+/* As rfm_model_open, for blobs of RFM_I8 and RFM_I16. What it lets pass cannot overflow: rfm_small.c has the proof. */
+int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model);
+
+/* Numbers of scratch for a model with d inputs and rank r. */
+#define RFM_PREDICT_I_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
+
+/* What a prediction has seen. */
+typedef struct {
+    uint16_t nearest;   /* the largest phi: 32767 at a centre, 0 far from everything that was trained on */
+    uint32_t saturated; /* inputs outside the calibrated range; they were taken as its end */
+} rfm_notes_i;
+
+/* Plug-in for the work of a prediction: scratch has u (d), then room for z (r); scores[k] += sum_i alpha_ik phi(t_i); returns the largest phi.
+ * Every plug-in gives the same bits. A negative number: not a model for this plug-in, scores unchanged; the portable code does it then. */
+typedef int32_t (*rfm_scores_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
+
+/* scores (c), x (d), scratch RFM_PREDICT_I_SCRATCH(d, r) numbers. `loop` NULL: portable code; notes may be NULL. RFM_ENULL. */
+int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_scores_i loop, rfm_notes_i *notes);
+
+/* The class that the scores mean; 0 for RFM_REGRESS. */
+size_t rfm_class_i(const rfm_model_i *model, const int32_t *scores);
+
+#ifndef RFM_NO_TRAIN
+
+/* ---- from numbers to integers and back ---------------------------------------------------------------------------------- */
+
+/* xi (d): x 2^exponent, rounded, at most what an int16_t holds. RFM_ENULL, RFM_EFINITE: nothing written. */
+int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi);
+
+/* ---- smaller models ------------------------------------------------------------------------------------------------------ */
+
+/* All of these take a model as rfm_fit or rfm_model_open gives it, and the rows that it was trained on (rfm_data: x, y in the units that
+ * the model takes and gives, weights; nothing else of it is looked at), and make a new model whose arrays are taken from `store`, scratch from
+ * ctx->arena; those may be one arena. After any failure neither *small nor `store` has changed. Names and summary are the source's. */
+
+/* Features by their share of M (RFM-T of the paper): importance (d) = diag(M) in the units of `scale` (d) (M_jj scale_j^2; NULL: as it is),
+ * min-max scaled to 0..1. */
+int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance);
+
+/* The top `rank` directions of M: P becomes (rank, d), and *share the part of M's trace (over the inputs as standardised by the rows' spread)
+ * that is left; share may be NULL. RFM_EVALUE: rank is 0 or above the model's. */
+int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small, rfm_real *share);
+int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch, size_t *store);
+
+/* How m centres are chosen. */
+#define RFM_CENTERS_CHOLESKY 0 /* pivoted Cholesky of K: the row that is worst represented by those before it */
+#define RFM_CENTERS_LEVERAGE 1 /* drawn by ridge leverage scores */
+#define RFM_CENTERS_RESIDUAL 2 /* greedy: the row that takes most of what is left of Y */
+#define RFM_CENTERS_KMEANS   3 /* prototypes: means of m clusters in the projected space, not rows */
+
+typedef struct {
+    size_t centers;    /* m; RFM_EVALUE: 0, or more than there are rows */
+    int method;        /* RFM_CENTERS_... */
+    rfm_real ridge;    /* of the refit, > 0 */
+    size_t polish;     /* gradient steps on the centres after that, 0: none */
+    uint32_t seed;
+} rfm_thin;
+
+/* m centres in place of the model's, and alpha refitted against all rows: (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge
+ * regression), sample weights as in rfm_fit. The offset stays. Ticks. */
+int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small);
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store);
+
+/* Integers of `type`: scales are chosen on data->x; alpha is fitted once more on the integer machine's own phi and rounded one centre after the
+ * other, the rest making up for each rounding (data->y NULL: only rounded). RFM_EVALUE: type, ridge. */
+int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store, rfm_model_i *small);
+int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch, size_t *store);
+
+/* Its blob; names and summary are those of the model, NULL leaves them out. Errors as rfm_model_size and rfm_model_write have them. */
+int rfm_model_size_i(const rfm_model_i *model, size_t *bytes);
+int rfm_model_write_i(const rfm_model_i *model, void *blob, size_t size);
+
+#endif /* RFM_NO_TRAIN */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
