@@ -93,6 +93,8 @@ const char *rfm_status_text(int status) {
     case RFM_ECHECKSUM: return "the model is damaged";
     case RFM_ECONTENT: return "the model contradicts itself";
     case RFM_ETYPE: return "the model's numbers have another type or byte order";
+    case RFM_EFLASH: return "the flash did not do what it was told";
+    case RFM_EEMPTY: return "nothing is stored";
     default: return "unknown status";
     }
 }

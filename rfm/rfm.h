@@ -71,6 +71,8 @@ typedef RFM_REAL rfm_real;
 #define RFM_ECHECKSUM (-18) /* the model has been damaged */
 #define RFM_ECONTENT  (-19) /* the checksum is right, but the model contradicts itself */
 #define RFM_ETYPE     (-20) /* the model's numbers are of another type or byte order than this build's */
+#define RFM_EFLASH    (-21) /* the flash did not do what it was told */
+#define RFM_EEMPTY    (-22) /* nothing is stored */
 
 /* One sentence for a status; never NULL. */
 const char *rfm_status_text(int status);

@@ -1,7 +1,7 @@
 /* Status codes: pinned values, a text for each. */
 #include "test.h"
 
-#define LAST RFM_ECANCEL /* the most negative */
+#define LAST RFM_EEMPTY /* the most negative */
 
 void setUp(void) { test_reset(); }
 void tearDown(void) {}
@@ -10,6 +10,7 @@ static void test_values(void) {
     static const int codes[] = {
         RFM_OK, RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS, RFM_EFINITE,
         RFM_EVALUE, RFM_EALIGN, RFM_EARENA, RFM_ENOTPD, RFM_ECONVERGE, RFM_ERANGE, RFM_ECANCEL,
+        RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE, RFM_EFLASH, RFM_EEMPTY,
     };
     size_t i;
 
