@@ -123,7 +123,7 @@ static int nor_read(void *arg, uint32_t address, void *to, uint32_t bytes) {
         return -1;
     }
     if (n->reads++ == n->read_at) return -1;
-    if (address < n->bad_to && address + bytes > n->bad_from) return -1;
+    if (n->bad_from < n->bad_to && address < n->bad_to && address + bytes > n->bad_from) return -1;
     memcpy(to, n->memory + offset, bytes);
     return 0;
 }
