@@ -16,6 +16,8 @@ extern "C" {
 
 /* ---- models of integers ---------------------------------------------------------------------------------------------- */
 
+#define RFM_PHI_ONE 32767 /* phi = 1 */
+
 /* One input: v = min(max(x, low), high) - low, u = v * gain >> shift. */
 typedef struct {
     int16_t low, high; /* the range that the model was calibrated for */
@@ -24,7 +26,8 @@ typedef struct {
     int8_t exponent;   /* the integer is the quantity that was trained on times 2^exponent, rounded; 0: the quantity itself */
 } rfm_input_i;
 
-/* f_k(x) = units_k (offset_k + sum_i alpha_ik phi(t_i)),  t_i = sum_p (center_ip - z_p)^2,
+/* f_k(x) = units_k score_k,  score_k = offset_k + sum_i alpha_ik phi(t_i), RFM_I16: offset_k + sum_i (alpha_ik phi(t_i) >> 8),
+ * t_i = sum_p (center_ip - z_p)^2,
  * z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit); RFM_DIAGONAL: z_p = bias_p + u_p likewise.
  * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 beyond the last. It holds kernel,
  * bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
@@ -38,8 +41,8 @@ typedef struct {
     const int32_t *bias;       /* (r) */
     const uint8_t *shifts;     /* RFM_FULL: (r); else NULL */
     const void *centers;       /* (n, r) */
-    const uint16_t *phi;       /* (nodes) at most 32767, which stands for 1 */
-    size_t nodes;
+    const uint16_t *phi;       /* (nodes) at most RFM_PHI_ONE */
+    size_t nodes;              /* 1 to 233: no t needs more */
     const void *alpha;         /* (n, c) */
     const int32_t *offset;     /* (c) */
     const float *units;        /* (c) what a score of 1 means; equal ones in a classifier */
@@ -55,7 +58,7 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model);
 
 /* What a prediction has seen. */
 typedef struct {
-    uint16_t nearest;   /* the largest phi: 32767 at a centre, 0 far from everything that was trained on */
+    uint16_t nearest;   /* the largest phi: RFM_PHI_ONE at a centre, 0 far from everything that was trained on */
     uint32_t saturated; /* inputs outside the calibrated range; they were taken as its end */
 } rfm_notes_i;
 
