@@ -74,7 +74,8 @@ pool_obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/pool/*.c))
 bench_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/bench/*.c)) $(pool_obj)
 rfm_obj   = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/rfm/*.c)) $(pool_obj)
 papers_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/papers/*.c))
-tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers
+small_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/small/*.c)) $(filter-out %/main.o,$(rfm_obj))
+tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small
 unit      = $(patsubst tests/unit/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 # Linked to each unit test: Unity, what the tests share, and what the target needs; threads come with an operating system.
 shared    = $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
@@ -94,6 +95,9 @@ $(BUILD)/rfm-bench: $(bench_obj) $(BUILD)/librfm.a
 
 $(BUILD)/rfm-papers: $(papers_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+$(BUILD)/rfm-small: $(small_obj) $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
 
 $(BUILD)/rfm: $(rfm_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
@@ -150,6 +154,8 @@ $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/pool -isystem $(unity) \
     -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
+
+$(BUILD)/obj/tools/small/%.o: flags += -Itools/rfm
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)

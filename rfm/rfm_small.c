@@ -248,11 +248,890 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
 
 #ifndef RFM_NO_TRAIN
 
-/* ==== 3. Rows ============================================================================================================ */
+/* ==== 3. Rows ============================================================================================================
+ *
+ * What is made smaller is looked at where the model sees it: rows as z = P (x - shift). Kernel values there come from rfm_predict: a
+ * model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows are taken BLOCK_ROWS at a time, so
+ * that no matrix has both all rows and all centres, but for the one that chooses centres by elimination.
+ */
+
+#define R(x) ((rfm_real)(x)) /* a constant of the number type */
+
+#if RFM_REAL_BYTES == 8
+#define REAL_SQRT sqrt
+#define REAL_EXP exp
+#define REAL_LOG log
+#define REAL_POW pow
+#define REAL_EPS R(2.220446049250313e-16)
+#else
+#define REAL_SQRT sqrtf
+#define REAL_EXP expf
+#define REAL_LOG logf
+#define REAL_POW powf
+#define REAL_EPS R(1.1920929e-7)
+#endif
+
+#define BLOCK_ROWS 128
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
+
+static int finite_numbers(size_t n, const rfm_real *x) {
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (!(x[i] - x[i] == R(0))) return 0;
+    return 1;
+}
+
+static int finite_view(rfm_cmat a) {
+    size_t i;
+    for (i = 0; i < a.rows; i++)
+        if (!finite_numbers(a.cols, a.at + i * a.stride)) return 0;
+    return 1;
+}
+
+/* The sizes of every view here were checked: cols elements always fit. */
+static rfm_real *take_reals(rfm_arena *arena, size_t rows, size_t cols) {
+    return (rfm_real *)rfm_arena_take(arena, rows, cols * sizeof(rfm_real));
+}
+
+/* A number from a stream that is the same everywhere (xorshift). */
+static uint32_t next_random(uint32_t *state) {
+    uint32_t x = *state;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *state = x;
+}
+
+static uint32_t random_start(uint32_t seed) {
+    uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
+    return state != 0 ? state : 1;
+}
+
+/* In (0, 1). */
+static rfm_real random_share(uint32_t *state) { return (R(next_random(state) >> 9) + R(0.5)) / R(8388608); }
+
+/* phi as a function of s^2. */
+static rfm_real phi_at(const rfm_model *m, rfm_real s2) {
+    rfm_real s;
+    if (m->kernel == RFM_GAUSSIAN) return REAL_EXP(R(-0.5) * s2 / (m->bandwidth * m->bandwidth));
+    s = REAL_SQRT(s2) / m->bandwidth;
+    return REAL_EXP(-(m->kernel == RFM_GENERAL ? REAL_POW(s, m->exponent) : s));
+}
+
+static rfm_real distance2(size_t r, const rfm_real *a, const rfm_real *b) {
+    rfm_real sum = R(0);
+    size_t q;
+    for (q = 0; q < r; q++) sum += (a[q] - b[q]) * (a[q] - b[q]);
+    return sum;
+}
+
+/* A source model, the rows, and what every step here uses. */
+typedef struct {
+    const rfm_ctx *ctx;
+    const rfm_data *data;
+    rfm_model m;           /* the source */
+    size_t n, b;           /* rows, and how many of them at a time */
+    rfm_real *x;           /* (b, d) RFM_FULL: x - shift */
+    rfm_real *z;           /* (n, r) */
+    rfm_real *zeros, *eye; /* (r), (b, b) */
+    size_t eye_size;
+    unsigned char *memory; /* for the calls of rfm.h */
+    size_t bytes;
+    rfm_arena arena;
+    rfm_ctx inner;         /* on that memory, without ticks */
+    rfm_real done, total;  /* of the work, for ticks */
+} rows;
+
+static int check_view(rfm_cmat a) {
+    if (a.at == NULL) return RFM_ENULL;
+    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
+    if (a.stride < a.cols) return RFM_ESTRIDE;
+    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
+    return RFM_OK;
+}
+
+/* Sizes of everything; values are looked at by rows_values. */
+static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int with_y, rows *s) {
+    size_t ignored;
+    int status = ctx == NULL || data == NULL ? RFM_ENULL : rfm_predict_need(ctx, model, 1, &ignored);
+    if (status == RFM_OK) status = check_view(data->x);
+    if (status == RFM_OK && with_y) status = check_view(data->y);
+    if (status != RFM_OK) return status;
+    if (data->x.cols != model->d || (with_y && (data->y.cols != model->c || data->y.rows != data->x.rows))) return RFM_ESHAPE;
+    memset(s, 0, sizeof *s);
+    s->ctx = ctx, s->data = data, s->m = *model;
+    s->n = data->x.rows, s->b = min_size(s->n, BLOCK_ROWS);
+    return RFM_OK;
+}
+
+static int rows_values(const rows *s, int with_y) {
+    const rfm_data *data = s->data;
+    rfm_real sum = R(0);
+    size_t i;
+    if (!finite_view(data->x) || (with_y && !finite_view(data->y))) return RFM_EFINITE;
+    if (data->weights == NULL) return RFM_OK;
+    if (!finite_numbers(s->n, data->weights)) return RFM_EFINITE;
+    for (i = 0; i < s->n; i++) {
+        if (data->weights[i] < R(0)) return RFM_EVALUE;
+        sum += data->weights[i];
+    }
+    return sum > R(0) && finite_numbers(1, &sum) ? RFM_OK : RFM_EVALUE;
+}
+
+/* The largest need so far of a call of rfm.h; `bytes` is read after the need is known. */
+static void bytes_for(rows *s, int status, const size_t *bytes) {
+    if (status == RFM_OK) s->bytes = max_size(s->bytes, *bytes);
+    else s->bytes = SIZE_MAX; /* sizes that nothing could hold */
+}
+
+static void rows_layout(rfm_arena *arena, rows *s) {
+    size_t bytes = 0, full = s->m.metric == RFM_FULL ? s->m.d : 0;
+    s->x = take_reals(arena, s->b, full);
+    s->z = take_reals(arena, s->n, s->m.r);
+    if (full > 0) bytes_for(s, rfm_gemm_need(s->ctx, s->b, s->m.r, s->m.d, &bytes), &bytes);
+}
+
+/* A kernel between projected points, (m, b) values at a time. */
+static rfm_model radial_model(const rows *s, size_t count) {
+    rfm_model k = s->m;
+    k.n = k.c = count, k.d = k.r = s->m.r;
+    k.metric = RFM_IDENTITY, k.shift = s->zeros, k.p = NULL, k.alpha = s->eye, k.offset = NULL;
+    return k;
+}
+
+static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
+    static const rfm_real somewhere = R(0); /* no array is read for a need, but NULL is refused */
+    rfm_model k;
+    size_t bytes = 0;
+    s->zeros = take_reals(arena, 1, s->m.r);
+    s->eye = take_reals(arena, s->b, s->b);
+    k = radial_model(s, s->b);
+    k.shift = k.centers = k.alpha = &somewhere;
+    bytes_for(s, rfm_predict_need(s->ctx, &k, m, &bytes), &bytes);
+}
+
+/* The last block of a layout. */
+static void inner_layout(rfm_arena *arena, rows *s) {
+    s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1);
+}
+
+static void inner_start(rows *s) {
+    (void)rfm_arena_init(&s->arena, s->memory, s->bytes);
+    s->inner = *s->ctx;
+    s->inner.arena = &s->arena, s->inner.tick = NULL;
+}
+
+/* Part of the total is done; the caller may say stop. */
+static int advance(rows *s, rfm_real work) {
+    s->done += work;
+    if (s->ctx->tick == NULL) return RFM_OK;
+    return s->ctx->tick(s->ctx->tick_arg, s->done < s->total ? s->done / s->total : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
+}
+
+/* z = P (x - shift) of all rows. */
+static int project_rows(rows *s) {
+    const rfm_model *m = &s->m;
+    size_t first, count, i, j;
+    int status = RFM_OK;
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
+        rfm_real *to = m->metric == RFM_FULL ? s->x : s->z + first * m->r;
+        count = min_size(s->b, s->n - first);
+        for (i = 0; i < count; i++) {
+            const rfm_real *row = s->data->x.at + (first + i) * s->data->x.stride;
+            for (j = 0; j < m->d; j++) to[i * m->d + j] = (row[j] - m->shift[j]) * (m->metric == RFM_DIAGONAL ? m->p[j] : R(1));
+        }
+        if (m->metric == RFM_FULL)
+            status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(s->x, count, m->d), rfm_cview(m->p, m->r, m->d), R(0),
+                              rfm_view(s->z + first * m->r, count, m->r));
+    }
+    return status == RFM_OK && !finite_numbers(s->n * m->r, s->z) ? RFM_ERANGE : status;
+}
+
+/* out (m, count) = phi(|center - point|), both projected. */
+static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t count, const rfm_real *points, rfm_real *out) {
+    rfm_model k = radial_model(s, count);
+    size_t i;
+    if (s->eye_size != count) {
+        memset(s->eye, 0, count * count * sizeof *s->eye);
+        for (i = 0; i < count; i++) s->eye[i * (count + 1)] = R(1);
+        s->eye_size = count;
+    }
+    for (i = 0; i < s->m.r; i++) s->zeros[i] = R(0);
+    k.centers = points;
+    return rfm_predict(&s->inner, &k, rfm_cview(centers, m, s->m.r), rfm_view(out, m, count));
+}
+
+/* A = U'U on and above the diagonal of a (n, n), which holds A below its diagonal, the diagonal itself in `diagonal` (n). What is added
+ * to the diagonal, at first *ridge, grows until the factor exists in this number type. */
+static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_real *ridge) {
+    rfm_real most = R(0);
+    size_t i, j;
+    for (i = 0; i < n; i++) most = max_real(most, diagonal[i]);
+    for (;;) {
+        int status;
+        for (i = 0; i < n; i++) {
+            a[i * (n + 1)] = diagonal[i] + *ridge;
+            for (j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
+        }
+        status = rfm_chol(&s->inner, rfm_view(a, n, n), NULL);
+        if (status != RFM_ENOTPD) return status;
+        *ridge = max_real(R(10) * *ridge, R(n) * REAL_EPS * most);
+        if (!(*ridge < R(10) * R(n) * most)) return RFM_ERANGE;
+    }
+}
+
+/* What factor() wants of a matrix that is there on and above its diagonal. */
+static void turn_down(size_t n, rfm_real *a, rfm_real *diagonal) {
+    size_t i, j;
+    for (i = 0; i < n; i++) {
+        diagonal[i] = a[i * (n + 1)];
+        for (j = 0; j < i; j++) a[i * n + j] = a[j * n + i];
+    }
+}
+
+static int check_arenas(const rfm_ctx *ctx, const rfm_arena *store, const void *small) {
+    if (ctx == NULL || ctx->arena == NULL || store == NULL || small == NULL) return RFM_ENULL;
+    return ctx->arena->status != RFM_OK ? ctx->arena->status : store->status;
+}
+
+/* After a call: the scratch goes back, and on failure what the store has handed out since. */
+static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t store_used, size_t store_end, int status) {
+    store->status = ctx->arena->status = RFM_OK;
+    rfm_arena_release(ctx->arena, ctx->arena == store ? store_end : used);
+    if (status != RFM_OK) rfm_arena_release(store, store_used);
+    return status;
+}
 
 /* ==== 4. Features, rank ================================================================================================= */
 
-/* ==== 5. Centres ========================================================================================================= */
+int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance) {
+    rfm_real low, high;
+    size_t j, d = model == NULL ? 0 : model->d;
+    int status;
+    if (importance == NULL) return RFM_ENULL;
+    for (j = 0; scale != NULL && j < d; j++) {
+        if (!finite_numbers(1, scale + j)) return RFM_EFINITE;
+        if (!(scale[j] > R(0))) return RFM_EVALUE;
+    }
+    status = rfm_metric(model, rfm_view(importance, 1, d));
+    if (status != RFM_OK) return status;
+    for (j = 0; scale != NULL && j < d; j++) importance[j] *= scale[j] * scale[j];
+    if (!finite_numbers(d, importance)) return RFM_ERANGE;
+    for (low = high = importance[0], j = 1; j < d; j++) {
+        if (importance[j] < low) low = importance[j];
+        if (importance[j] > high) high = importance[j];
+    }
+    for (j = 0; j < d; j++) importance[j] = high > low ? (importance[j] - low) / (high - low) : R(1);
+    return RFM_OK;
+}
+
+/* The directions in which the projected rows differ most: with C = cov(z) = V' diag(w) V, the first rows of V turn and cut P and the
+ * centres. No other `rank` directions keep more of the mean squared distance between rows. */
+typedef struct {
+    rows rows;
+    size_t rank;
+    rfm_real *shift, *p, *centers, *alpha, *offset; /* of the new model */
+    size_t store_end;
+    rfm_real *cov, *v, *w, *mean; /* (r, r), (rank, r), (rank), (r) */
+} ranking;
+
+static int ranking_layout(rfm_arena *store, rfm_arena *arena, ranking *g) {
+    rows *s = &g->rows;
+    const rfm_model *m = &s->m;
+    size_t bytes = 0;
+    g->shift = take_reals(store, 1, m->d);
+    g->p = take_reals(store, g->rank, m->d);
+    g->centers = take_reals(store, m->n, g->rank);
+    g->alpha = take_reals(store, m->n, m->c);
+    g->offset = m->offset != NULL ? take_reals(store, 1, m->c) : NULL;
+    g->store_end = store->used;
+    if (store->status != RFM_OK) return store->status;
+    rows_layout(arena, s);
+    g->cov = take_reals(arena, m->r, m->r);
+    g->v = take_reals(arena, g->rank, m->r);
+    g->w = take_reals(arena, 1, g->rank);
+    g->mean = take_reals(arena, 1, m->r);
+    bytes_for(s, rfm_syrk_need(s->ctx, m->r, s->n, &bytes), &bytes);
+    bytes_for(s, rfm_eig_need(s->ctx, m->r, g->rank, &bytes), &bytes);
+    bytes_for(s, rfm_gemm_need(s->ctx, m->n, g->rank, m->r, &bytes), &bytes);
+    if (m->metric == RFM_FULL) bytes_for(s, rfm_gemm_need(s->ctx, g->rank, m->d, m->r, &bytes), &bytes);
+    inner_layout(arena, s);
+    return arena->status;
+}
+
+static int ranking_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, ranking *g) {
+    int status = rows_start(ctx, model, data, 0, &g->rows);
+    if (status == RFM_OK && (rank == 0 || rank > model->r)) status = RFM_EVALUE;
+    g->rank = rank;
+    return status;
+}
+
+int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch, size_t *store) {
+    ranking g;
+    rfm_arena kept, measure;
+    int status = scratch == NULL || store == NULL ? RFM_ENULL : ranking_start(ctx, model, data, rank, &g);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&kept);
+    rfm_arena_measure(&measure);
+    status = ranking_layout(&kept, &measure, &g);
+    if (status == RFM_OK) *scratch = measure.peak, *store = kept.peak;
+    return status;
+}
+
+static int reduce_rank(ranking *g, rfm_real *share) {
+    rows *s = &g->rows;
+    const rfm_model *m = &s->m;
+    const rfm_real *weights = s->data->weights;
+    rfm_real sum = R(0), kept = R(0);
+    size_t i, j, q, r = m->r;
+    int status = project_rows(s);
+    if (status != RFM_OK) return status;
+    for (q = 0; q < r; q++) g->mean[q] = R(0);
+    for (i = 0; i < s->n; i++) {
+        rfm_real w = weights != NULL ? weights[i] : R(1);
+        sum += w;
+        for (q = 0; q < r; q++) g->mean[q] += w * s->z[i * r + q];
+    }
+    for (i = 0; i < s->n; i++) {
+        rfm_real root = REAL_SQRT((weights != NULL ? weights[i] : R(1)) / sum);
+        for (q = 0; q < r; q++) s->z[i * r + q] = root * (s->z[i * r + q] - g->mean[q] / sum);
+    }
+    status = rfm_syrk(&s->inner, RFM_TN, R(1), rfm_cview(s->z, s->n, r), R(0), rfm_view(g->cov, r, r));
+    for (sum = R(0), q = 0; status == RFM_OK && q < r; q++) sum += g->cov[q * (r + 1)];
+    if (status == RFM_OK) status = rfm_eig(&s->inner, rfm_view(g->cov, r, r), g->rank, g->w, rfm_view(g->v, g->rank, r));
+    if (status == RFM_OK)
+        status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(m->centers, m->n, r), rfm_cview(g->v, g->rank, r), R(0),
+                          rfm_view(g->centers, m->n, g->rank));
+    if (status == RFM_OK && m->metric == RFM_FULL)
+        status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(g->v, g->rank, r), rfm_cview(m->p, r, m->d), R(0), rfm_view(g->p, g->rank, m->d));
+    if (status != RFM_OK) return status;
+    for (i = 0; m->metric != RFM_FULL && i < g->rank; i++)
+        for (j = 0; j < r; j++) g->p[i * r + j] = g->v[i * r + j] * (m->metric == RFM_DIAGONAL ? m->p[j] : R(1));
+    for (i = 0; i < g->rank; i++) kept += max_real(g->w[i], R(0));
+    if (share != NULL) *share = sum > R(0) && kept < sum ? kept / sum : R(1);
+    memcpy(g->shift, m->shift, m->d * sizeof *g->shift);
+    memcpy(g->alpha, m->alpha, m->n * m->c * sizeof *g->alpha);
+    if (g->offset != NULL) memcpy(g->offset, m->offset, m->c * sizeof *g->offset);
+    return RFM_OK;
+}
+
+int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small, rfm_real *share) {
+    ranking g;
+    size_t used, store_used;
+    int status = check_arenas(ctx, store, small);
+    if (status == RFM_OK) status = ranking_start(ctx, model, data, rank, &g);
+    if (status == RFM_OK) status = rows_values(&g.rows, 0);
+    if (status != RFM_OK) return status;
+    used = ctx->arena->used, store_used = store->used;
+    status = ranking_layout(store, ctx->arena, &g);
+    if (status == RFM_OK) {
+        inner_start(&g.rows);
+        status = reduce_rank(&g, share);
+    }
+    status = finish(ctx, store, used, store_used, g.store_end, status);
+    if (status != RFM_OK) return status;
+    *small = g.rows.m;
+    small->metric = RFM_FULL, small->r = rank;
+    small->shift = g.shift, small->p = g.p, small->centers = g.centers, small->alpha = g.alpha, small->offset = g.offset;
+    return RFM_OK;
+}
+
+/* ==== 5. Centres =========================================================================================================
+ *
+ * m centres c_j in the projected space. alpha minimises
+ *   loss = sum_i w_i |y_i - offset - sum_j alpha_j phi(|c_j - z_i|)|^2 + ridge sum_jk alpha_j'alpha_k phi(|c_j - c_k|).
+ * With Kmm = U'U and A = Knm U^-1 it is U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge Kmm) alpha =
+ * Kmn Y, whose condition would be that of K squared. Equal centres make Kmm singular; a little on its diagonal takes care of it.
+ */
+
+#define KMEANS_ROUNDS 20
+
+typedef struct {
+    rows rows;
+    const rfm_thin *how;
+    size_t m;                                       /* centres: no more than asked for */
+    rfm_real *shift, *p, *centers, *alpha, *offset; /* of the new model */
+    size_t store_end;
+    rfm_real *kmm, *gram;      /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
+    rfm_real *diagonal;        /* (m) of one of them */
+    rfm_real *kt;              /* (m, b) */
+    rfm_real *y;               /* (b, c) */
+    uint32_t *chosen;          /* (m) rows */
+    rfm_real *v, *rest, *left; /* elimination: (m, n), (n), (n, c); rest and left also have other uses */
+    rfm_real *g, *next;        /* polish: the gradient (m, r), centres to try (m, r) */
+    rfm_real *curve, *next_alpha, *weight; /* (m), (m, c), (m, b) */
+} thinning;
+
+static int by_elimination(int method) { return method == RFM_CENTERS_CHOLESKY || method == RFM_CENTERS_RESIDUAL; }
+
+static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
+    rows *s = &t->rows;
+    const rfm_model *model = &s->m;
+    size_t m = t->m, n = s->n, b = s->b, c = model->c, r = model->r, polish = t->how->polish > 0 ? m : 0, bytes = 0;
+    int method = t->how->method;
+    t->shift = take_reals(store, 1, model->d);
+    t->p = model->metric == RFM_IDENTITY ? NULL : take_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
+    t->centers = take_reals(store, m, r);
+    t->alpha = take_reals(store, m, c);
+    t->offset = model->offset != NULL ? take_reals(store, 1, c) : NULL;
+    t->store_end = store->used;
+    if (store->status != RFM_OK) return store->status;
+    rows_layout(arena, s);
+    kernel_layout(arena, s, m);
+    t->kmm = take_reals(arena, m, m);
+    t->gram = take_reals(arena, m, m);
+    t->diagonal = take_reals(arena, 1, m);
+    t->kt = take_reals(arena, m, b);
+    t->y = take_reals(arena, b, c);
+    t->chosen = (uint32_t *)rfm_arena_take(arena, m, sizeof *t->chosen);
+    t->v = take_reals(arena, by_elimination(method) ? m : 0, n);
+    t->rest = take_reals(arena, 1, n);
+    t->left = take_reals(arena, method == RFM_CENTERS_RESIDUAL ? n : 0, c);
+    t->g = take_reals(arena, polish > 0 || method == RFM_CENTERS_KMEANS ? m : 0, r);
+    t->next = take_reals(arena, polish, r);
+    t->curve = take_reals(arena, polish, 1);
+    t->next_alpha = take_reals(arena, polish, c);
+    t->weight = take_reals(arena, polish, b);
+    bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
+    bytes_for(s, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
+    bytes_for(s, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
+    bytes_for(s, rfm_gemm_need(s->ctx, m, c, b, &bytes), &bytes);
+    bytes_for(s, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
+    if (polish > 0) {
+        bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
+        bytes_for(s, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
+        bytes_for(s, rfm_gemm_need(s->ctx, m, r, b, &bytes), &bytes);
+    }
+    inner_layout(arena, s);
+    return arena->status;
+}
+
+static rfm_real weight_of(const rows *s, size_t row) { return s->data->weights != NULL ? s->data->weights[row] : R(1); }
+
+/* What is to be explained: y - offset. */
+static rfm_real target_at(const rows *s, size_t row, size_t k) {
+    return s->data->y.at[row * s->data->y.stride + k] - (s->m.offset != NULL ? s->m.offset[k] : R(0));
+}
+
+/* ---- the refit ----------------------------------------------------------------------------------------------------------------- */
+
+/* U with U'U = Kmm, a little added if need be; Kmm stays below the diagonal. */
+static int factor_kmm(thinning *t, const rfm_real *centers) {
+    rows *s = &t->rows;
+    size_t m = t->m, r = s->m.r, first, count, i;
+    rfm_real jitter = R(m) * REAL_EPS;
+    int status = RFM_OK;
+    for (first = 0; first < m && status == RFM_OK; first += count) {
+        count = min_size(s->b, m - first);
+        status = kernel_values(s, m, centers, count, centers + first * r, t->kt);
+        for (i = 0; i < m; i++) memcpy(t->kmm + i * m + first, t->kt + i * count, count * sizeof *t->kmm);
+    }
+    if (status != RFM_OK) return status;
+    for (i = 0; i < m; i++) t->diagonal[i] = R(1);
+    return factor(s, m, t->kmm, t->diagonal, &jitter);
+}
+
+/* kt (m, count) = U'^-1 Kmn w^1/2 = A' for rows first.. */
+static int features(thinning *t, const rfm_real *centers, size_t first, size_t count) {
+    rows *s = &t->rows;
+    size_t i, j, m = t->m;
+    int status = kernel_values(s, m, centers, count, s->z + first * s->m.r, t->kt);
+    for (j = 0; s->data->weights != NULL && j < count; j++) {
+        rfm_real root = REAL_SQRT(s->data->weights[first + j]);
+        for (i = 0; i < m; i++) t->kt[i * count + j] *= root;
+    }
+    return status == RFM_OK ? rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->kmm, m, m), rfm_view(t->kt, m, count)) : status;
+}
+
+/* The factor of A'A + ridge I, and rhs (m, c) = A'Y if it is not NULL. */
+static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
+    rows *s = &t->rows;
+    size_t m = t->m, c = s->m.c, first, count, i, k;
+    rfm_real ridge = t->how->ridge;
+    int status = RFM_OK;
+    memset(t->gram, 0, m * m * sizeof *t->gram);
+    if (rhs != NULL) memset(rhs, 0, m * c * sizeof *rhs);
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
+        count = min_size(s->b, s->n - first);
+        status = features(t, centers, first, count);
+        if (status == RFM_OK) status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
+        for (i = 0; i < count; i++)
+            for (k = 0; k < c; k++) t->y[i * c + k] = REAL_SQRT(weight_of(s, first + i)) * target_at(s, first + i, k);
+        if (status == RFM_OK && rhs != NULL)
+            status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1), rfm_view(rhs, m, c));
+        if (status == RFM_OK) status = advance(s, R(count));
+    }
+    if (status != RFM_OK) return status;
+    turn_down(m, t->gram, t->diagonal);
+    return factor(s, m, t->gram, t->diagonal, &ridge);
+}
+
+static int refit(thinning *t, const rfm_real *centers, rfm_real *alpha) {
+    rows *s = &t->rows;
+    size_t m = t->m, c = s->m.c;
+    int status = factor_kmm(t, centers);
+    if (status == RFM_OK) status = factor_gram(t, centers, alpha);
+    if (status == RFM_OK) status = rfm_chol_solve(&s->inner, rfm_cview(t->gram, m, m), rfm_view(alpha, m, c));
+    if (status == RFM_OK) status = rfm_trsm(&s->inner, RFM_NN, rfm_cview(t->kmm, m, m), rfm_view(alpha, m, c));
+    return status;
+}
+
+/* ---- choosing rows -------------------------------------------------------------------------------------------------------------- */
+
+/* The row nearest to the mean of all. */
+static size_t middle_row(thinning *t) {
+    rows *s = &t->rows;
+    size_t r = s->m.r, i, q, best = 0;
+    rfm_real *mean = t->centers, sum = R(0); /* no centre is there yet */
+    for (q = 0; q < r; q++) mean[q] = R(0);
+    for (i = 0; i < s->n; i++) sum += weight_of(s, i);
+    for (i = 0; i < s->n; i++)
+        for (q = 0; q < r; q++) mean[q] += weight_of(s, i) / sum * s->z[i * r + q];
+    for (i = 0; i < s->n; i++) t->rest[i] = distance2(r, s->z + i * r, mean);
+    for (i = 1; i < s->n; i++)
+        if (t->rest[i] < t->rest[best]) best = i;
+    return best;
+}
+
+/* Elimination: row t of v is the kernel of the t-th chosen row, orthogonal to those before it in the kernel's space and of length 1 there;
+ * rest[i] is what of row i they do not represent, left[i] what of y_i is left when they interpolate. The next row is the one with the
+ * most of one or the other. Ends early where nothing is left to represent. */
+static int choose_by_elimination(thinning *t) {
+    rows *s = &t->rows;
+    size_t n = s->n, r = s->m.r, c = s->m.c, step, i, k, p, row = middle_row(t);
+    int residual = t->how->method == RFM_CENTERS_RESIDUAL;
+    for (i = 0; i < n; i++) {
+        t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
+        for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(s, i, k);
+    }
+    if (!(t->rest[row] > R(0))) row = 0; /* of no weight: the first that has some */
+    while (!(t->rest[row] > R(0))) row++;
+    for (step = 0; step < t->m; step++) {
+        rfm_real *v = t->v + step * n, best = R(0), unit;
+        int status;
+        if (step > 0)
+            for (i = 0; i < n; i++) {
+                rfm_real gain = t->rest[i];
+                if (!(t->rest[i] > R(n) * REAL_EPS)) continue;
+                for (k = 0; residual && k < c; k++) gain = k == 0 ? t->left[i * c] * t->left[i * c] : gain + t->left[i * c + k] * t->left[i * c + k];
+                if (residual) gain *= weight_of(s, i);
+                if (gain > best) best = gain, row = i;
+            }
+        if (step > 0 && !(best > R(0))) break;
+        t->chosen[step] = (uint32_t)row;
+        unit = R(1) / REAL_SQRT(t->rest[row]);
+        for (i = 0; i < n; i++) v[i] = phi_at(&s->m, distance2(r, s->z + i * r, s->z + row * r));
+        for (p = 0; p < step; p++) {
+            const rfm_real *before = t->v + p * n;
+            rfm_real coef = before[row];
+            for (i = 0; i < n; i++) v[i] -= coef * before[i];
+        }
+        for (i = 0; i < n; i++) {
+            v[i] *= unit;
+            t->rest[i] -= v[i] * v[i];
+        }
+        for (k = 0; residual && k < c; k++) {
+            rfm_real coef = t->left[row * c + k] * unit;
+            for (i = 0; i < n; i++) t->left[i * c + k] -= coef * v[i];
+        }
+        t->rest[row] = R(0);
+        status = advance(s, R(n) / R(t->m));
+        if (status != RFM_OK) return status;
+    }
+    t->m = step;
+    return RFM_OK;
+}
+
+/* m different rows, each the more likely the larger its chance[i] in t->rest: those with the smallest -log(u) / chance. */
+static void draw_rows(thinning *t, uint32_t *state) {
+    size_t n = t->rows.n, i, k, count = 0;
+    for (i = 0; i < n; i++) {
+        rfm_real u = random_share(state);
+        t->rest[i] = t->rest[i] > R(0) ? -REAL_LOG(u) / t->rest[i] : R(-1);
+    }
+    for (i = 0; i < n; i++) { /* the m smallest so far, as a sorted list */
+        rfm_real key = t->rest[i];
+        if (key < R(0) || (count == t->m && !(key < t->rest[t->chosen[count - 1]]))) continue;
+        if (count < t->m) count++;
+        for (k = count - 1; k > 0 && key < t->rest[t->chosen[k - 1]]; k--) t->chosen[k] = t->chosen[k - 1];
+        t->chosen[k] = (uint32_t)i;
+    }
+    t->m = count;
+}
+
+static void centers_from_rows(thinning *t) {
+    size_t i, r = t->rows.m.r;
+    for (i = 0; i < t->m; i++) memcpy(t->centers + i * r, t->rows.z + t->chosen[i] * r, r * sizeof *t->centers);
+}
+
+/* Leverage: a_i'(A'A + ridge I)^-1 a_i, with m rows drawn evenly as the first centres. */
+static int choose_by_leverage(thinning *t) {
+    rows *s = &t->rows;
+    uint32_t state = random_start(t->how->seed);
+    size_t first, count, i, j;
+    int status;
+    for (i = 0; i < s->n; i++) t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
+    draw_rows(t, &state);
+    centers_from_rows(t);
+    status = factor_kmm(t, t->centers);
+    if (status == RFM_OK) status = factor_gram(t, t->centers, NULL);
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
+        count = min_size(s->b, s->n - first);
+        status = features(t, t->centers, first, count);
+        if (status == RFM_OK) status = rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->gram, t->m, t->m), rfm_view(t->kt, t->m, count));
+        for (j = 0; j < count; j++) t->rest[first + j] = R(0);
+        for (i = 0; i < t->m; i++)
+            for (j = 0; j < count; j++) t->rest[first + j] += t->kt[i * count + j] * t->kt[i * count + j];
+    }
+    if (status == RFM_OK) draw_rows(t, &state);
+    return status;
+}
+
+/* ---- prototypes ------------------------------------------------------------------------------------------------------------------ */
+
+/* The first centres of k-means: each row with a chance in proportion to its squared distance from those before. */
+static void spread_centers(thinning *t, uint32_t *state) {
+    rows *s = &t->rows;
+    size_t n = s->n, r = s->m.r, i, j;
+    for (j = 0; j < t->m; j++) {
+        rfm_real sum = R(0), at;
+        size_t row = n;
+        for (i = 0; i < n; i++) {
+            if (j == 0) t->rest[i] = weight_of(s, i);
+            else {
+                rfm_real s2 = weight_of(s, i) * distance2(r, s->z + i * r, t->centers + (j - 1) * r);
+                if (j == 1 || s2 < t->rest[i]) t->rest[i] = s2;
+            }
+            sum += t->rest[i];
+        }
+        at = random_share(state) * sum;
+        for (i = 0; i < n; i++) {
+            if (!(t->rest[i] > R(0))) continue;
+            row = i;
+            at -= t->rest[i];
+            if (at < R(0)) break;
+        }
+        if (row == n) break; /* fewer different rows than centres */
+        memcpy(t->centers + j * r, s->z + row * r, r * sizeof *t->centers);
+    }
+    t->m = j;
+}
+
+/* Lloyd's iteration. A cluster that loses all its rows keeps its centre. */
+static int choose_prototypes(thinning *t) {
+    rows *s = &t->rows;
+    uint32_t state = random_start(t->how->seed);
+    size_t r = s->m.r, m, first, count, round, i, j, q;
+    spread_centers(t, &state);
+    m = t->m;
+    for (round = 0; round < KMEANS_ROUNDS; round++) {
+        rfm_real moved = R(0), size = R(0), *norms = t->diagonal, *mass = t->kmm;
+        memset(t->g, 0, m * r * sizeof *t->g);
+        memset(mass, 0, m * sizeof *mass);
+        for (i = 0; i < m; i++)
+            for (norms[i] = R(0), q = 0; q < r; q++) norms[i] += t->centers[i * r + q] * t->centers[i * r + q];
+        for (first = 0; first < s->n; first += count) {
+            const rfm_real *z = s->z + first * r;
+            int status;
+            count = min_size(s->b, s->n - first);
+            status = rfm_gemm(&s->inner, RFM_NT, R(-2), rfm_cview(t->centers, m, r), rfm_cview(z, count, r), R(0), rfm_view(t->kt, m, count));
+            if (status != RFM_OK) return status;
+            for (j = 0; j < count; j++) {
+                size_t nearest = 0;
+                rfm_real w = weight_of(s, first + j);
+                for (i = 1; i < m; i++)
+                    if (t->kt[i * count + j] + norms[i] < t->kt[nearest * count + j] + norms[nearest]) nearest = i;
+                mass[nearest] += w;
+                for (q = 0; q < r; q++) t->g[nearest * r + q] += w * z[j * r + q];
+            }
+            status = advance(s, R(count) / R(KMEANS_ROUNDS));
+            if (status != RFM_OK) return status;
+        }
+        for (i = 0; i < m; i++)
+            for (q = 0; mass[i] > R(0) && q < r; q++) {
+                rfm_real mean = t->g[i * r + q] / mass[i], diff = mean - t->centers[i * r + q];
+                moved += diff * diff, size += mean * mean;
+                t->centers[i * r + q] = mean;
+            }
+        if (moved <= R(1e-6) * size) break;
+    }
+    return RFM_OK;
+}
+
+/* ---- polish ------------------------------------------------------------------------------------------------------------------------ */
+
+/* phi -> the gradient weight w = -phi'(s) / s, 0 where s = 0; returns (w s)^2. */
+static rfm_real gradient_weight(const rfm_model *m, rfm_real phi, rfm_real *w) {
+    rfm_real L2 = m->bandwidth * m->bandwidth, q = m->kernel == RFM_GENERAL ? m->exponent : R(1), t, s2;
+    *w = R(0);
+    if (!(phi > R(0)) || !(phi < R(1))) return R(0);
+    t = -REAL_LOG(phi);
+    if (m->kernel == RFM_GAUSSIAN) q = R(2), s2 = R(2) * L2 * t;
+    else s2 = L2 * (m->kernel == RFM_GENERAL ? REAL_POW(t, R(2) / q) : t * t);
+    if (!(s2 > R(0))) return R(0);
+    *w = q * t * phi / s2;
+    return *w * *w * s2;
+}
+
+/* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel values, q is
+ * (count, c); rows: curve too, the squares of the derivatives. */
+static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points, const rfm_real *q, int is_rows) {
+    rows *s = &t->rows;
+    size_t m = t->m, r = s->m.r, c = s->m.c, i, j, k;
+    int status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(alpha, m, c), rfm_cview(q, count, c), R(0), rfm_view(t->weight, m, count));
+    if (status != RFM_OK) return status;
+    for (i = 0; i < m; i++) {
+        rfm_real sum = R(0), squares = R(0), size = R(0), w;
+        for (j = 0; j < count; j++) {
+            squares += gradient_weight(&s->m, t->kt[i * count + j], &w);
+            t->weight[i * count + j] *= w;
+            sum += t->weight[i * count + j];
+        }
+        for (k = 0; k < c; k++) size += alpha[i * c + k] * alpha[i * c + k];
+        if (is_rows) t->curve[i] += squares * size;
+        for (k = 0; k < r; k++) t->g[i * r + k] += sum * centers[i * r + k];
+    }
+    return rfm_gemm(&s->inner, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1), rfm_view(t->g, m, r));
+}
+
+/* The loss of alpha with these centres, and its gradient in t->g (m, r); factor_kmm was called with them. */
+static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_real *alpha, rfm_real *loss) {
+    rows *s = &t->rows;
+    size_t m = t->m, r = s->m.r, c = s->m.c, first, count, i, j, k;
+    rfm_real sum = R(0);
+    int status = RFM_OK;
+    memset(t->g, 0, m * r * sizeof *t->g);
+    memset(t->curve, 0, m * sizeof *t->curve);
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
+        rfm_real part = R(0);
+        count = min_size(s->b, s->n - first);
+        status = kernel_values(s, m, centers, count, s->z + first * r, t->kt);
+        if (status == RFM_OK)
+            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
+        for (i = 0; i < count; i++)
+            for (k = 0; k < c; k++) {
+                rfm_real error = target_at(s, first + i, k) - t->y[i * c + k], w = weight_of(s, first + i);
+                part += w * error * error;
+                t->y[i * c + k] = R(2) * w * error;
+            }
+        sum += part;
+        if (status == RFM_OK) status = add_pull(t, centers, alpha, count, s->z + first * r, t->y, 1);
+        if (status == RFM_OK) status = advance(s, R(count));
+    }
+    for (first = 0; first < m && status == RFM_OK; first += count) {
+        rfm_real part = R(0);
+        count = min_size(s->b, m - first);
+        status = kernel_values(s, m, centers, count, centers + first * r, t->kt);
+        if (status == RFM_OK)
+            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
+        for (j = 0; j < count * c; j++) {
+            part += t->how->ridge * t->y[j] * alpha[first * c + j];
+            t->y[j] = R(-2) * t->how->ridge * alpha[first * c + j];
+        }
+        sum += part;
+        if (status == RFM_OK) status = add_pull(t, centers, alpha, count, centers + first * r, t->y, 0);
+    }
+    *loss = sum;
+    if (status == RFM_OK && (!finite_numbers(1, &sum) || !finite_numbers(m * r, t->g))) status = RFM_ERANGE;
+    return status;
+}
+
+/* Each step moves every centre against its gradient, in units of its curvature (Gauss-Newton, one number per centre), then solves for alpha.
+ * A step that does not lower the loss is taken back and the next one is half as long. */
+static int polish(thinning *t) {
+    rows *s = &t->rows;
+    size_t m = t->m, r = s->m.r, c = s->m.c, step, i, k;
+    rfm_real loss, next_loss, length = R(0.5), most = R(0);
+    int status = loss_and_gradient(t, t->centers, t->alpha, &loss);
+    for (step = 0; step < t->how->polish && status == RFM_OK; step++) {
+        for (i = 0; i < m; i++) most = max_real(most, t->curve[i]);
+        for (i = 0; i < m; i++)
+            for (k = 0; k < r; k++) {
+                rfm_real h = t->curve[i] / R(r) + R(1e-6) * most;
+                t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
+            }
+        if (!finite_numbers(m * r, t->next)) break;
+        status = refit(t, t->next, t->next_alpha);
+        if (status == RFM_OK) status = loss_and_gradient(t, t->next, t->next_alpha, &next_loss);
+        if (status == RFM_OK && next_loss < loss) {
+            memcpy(t->centers, t->next, m * r * sizeof *t->centers);
+            memcpy(t->alpha, t->next_alpha, m * c * sizeof *t->alpha);
+            loss = next_loss;
+            length *= R(1.5);
+        } else if (status == RFM_OK || status == RFM_ERANGE) {
+            length *= R(0.5);
+            status = loss_and_gradient(t, t->centers, t->alpha, &loss);
+        }
+    }
+    return status;
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
+
+static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, thinning *t) {
+    int status = how == NULL ? RFM_ENULL : rows_start(ctx, model, data, 1, &t->rows);
+    if (status != RFM_OK) return status;
+    if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
+    if (how->method < RFM_CENTERS_CHOLESKY || how->method > RFM_CENTERS_KMEANS) return RFM_EVALUE;
+    if (!(how->ridge > R(0)) || !finite_numbers(1, &how->ridge)) return RFM_EVALUE;
+    t->how = how, t->m = how->centers;
+    return RFM_OK;
+}
+
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store) {
+    thinning t;
+    rfm_arena kept, measure;
+    int status = scratch == NULL || store == NULL ? RFM_ENULL : thinning_start(ctx, model, data, how, &t);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&kept);
+    rfm_arena_measure(&measure);
+    status = thinning_layout(&kept, &measure, &t);
+    if (status == RFM_OK) *scratch = measure.peak, *store = kept.peak;
+    return status;
+}
+
+static int thin(thinning *t) {
+    rows *s = &t->rows;
+    const rfm_model *model = &s->m;
+    int method = t->how->method, status = project_rows(s);
+    s->total = R(s->n) * R(2 + 2 * t->how->polish);
+    if (status == RFM_OK && by_elimination(method)) status = choose_by_elimination(t);
+    if (status == RFM_OK && method == RFM_CENTERS_LEVERAGE) status = choose_by_leverage(t);
+    if (status == RFM_OK && method == RFM_CENTERS_KMEANS) status = choose_prototypes(t);
+    if (status == RFM_OK && method != RFM_CENTERS_KMEANS) centers_from_rows(t);
+    if (status == RFM_OK) status = refit(t, t->centers, t->alpha);
+    if (status == RFM_OK && t->how->polish > 0) status = polish(t);
+    if (status == RFM_OK) status = advance(s, s->total);
+    if (status != RFM_OK) return status;
+    memcpy(t->shift, model->shift, model->d * sizeof *t->shift);
+    if (t->p != NULL) memcpy(t->p, model->p, (model->metric == RFM_FULL ? model->r : 1) * model->d * sizeof *t->p);
+    if (t->offset != NULL) memcpy(t->offset, model->offset, model->c * sizeof *t->offset);
+    return RFM_OK;
+}
+
+int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small) {
+    thinning t;
+    size_t used, store_used;
+    int status = check_arenas(ctx, store, small);
+    if (status == RFM_OK) status = thinning_start(ctx, model, data, how, &t);
+    if (status == RFM_OK) status = rows_values(&t.rows, 1);
+    if (status != RFM_OK) return status;
+    used = ctx->arena->used, store_used = store->used;
+    status = thinning_layout(store, ctx->arena, &t);
+    if (status == RFM_OK) {
+        inner_start(&t.rows);
+        status = thin(&t);
+    }
+    status = finish(ctx, store, used, store_used, t.store_end, status);
+    if (status != RFM_OK) return status;
+    *small = t.rows.m;
+    small->n = t.m;
+    small->shift = t.shift, small->p = t.p, small->centers = t.centers, small->alpha = t.alpha, small->offset = t.offset;
+    return RFM_OK;
+}
 
 /* ==== 6. Integers ======================================================================================================== */
 

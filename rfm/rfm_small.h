@@ -86,11 +86,13 @@ int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi)
  * ctx->arena; those may be one arena. After any failure neither *small nor `store` has changed. Names and summary are the source's. */
 
 /* Features by their share of M (RFM-T of the paper): importance (d) = diag(M) in the units of `scale` (d) (M_jj scale_j^2; NULL: as it is),
- * min-max scaled to 0..1. */
+ * min-max scaled to 0..1; all 1 if all are equal. RFM_ENULL, RFM_EFINITE, RFM_EVALUE (a scale that is not positive): nothing written.
+ * RFM_ERANGE. */
 int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance);
 
-/* The top `rank` directions of M: P becomes (rank, d), and *share the part of M's trace (over the inputs as standardised by the rows' spread)
- * that is left; share may be NULL. RFM_EVALUE: rank is 0 or above the model's. */
+/* A lower rank: the `rank` directions of the projected space in which the rows differ most (principal components of P (x - shift)), so P becomes
+ * (rank, d), RFM_FULL, and the distances between rows change as little as they can. *share, if not NULL, is the part of the mean squared
+ * distance that is left. alpha stays: rfm_small_centers fits it anew. data->y is not looked at. RFM_EVALUE: rank is 0 or above the model's. */
 int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small, rfm_real *share);
 int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch, size_t *store);
 
@@ -101,10 +103,10 @@ int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
 #define RFM_CENTERS_KMEANS   3 /* prototypes: means of m clusters in the projected space, not rows */
 
 typedef struct {
-    size_t centers;    /* m; RFM_EVALUE: 0, or more than there are rows */
+    size_t centers;    /* m; RFM_EVALUE: 0, or more than there are rows. Fewer come out if there are fewer different rows */
     int method;        /* RFM_CENTERS_... */
     rfm_real ridge;    /* of the refit, > 0 */
-    size_t polish;     /* gradient steps on the centres after that, 0: none */
+    size_t polish;     /* gradient steps on the centres after that, each with a refit; the loss never rises. 0: none */
     uint32_t seed;
 } rfm_thin;
 
