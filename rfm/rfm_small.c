@@ -262,12 +262,20 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
 #define REAL_EXP exp
 #define REAL_LOG log
 #define REAL_POW pow
+#define REAL_FLOOR floor
+#define REAL_LDEXP ldexp
+#define REAL_FREXP frexp
+#define REAL_ABS fabs
 #define REAL_EPS R(2.220446049250313e-16)
 #else
 #define REAL_SQRT sqrtf
 #define REAL_EXP expf
 #define REAL_LOG logf
 #define REAL_POW powf
+#define REAL_FLOOR floorf
+#define REAL_LDEXP ldexpf
+#define REAL_FREXP frexpf
+#define REAL_ABS fabsf
 #define REAL_EPS R(1.1920929e-7)
 #endif
 
@@ -314,7 +322,7 @@ static uint32_t random_start(uint32_t seed) {
 static rfm_real random_share(uint32_t *state) { return (R(next_random(state) >> 9) + R(0.5)) / R(8388608); }
 
 /* phi as a function of s^2. */
-static rfm_real phi_at(const rfm_model *m, rfm_real s2) {
+static rfm_real radial(const rfm_model *m, rfm_real s2) {
     rfm_real s;
     if (m->kernel == RFM_GAUSSIAN) return REAL_EXP(R(-0.5) * s2 / (m->bandwidth * m->bandwidth));
     s = REAL_SQRT(s2) / m->bandwidth;
@@ -649,10 +657,12 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 #define KMEANS_ROUNDS 20
 
-typedef struct {
+typedef struct thinning {
     rows rows;
     const rfm_thin *how;
     size_t m;                                       /* centres: no more than asked for */
+    int (*kernel)(struct thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count);
+                               /* kt (m, count) = K(centres, points first..); points are the rows, or the centres themselves */
     rfm_real *shift, *p, *centers, *alpha, *offset; /* of the new model */
     size_t store_end;
     rfm_real *kmm, *gram;      /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
@@ -664,6 +674,20 @@ typedef struct {
     rfm_real *g, *next;        /* polish: the gradient (m, r), centres to try (m, r) */
     rfm_real *curve, *next_alpha, *weight; /* (m), (m, c), (m, b) */
 } thinning;
+
+static void refit_layout(rfm_arena *arena, thinning *t) {
+    rows *s = &t->rows;
+    size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
+    t->kmm = take_reals(arena, m, m);
+    t->gram = take_reals(arena, m, m);
+    t->diagonal = take_reals(arena, 1, m);
+    t->kt = take_reals(arena, m, b);
+    t->y = take_reals(arena, b, c);
+    bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
+    bytes_for(s, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
+    bytes_for(s, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
+    bytes_for(s, rfm_gemm_need(s->ctx, m, c, b, &bytes), &bytes);
+}
 
 static int by_elimination(int method) { return method == RFM_CENTERS_CHOLESKY || method == RFM_CENTERS_RESIDUAL; }
 
@@ -681,11 +705,7 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
     kernel_layout(arena, s, m);
-    t->kmm = take_reals(arena, m, m);
-    t->gram = take_reals(arena, m, m);
-    t->diagonal = take_reals(arena, 1, m);
-    t->kt = take_reals(arena, m, b);
-    t->y = take_reals(arena, b, c);
+    refit_layout(arena, t);
     t->chosen = (uint32_t *)rfm_arena_take(arena, m, sizeof *t->chosen);
     t->v = take_reals(arena, by_elimination(method) ? m : 0, n);
     t->rest = take_reals(arena, 1, n);
@@ -695,10 +715,6 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     t->curve = take_reals(arena, polish, 1);
     t->next_alpha = take_reals(arena, polish, c);
     t->weight = take_reals(arena, polish, b);
-    bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
-    bytes_for(s, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
-    bytes_for(s, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
-    bytes_for(s, rfm_gemm_need(s->ctx, m, c, b, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
     if (polish > 0) {
         bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
@@ -716,17 +732,22 @@ static rfm_real target_at(const rows *s, size_t row, size_t k) {
     return s->data->y.at[row * s->data->y.stride + k] - (s->m.offset != NULL ? s->m.offset[k] : R(0));
 }
 
+/* The kernel of the model. */
+static int model_kernel(thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count) {
+    return kernel_values(&t->rows, t->m, centers, count, (of_rows ? t->rows.z : centers) + first * t->rows.m.r, t->kt);
+}
+
 /* ---- the refit ----------------------------------------------------------------------------------------------------------------- */
 
 /* U with U'U = Kmm, a little added if need be; Kmm stays below the diagonal. */
 static int factor_kmm(thinning *t, const rfm_real *centers) {
     rows *s = &t->rows;
-    size_t m = t->m, r = s->m.r, first, count, i;
+    size_t m = t->m, first, count, i;
     rfm_real jitter = R(m) * REAL_EPS;
     int status = RFM_OK;
     for (first = 0; first < m && status == RFM_OK; first += count) {
         count = min_size(s->b, m - first);
-        status = kernel_values(s, m, centers, count, centers + first * r, t->kt);
+        status = t->kernel(t, centers, 0, first, count);
         for (i = 0; i < m; i++) memcpy(t->kmm + i * m + first, t->kt + i * count, count * sizeof *t->kmm);
     }
     if (status != RFM_OK) return status;
@@ -738,7 +759,7 @@ static int factor_kmm(thinning *t, const rfm_real *centers) {
 static int features(thinning *t, const rfm_real *centers, size_t first, size_t count) {
     rows *s = &t->rows;
     size_t i, j, m = t->m;
-    int status = kernel_values(s, m, centers, count, s->z + first * s->m.r, t->kt);
+    int status = t->kernel(t, centers, 1, first, count);
     for (j = 0; s->data->weights != NULL && j < count; j++) {
         rfm_real root = REAL_SQRT(s->data->weights[first + j]);
         for (i = 0; i < m; i++) t->kt[i * count + j] *= root;
@@ -758,7 +779,7 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
         count = min_size(s->b, s->n - first);
         status = features(t, centers, first, count);
         if (status == RFM_OK) status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
-        for (i = 0; i < count; i++)
+        for (i = 0; rhs != NULL && i < count; i++)
             for (k = 0; k < c; k++) t->y[i * c + k] = REAL_SQRT(weight_of(s, first + i)) * target_at(s, first + i, k);
         if (status == RFM_OK && rhs != NULL)
             status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1), rfm_view(rhs, m, c));
@@ -823,7 +844,7 @@ static int choose_by_elimination(thinning *t) {
         if (step > 0 && !(best > R(0))) break;
         t->chosen[step] = (uint32_t)row;
         unit = R(1) / REAL_SQRT(t->rest[row]);
-        for (i = 0; i < n; i++) v[i] = phi_at(&s->m, distance2(r, s->z + i * r, s->z + row * r));
+        for (i = 0; i < n; i++) v[i] = radial(&s->m, distance2(r, s->z + i * r, s->z + row * r));
         for (p = 0; p < step; p++) {
             const rfm_real *before = t->v + p * n;
             rfm_real coef = before[row];
@@ -1008,7 +1029,7 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
     for (first = 0; first < s->n && status == RFM_OK; first += count) {
         rfm_real part = R(0);
         count = min_size(s->b, s->n - first);
-        status = kernel_values(s, m, centers, count, s->z + first * r, t->kt);
+        status = t->kernel(t, centers, 1, first, count);
         if (status == RFM_OK)
             status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
         for (i = 0; i < count; i++)
@@ -1024,7 +1045,7 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
     for (first = 0; first < m && status == RFM_OK; first += count) {
         rfm_real part = R(0);
         count = min_size(s->b, m - first);
-        status = kernel_values(s, m, centers, count, centers + first * r, t->kt);
+        status = t->kernel(t, centers, 0, first, count);
         if (status == RFM_OK)
             status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
         for (j = 0; j < count * c; j++) {
@@ -1077,7 +1098,7 @@ static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_
     if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
     if (how->method < RFM_CENTERS_CHOLESKY || how->method > RFM_CENTERS_KMEANS) return RFM_EVALUE;
     if (!(how->ridge > R(0)) || !finite_numbers(1, &how->ridge)) return RFM_EVALUE;
-    t->how = how, t->m = how->centers;
+    t->how = how, t->m = how->centers, t->kernel = model_kernel;
     return RFM_OK;
 }
 
@@ -1133,7 +1154,412 @@ int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     return RFM_OK;
 }
 
-/* ==== 6. Integers ======================================================================================================== */
+/* ==== 6. Integers ========================================================================================================
+ *
+ * Inputs become integers by a power of two each; z gets one unit for all its components, because squares of them are added; a centre keeps its
+ * place relative to the row next to it, so what rounding does to both cancels. Then alpha is fitted anew to the phi that the integers give.
+ *
+ * With H = C'C the matrix of that fit, C upper triangular, rounding alpha to alpha^ adds |C (alpha - alpha^)|^2 to the loss. From the last centre
+ * to the first, each is rounded to what is best given the ones before: the nearest plane of a lattice.
+ */
+
+#define INPUT_BITS 14    /* of |x| 2^exponent, if x are not integers that fit */
+#define GAIN_BITS 16
+#define SCALES 12        /* of alpha that are tried, each SCALE_STEP times the last */
+#define SCALE_STEP R(0.88)
+
+typedef struct {
+    thinning t;
+    rfm_thin how;
+    rfm_model_i to;
+    rfm_input_i *inputs; /* what `to` points at */
+    void *p, *centers, *alpha;
+    int32_t *bias, *offset;
+    uint8_t *shifts;
+    uint16_t *phi;
+    float *units;
+    size_t store_end;
+    int16_t *z, *scratch;             /* (n, r) of the rows; (d + r), then (d) for x */
+    int32_t *scores;                  /* (c) */
+    rfm_real *a, *rounded, *best, *sum; /* (m, c): alpha, and what it is rounded to, as multiples of the scale; (c) */
+    rfm_real unit;                    /* of z */
+} quantising;
+
+static rfm_real round_real(rfm_real x) { return REAL_FLOOR(x + R(0.5)); }
+
+static rfm_real clamp_real(rfm_real x, rfm_real limit) { return x < -limit ? -limit : x > limit ? limit : x; }
+
+static void put_number(void *at, int type, size_t i, rfm_real value) {
+    if (type == RFM_I8) ((int8_t *)at)[i] = (int8_t)value;
+    else ((int16_t *)at)[i] = (int16_t)value;
+}
+
+int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi) {
+    size_t j;
+    if (model == NULL || x == NULL || xi == NULL) return RFM_ENULL;
+    if (!finite_numbers(model->d, x)) return RFM_EFINITE;
+    for (j = 0; j < model->d; j++) {
+        rfm_real value = round_real(clamp_real(REAL_LDEXP(x[j], model->inputs[j].exponent), R(40000)));
+        xi[j] = (int16_t)(value < R(-32768) ? R(-32768) : value > R(32767) ? R(32767) : value);
+    }
+    return RFM_OK;
+}
+
+static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) {
+    thinning *t = &g->t;
+    rows *s = &t->rows;
+    const rfm_model *m = &s->m;
+    size_t type = (size_t)g->to.type, full = m->metric == RFM_FULL ? m->r : 0;
+    g->inputs = (rfm_input_i *)rfm_arena_take(store, m->d, sizeof *g->inputs);
+    g->p = rfm_arena_take(store, full, m->d * type);
+    g->bias = (int32_t *)rfm_arena_take(store, m->r, sizeof *g->bias);
+    g->shifts = (uint8_t *)rfm_arena_take(store, full, 1);
+    g->centers = rfm_arena_take(store, m->n, m->r * type);
+    g->phi = (uint16_t *)rfm_arena_take(store, NODES_MOST, sizeof *g->phi);
+    g->alpha = rfm_arena_take(store, m->n, m->c * type);
+    g->offset = (int32_t *)rfm_arena_take(store, m->c, sizeof *g->offset);
+    g->units = (float *)rfm_arena_take(store, m->c, sizeof *g->units);
+    g->store_end = store->used;
+    if (store->status != RFM_OK) return store->status;
+    rows_layout(arena, s);
+    refit_layout(arena, t);
+    g->z = (int16_t *)rfm_arena_take(arena, s->n, m->r * sizeof *g->z);
+    g->scratch = (int16_t *)rfm_arena_take(arena, 2 * m->d + m->r, sizeof *g->scratch);
+    g->scores = (int32_t *)rfm_arena_take(arena, m->c, sizeof *g->scores);
+    g->a = take_reals(arena, m->n, m->c);
+    g->rounded = take_reals(arena, m->n, m->c);
+    g->best = take_reals(arena, m->n, m->c);
+    g->sum = take_reals(arena, 1, m->c);
+    inner_layout(arena, s);
+    return arena->status;
+}
+
+/* ---- inputs, P, centres -------------------------------------------------------------------------------------------------------- */
+
+/* gain 2^-shift is as near below `factor` as 16 bits can be; 0 if it is too small for 31 shifts. */
+static void set_gain(rfm_input_i *in, rfm_real factor) {
+    int exponent, shift;
+    (void)REAL_FREXP(factor, &exponent); /* factor = f 2^exponent, 0.5 <= f < 1 */
+    shift = GAIN_BITS - exponent;
+    if (shift < 0) shift = 0;
+    if (shift > 31) shift = 31;
+    in->shift = (uint8_t)shift;
+    factor = REAL_LDEXP(factor, shift);
+    in->gain = (uint16_t)(factor < R(65535) ? factor : R(65535));
+}
+
+/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. */
+static void set_inputs(quantising *g) {
+    rows *s = &g->t.rows;
+    const rfm_cmat x = s->data->x;
+    size_t i, j;
+    for (j = 0; j < s->m.d; j++) {
+        rfm_input_i *in = &g->inputs[j];
+        rfm_real most = R(0), low = x.at[j], high = x.at[j], value;
+        int whole = 1, exponent = 0;
+        for (i = 0; i < s->n; i++) {
+            value = x.at[i * x.stride + j];
+            most = max_real(most, REAL_ABS(value));
+            whole &= value == REAL_FLOOR(value);
+            if (value < low) low = value;
+            if (value > high) high = value;
+        }
+        if (!whole || most > R(32767)) {
+            (void)REAL_FREXP(most, &exponent);
+            exponent = INPUT_BITS - exponent;
+            if (exponent > 126) exponent = 126;
+            if (exponent < -126) exponent = -126;
+        }
+        in->exponent = (int8_t)exponent;
+        in->low = (int16_t)round_real(REAL_LDEXP(low, exponent));
+        in->high = (int16_t)round_real(REAL_LDEXP(high, exponent));
+    }
+}
+
+/* What one step of u_j is, as a difference of x_j; 0: u_j is constant. */
+static rfm_real input_step(const rfm_input_i *in) {
+    return in->gain == 0 || in->low == in->high ? R(0) : REAL_LDEXP(R(1) / R(in->gain), in->shift - in->exponent);
+}
+
+/* Row q of P as integers, and its bias: as many bits as type and sums allow. */
+static void set_direction(quantising *g, size_t q, rfm_real middle) {
+    const rfm_model *m = &g->t.rows.m;
+    const rfm_real *p = m->p + q * m->d;
+    rfm_real most = R(0), sum = R(0), start = -middle, limit = g->to.type == RFM_I8 ? R(127) : R(32767), room;
+    int exponent, shift;
+    size_t j;
+    for (j = 0; j < m->d; j++) {
+        rfm_real step = REAL_ABS(p[j] * input_step(&g->inputs[j])) / g->unit;
+        most = max_real(most, step);
+        sum += step;
+        start += p[j] * (REAL_LDEXP(R(g->inputs[j].low), -g->inputs[j].exponent) - m->shift[j]);
+    }
+    start /= g->unit;
+    room = R(2000000000) - R(U_MOST) * R(0.5) * R(m->d); /* each rounding adds at most half */
+    for (shift = 31; shift > 0; shift--) {
+        rfm_real one = REAL_LDEXP(R(1), shift);
+        if (most * one <= limit && (REAL_ABS(start) + R(1) + R(U_MOST) * sum) * one <= room) break;
+    }
+    exponent = shift;
+    for (j = 0; j < m->d; j++)
+        put_number(g->p, g->to.type, q * m->d + j, clamp_real(round_real(REAL_LDEXP(p[j] * input_step(&g->inputs[j]) / g->unit, exponent)), limit));
+    g->shifts[q] = (uint8_t)shift;
+    g->bias[q] = (int32_t)clamp_real(REAL_FLOOR(REAL_LDEXP(start + R(0.5), exponent)), R(1000000000));
+}
+
+/* Gains, P, bias and the unit of z: the widest component of the rows fills the range of the centres. */
+static void set_scales(quantising *g) {
+    rows *s = &g->t.rows;
+    const rfm_model *m = &s->m;
+    size_t i, j, q, r = m->r;
+    rfm_real widest = R(0), most = R(g->to.type == RFM_I8 ? 127 : g->to.limit / 4 * 3);
+    for (q = 0; q < r; q++) {
+        rfm_real low = s->z[q], high = s->z[q];
+        for (i = 1; i < s->n; i++) {
+            if (s->z[i * r + q] < low) low = s->z[i * r + q];
+            if (s->z[i * r + q] > high) high = s->z[i * r + q];
+        }
+        widest = max_real(widest, high - low);
+    }
+    g->unit = widest > R(0) ? widest / (R(2) * most) : m->bandwidth;
+    for (j = 0; j < m->d; j++) {
+        rfm_input_i *in = &g->inputs[j];
+        rfm_real range = R(in->high) - R(in->low);
+        if (m->metric == RFM_FULL) set_gain(in, range > R(0) ? R(U_MOST) / range : R(0));
+        else set_gain(in, REAL_LDEXP(m->metric == RFM_DIAGONAL ? REAL_ABS(m->p[j]) : R(1), -in->exponent) / g->unit);
+    }
+    for (q = 0; q < r; q++) {
+        rfm_real low = s->z[q], high = s->z[q];
+        for (i = 1; i < s->n; i++) {
+            if (s->z[i * r + q] < low) low = s->z[i * r + q];
+            if (s->z[i * r + q] > high) high = s->z[i * r + q];
+        }
+        if (m->metric == RFM_FULL) set_direction(g, q, (low + high) / R(2));
+        else g->bias[q] = -(int32_t)(((uint32_t)(g->inputs[q].high - g->inputs[q].low) * g->inputs[q].gain >> g->inputs[q].shift) / 2);
+    }
+}
+
+/* z of every row by the integers' own way. */
+static void place_rows(quantising *g) {
+    rows *s = &g->t.rows;
+    rfm_model_i none = g->to;
+    int16_t *x = g->scratch + s->m.d + s->m.r;
+    size_t i;
+    none.n = none.c = 0;
+    for (i = 0; i < s->n; i++) {
+        (void)rfm_input_integers(&g->to, s->data->x.at + i * s->data->x.stride, x);
+        (void)rfm_predict_i(&none, x, g->scores, g->scratch, NULL, NULL);
+        memcpy(g->z + i * s->m.r, g->scratch + s->m.d, s->m.r * sizeof *g->z);
+    }
+}
+
+/* A centre is as far from the row next to it as it was. */
+static void place_centers(quantising *g) {
+    rows *s = &g->t.rows;
+    const rfm_model *m = &s->m;
+    rfm_real limit = R(g->to.type == RFM_I8 ? 127 : g->to.limit);
+    size_t i, k, q, r = m->r;
+    if (limit > R(g->to.limit)) limit = R(g->to.limit);
+    for (i = 0; i < m->n; i++) {
+        const rfm_real *center = m->centers + i * r;
+        size_t nearest = 0;
+        rfm_real best = R(-1);
+        for (k = 0; k < s->n; k++) {
+            rfm_real s2 = distance2(r, center, s->z + k * r);
+            if (best < R(0) || s2 < best) best = s2, nearest = k;
+        }
+        for (q = 0; q < r; q++) {
+            rfm_real sign = m->metric == RFM_DIAGONAL && m->p[q] < R(0) ? R(-1) : R(1);
+            rfm_real off = sign * (center[q] - s->z[nearest * r + q]) / g->unit;
+            put_number(g->centers, g->to.type, i * r + q, clamp_real(R(g->z[nearest * r + q]) + round_real(clamp_real(off, R(100000))), limit));
+        }
+    }
+}
+
+static void set_phi(quantising *g) {
+    const rfm_model *m = &g->t.rows.m;
+    size_t i;
+    rfm_real value = R(1);
+    for (i = 0; i < NODES_MOST && value >= R(0.5); i++) {
+        rfm_real at = REAL_LDEXP(R(8 + i % 8), (int)(i / 8)) - R(8);
+        value = R(RFM_PHI_ONE) * radial(m, at * g->unit * g->unit);
+        g->phi[i] = (uint16_t)round_real(value);
+    }
+    g->to.nodes = i;
+}
+
+/* ---- alpha ----------------------------------------------------------------------------------------------------------------------- */
+
+/* The kernel of the integers. */
+static int integer_kernel(thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count) {
+    quantising *g = (quantising *)t; /* its first member */
+    const rfm_model_i *to = &g->to;
+    size_t i, j, q, r = to->r;
+    (void)centers;
+    for (j = 0; j < count; j++) {
+        const int16_t *z = g->z + (first + j) * r;
+        if (!of_rows) {
+            for (q = 0; q < r; q++) g->scratch[q] = (int16_t)number(to->centers, to->type, (first + j) * r + q);
+            z = g->scratch;
+        }
+        for (i = 0; i < t->m; i++) {
+            uint32_t d2 = to->type == RFM_I8 ? distance_8((const int8_t *)to->centers + i * r, z, r) : distance_16((const int16_t *)to->centers + i * r, z, r);
+            t->kt[i * count + j] = R(phi_at(to->phi, to->nodes, d2)) / R(RFM_PHI_ONE);
+        }
+    }
+    return RFM_OK;
+}
+
+/* C = T U in place of T: both are upper triangular, T'T = A'A + ridge I and U'U = Kmm. */
+static void join_factors(thinning *t) {
+    size_t m = t->m, i, j, k;
+    for (i = 0; i < m; i++) {
+        for (j = i; j < m; j++) t->diagonal[j] = R(0);
+        for (k = i; k < m; k++) {
+            const rfm_real *u = t->kmm + k * m;
+            rfm_real coef = t->gram[i * m + k];
+            for (j = k; j < m; j++) t->diagonal[j] += coef * u[j];
+        }
+        memcpy(t->gram + i * m + i, t->diagonal + i, (m - i) * sizeof *t->gram);
+    }
+}
+
+/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss. */
+static rfm_real round_output(quantising *g, size_t k, rfm_real scale, int feedback) {
+    size_t m = g->t.m, c = g->to.c, i, j;
+    rfm_real limit = g->to.type == RFM_I8 ? R(127) : R(32767), loss = R(0);
+    for (i = m; i-- > 0;) {
+        const rfm_real *row = g->t.gram + i * m;
+        rfm_real pull = R(0), value = g->a[i * c + k], error;
+        for (j = i + 1; j < m; j++) pull += row[j] * g->t.diagonal[j];
+        g->rounded[i * c + k] = clamp_real(round_real((feedback ? value + pull / row[i] : value) / scale), limit);
+        g->t.diagonal[i] = value - scale * g->rounded[i * c + k];
+        error = pull + row[i] * g->t.diagonal[i];
+        loss += error * error;
+    }
+    return loss;
+}
+
+/* Score 1 in units of f, for a scale of alpha. */
+static rfm_real unit_of(const quantising *g, rfm_real scale) { return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE); }
+
+/* The scores of outputs first.. cannot overflow. */
+static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real scale) {
+    size_t i, k, c = g->to.c;
+    for (k = first; k < first + count; k++) {
+        rfm_real sum = g->t.rows.m.offset != NULL ? REAL_ABS(g->t.rows.m.offset[k]) / unit_of(g, scale) + R(1) : R(0);
+        for (i = 0; i < g->t.m; i++) sum += REAL_ABS(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
+        if (!(sum < R(2147400000.0))) return 0;
+    }
+    return 1;
+}
+
+/* The scale of outputs first.. with the smallest loss, and alpha in it. The first one that fits has room for the largest alpha; smaller ones cut
+ * it off, and round the others less. */
+static void round_outputs(quantising *g, size_t first, size_t count) {
+    size_t m = g->t.m, c = g->to.c, i, k, tried;
+    rfm_real most = R(0), scale, best = R(-1), best_scale = R(1);
+    for (i = 0; i < m; i++)
+        for (k = first; k < first + count; k++) most = max_real(most, REAL_ABS(g->a[i * c + k]));
+    scale = most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
+    for (tried = 0; tried < SCALES || best < R(0);) {
+        int feedback;
+        for (feedback = 0; feedback < 2; feedback++) {
+            rfm_real loss = R(0);
+            for (k = first; k < first + count; k++) loss += round_output(g, k, scale, feedback);
+            if (!sums_fit(g, first, count, scale)) continue;
+            if (best < R(0) || loss < best) {
+                best = loss, best_scale = scale;
+                for (i = 0; i < m; i++) memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
+            }
+        }
+        if (best < R(0)) scale *= R(2); /* too small for the sums */
+        else scale *= SCALE_STEP, tried++;
+    }
+    for (i = 0; i < m; i++)
+        for (k = first; k < first + count; k++) put_number(g->alpha, g->to.type, i * c + k, g->best[i * c + k]);
+    for (k = first; k < first + count; k++) {
+        rfm_real unit = unit_of(g, best_scale);
+        g->units[k] = (float)unit;
+        g->offset[k] = g->t.rows.m.offset != NULL ? (int32_t)round_real(g->t.rows.m.offset[k] / unit) : 0;
+    }
+}
+
+static int quantise(quantising *g) {
+    thinning *t = &g->t;
+    rows *s = &t->rows;
+    const rfm_model *m = &s->m;
+    size_t k;
+    int with_y = s->data->y.at != NULL, status = project_rows(s);
+    s->total = R(s->n);
+    if (status != RFM_OK) return status;
+    set_inputs(g);
+    set_scales(g);
+    place_rows(g);
+    place_centers(g);
+    set_phi(g);
+    status = with_y ? refit(t, NULL, g->a) : factor_kmm(t, NULL);
+    if (status == RFM_OK && !with_y) {
+        status = factor_gram(t, NULL, NULL);
+        memcpy(g->a, m->alpha, m->n * m->c * sizeof *g->a);
+    }
+    if (status != RFM_OK) return status;
+    join_factors(t);
+    if (m->task == RFM_CLASSIFY) round_outputs(g, 0, m->c);
+    else
+        for (k = 0; k < m->c; k++) round_outputs(g, k, 1);
+    return content_right(&g->to) ? RFM_OK : RFM_ERANGE;
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
+
+static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, quantising *g) {
+    int status = data == NULL ? RFM_ENULL : rows_start(ctx, model, data, data->y.at != NULL, &g->t.rows);
+    if (status != RFM_OK) return status;
+    if ((type != RFM_I8 && type != RFM_I16) || !(ridge > R(0)) || !finite_numbers(1, &ridge)) return RFM_EVALUE;
+    memset(&g->how, 0, sizeof g->how);
+    g->how.ridge = ridge, g->how.centers = model->n;
+    g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel;
+    memset(&g->to, 0, sizeof g->to);
+    g->to.n = model->n, g->to.d = model->d, g->to.c = model->c, g->to.r = model->r;
+    g->to.type = type, g->to.metric = model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL, g->to.task = model->task;
+    g->to.limit = limit_of(model->r, type);
+    g->to.class_names = model->class_names, g->to.input_names = model->input_names, g->to.summary = model->summary;
+    return RFM_OK;
+}
+
+int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch, size_t *store) {
+    quantising g;
+    rfm_arena kept, measure;
+    int status = scratch == NULL || store == NULL ? RFM_ENULL : quantising_start(ctx, model, data, type, R(1), &g);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&kept);
+    rfm_arena_measure(&measure);
+    status = quantising_layout(&kept, &measure, &g);
+    if (status == RFM_OK) *scratch = measure.peak, *store = kept.peak;
+    return status;
+}
+
+int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store, rfm_model_i *small) {
+    quantising g;
+    size_t used, store_used;
+    int status = check_arenas(ctx, store, small);
+    if (status == RFM_OK) status = quantising_start(ctx, model, data, type, ridge, &g);
+    if (status == RFM_OK) status = rows_values(&g.t.rows, data->y.at != NULL);
+    if (status != RFM_OK) return status;
+    used = ctx->arena->used, store_used = store->used;
+    status = quantising_layout(store, ctx->arena, &g);
+    if (status == RFM_OK) {
+        inner_start(&g.t.rows);
+        g.to.inputs = g.inputs, g.to.bias = g.bias, g.to.centers = g.centers, g.to.phi = g.phi, g.to.alpha = g.alpha;
+        g.to.offset = g.offset, g.to.units = g.units;
+        if (g.to.metric == RFM_FULL) g.to.p = g.p, g.to.shifts = g.shifts;
+        status = quantise(&g);
+    }
+    status = finish(ctx, store, used, store_used, g.store_end, status);
+    if (status == RFM_OK) *small = g.to;
+    return status;
+}
 
 /* ==== 7. Writing =========================================================================================================
  *
