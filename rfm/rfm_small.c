@@ -650,9 +650,10 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 /* ==== 5. Centres =========================================================================================================
  *
  * m centres c_j in the projected space. alpha minimises
- *   loss = sum_i w_i |y_i - offset - sum_j alpha_j phi(|c_j - z_i|)|^2 + ridge sum_jk alpha_j'alpha_k phi(|c_j - c_k|).
- * With Kmm = U'U and A = Knm U^-1 it is U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge Kmm) alpha =
- * Kmn Y, whose condition would be that of K squared. Equal centres make Kmm singular; a little on its diagonal takes care of it.
+ *   loss = sum_i w_i |y_i - offset - sum_j alpha_j phi(|c_j - z_i|)|^2 + ridge sum_jk alpha_j'alpha_k phi(|c_j - c_k|),
+ * and so does the offset: both sides are taken as differences from their mean over the rows, Y and Knm. With Kmm = U'U and A = Knm U^-1 then
+ * alpha = U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge Kmm) alpha = Kmn Y, whose condition would be
+ * that of K squared. Equal centres make Kmm singular; a little on its diagonal takes care of it.
  */
 
 #define KMEANS_ROUNDS 20
@@ -667,6 +668,8 @@ typedef struct thinning {
     size_t store_end;
     rfm_real *kmm, *gram;      /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
     rfm_real *diagonal;        /* (m) of one of them */
+    rfm_real *mean;            /* (m) of the centres' kernel values over the rows */
+    rfm_real *base, *target;   /* (c) the offset; the mean of y */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
     uint32_t *chosen;          /* (m) rows */
@@ -681,6 +684,9 @@ static void refit_layout(rfm_arena *arena, thinning *t) {
     t->kmm = take_reals(arena, m, m);
     t->gram = take_reals(arena, m, m);
     t->diagonal = take_reals(arena, 1, m);
+    t->mean = take_reals(arena, 1, m);
+    t->base = take_reals(arena, 1, c);
+    t->target = take_reals(arena, 1, c);
     t->kt = take_reals(arena, m, b);
     t->y = take_reals(arena, b, c);
     bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
@@ -700,7 +706,7 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     t->p = model->metric == RFM_IDENTITY ? NULL : take_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
     t->centers = take_reals(store, m, r);
     t->alpha = take_reals(store, m, c);
-    t->offset = model->offset != NULL ? take_reals(store, 1, c) : NULL;
+    t->offset = take_reals(store, 1, c);
     t->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
@@ -727,9 +733,21 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
 
 static rfm_real weight_of(const rows *s, size_t row) { return s->data->weights != NULL ? s->data->weights[row] : R(1); }
 
-/* What is to be explained: y - offset. */
-static rfm_real target_at(const rows *s, size_t row, size_t k) {
-    return s->data->y.at[row * s->data->y.stride + k] - (s->m.offset != NULL ? s->m.offset[k] : R(0));
+/* The mean of y, and what is to be explained by the centres. */
+static void set_target(thinning *t) {
+    rows *s = &t->rows;
+    rfm_cmat y = s->data->y;
+    size_t i, k;
+    rfm_real sum = R(0);
+    for (i = 0; i < s->n; i++) sum += weight_of(s, i);
+    for (k = 0; k < y.cols; k++) t->target[k] = R(0);
+    for (i = 0; i < s->n; i++)
+        for (k = 0; k < y.cols; k++) t->target[k] += weight_of(s, i) / sum * (y.at[i * y.stride + k] - y.at[k]);
+    for (k = 0; k < y.cols; k++) t->target[k] += y.at[k];
+}
+
+static rfm_real target_at(const thinning *t, size_t row, size_t k) {
+    return t->rows.data->y.at[row * t->rows.data->y.stride + k] - t->target[k];
 }
 
 /* The kernel of the model. */
@@ -755,11 +773,33 @@ static int factor_kmm(thinning *t, const rfm_real *centers) {
     return factor(s, m, t->kmm, t->diagonal, &jitter);
 }
 
-/* kt (m, count) = U'^-1 Kmn w^1/2 = A' for rows first.. */
+/* The mean of each centre's kernel values over the rows. */
+static int kernel_means(thinning *t, const rfm_real *centers) {
+    rows *s = &t->rows;
+    size_t i, j, m = t->m, first, count;
+    rfm_real all = R(0);
+    int status = RFM_OK;
+    memset(t->mean, 0, m * sizeof *t->mean);
+    for (i = 0; i < s->n; i++) all += weight_of(s, i);
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
+        count = min_size(s->b, s->n - first);
+        status = t->kernel(t, centers, 1, first, count);
+        for (i = 0; i < m; i++) {
+            rfm_real sum = R(0);
+            for (j = 0; j < count; j++) sum += weight_of(s, first + j) * t->kt[i * count + j];
+            t->mean[i] += sum / all;
+        }
+    }
+    return status;
+}
+
+/* kt (m, count) = U'^-1 (Kmn - mean) w^1/2 = A' for rows first.. */
 static int features(thinning *t, const rfm_real *centers, size_t first, size_t count) {
     rows *s = &t->rows;
     size_t i, j, m = t->m;
     int status = t->kernel(t, centers, 1, first, count);
+    for (i = 0; i < m; i++)
+        for (j = 0; j < count; j++) t->kt[i * count + j] -= t->mean[i];
     for (j = 0; s->data->weights != NULL && j < count; j++) {
         rfm_real root = REAL_SQRT(s->data->weights[first + j]);
         for (i = 0; i < m; i++) t->kt[i * count + j] *= root;
@@ -780,7 +820,7 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
         status = features(t, centers, first, count);
         if (status == RFM_OK) status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
         for (i = 0; rhs != NULL && i < count; i++)
-            for (k = 0; k < c; k++) t->y[i * c + k] = REAL_SQRT(weight_of(s, first + i)) * target_at(s, first + i, k);
+            for (k = 0; k < c; k++) t->y[i * c + k] = REAL_SQRT(weight_of(s, first + i)) * target_at(t, first + i, k);
         if (status == RFM_OK && rhs != NULL)
             status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1), rfm_view(rhs, m, c));
         if (status == RFM_OK) status = advance(s, R(count));
@@ -790,13 +830,19 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
     return factor(s, m, t->gram, t->diagonal, &ridge);
 }
 
+/* alpha (m, c), and the offset that belongs to it. */
 static int refit(thinning *t, const rfm_real *centers, rfm_real *alpha) {
     rows *s = &t->rows;
-    size_t m = t->m, c = s->m.c;
+    size_t m = t->m, c = s->m.c, i, k;
     int status = factor_kmm(t, centers);
+    if (status == RFM_OK) status = kernel_means(t, centers);
     if (status == RFM_OK) status = factor_gram(t, centers, alpha);
     if (status == RFM_OK) status = rfm_chol_solve(&s->inner, rfm_cview(t->gram, m, m), rfm_view(alpha, m, c));
     if (status == RFM_OK) status = rfm_trsm(&s->inner, RFM_NN, rfm_cview(t->kmm, m, m), rfm_view(alpha, m, c));
+    for (k = 0; status == RFM_OK && k < c; k++) {
+        t->base[k] = t->target[k];
+        for (i = 0; i < m; i++) t->base[k] -= t->mean[i] * alpha[i * c + k];
+    }
     return status;
 }
 
@@ -826,7 +872,7 @@ static int choose_by_elimination(thinning *t) {
     int residual = t->how->method == RFM_CENTERS_RESIDUAL;
     for (i = 0; i < n; i++) {
         t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
-        for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(s, i, k);
+        for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(t, i, k);
     }
     if (!(t->rest[row] > R(0))) row = 0; /* of no weight: the first that has some */
     while (!(t->rest[row] > R(0))) row++;
@@ -898,6 +944,7 @@ static int choose_by_leverage(thinning *t) {
     draw_rows(t, &state);
     centers_from_rows(t);
     status = factor_kmm(t, t->centers);
+    if (status == RFM_OK) status = kernel_means(t, t->centers);
     if (status == RFM_OK) status = factor_gram(t, t->centers, NULL);
     for (first = 0; first < s->n && status == RFM_OK; first += count) {
         count = min_size(s->b, s->n - first);
@@ -1034,7 +1081,7 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
             status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
         for (i = 0; i < count; i++)
             for (k = 0; k < c; k++) {
-                rfm_real error = target_at(s, first + i, k) - t->y[i * c + k], w = weight_of(s, first + i);
+                rfm_real error = s->data->y.at[(first + i) * s->data->y.stride + k] - t->base[k] - t->y[i * c + k], w = weight_of(s, first + i);
                 part += w * error * error;
                 t->y[i * c + k] = R(2) * w * error;
             }
@@ -1067,6 +1114,7 @@ static int polish(thinning *t) {
     size_t m = t->m, r = s->m.r, c = s->m.c, step, i, k;
     rfm_real loss, next_loss, length = R(0.5), most = R(0);
     int status = loss_and_gradient(t, t->centers, t->alpha, &loss);
+    memcpy(t->offset, t->base, c * sizeof *t->offset);
     for (step = 0; step < t->how->polish && status == RFM_OK; step++) {
         for (i = 0; i < m; i++) most = max_real(most, t->curve[i]);
         for (i = 0; i < m; i++)
@@ -1080,13 +1128,16 @@ static int polish(thinning *t) {
         if (status == RFM_OK && next_loss < loss) {
             memcpy(t->centers, t->next, m * r * sizeof *t->centers);
             memcpy(t->alpha, t->next_alpha, m * c * sizeof *t->alpha);
+            memcpy(t->offset, t->base, c * sizeof *t->offset);
             loss = next_loss;
             length *= R(1.5);
         } else if (status == RFM_OK || status == RFM_ERANGE) {
             length *= R(0.5);
+            memcpy(t->base, t->offset, c * sizeof *t->base);
             status = loss_and_gradient(t, t->centers, t->alpha, &loss);
         }
     }
+    memcpy(t->base, t->offset, c * sizeof *t->base);
     return status;
 }
 
@@ -1119,6 +1170,7 @@ static int thin(thinning *t) {
     const rfm_model *model = &s->m;
     int method = t->how->method, status = project_rows(s);
     s->total = R(s->n) * R(2 + 2 * t->how->polish);
+    set_target(t);
     if (status == RFM_OK && by_elimination(method)) status = choose_by_elimination(t);
     if (status == RFM_OK && method == RFM_CENTERS_LEVERAGE) status = choose_by_leverage(t);
     if (status == RFM_OK && method == RFM_CENTERS_KMEANS) status = choose_prototypes(t);
@@ -1129,7 +1181,7 @@ static int thin(thinning *t) {
     if (status != RFM_OK) return status;
     memcpy(t->shift, model->shift, model->d * sizeof *t->shift);
     if (t->p != NULL) memcpy(t->p, model->p, (model->metric == RFM_FULL ? model->r : 1) * model->d * sizeof *t->p);
-    if (t->offset != NULL) memcpy(t->offset, model->offset, model->c * sizeof *t->offset);
+    memcpy(t->offset, t->base, model->c * sizeof *t->offset);
     return RFM_OK;
 }
 
@@ -1167,6 +1219,7 @@ int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
 #define GAIN_BITS 16
 #define SCALES 12        /* of alpha that are tried, each SCALE_STEP times the last */
 #define SCALE_STEP R(0.88)
+#define ROUNDS 50        /* of changes of one alpha at a time, at most */
 
 typedef struct {
     thinning t;
@@ -1181,7 +1234,8 @@ typedef struct {
     size_t store_end;
     int16_t *z, *scratch;             /* (n, r) of the rows; (d + r), then (d) for x */
     int32_t *scores;                  /* (c) */
-    rfm_real *a, *rounded, *best, *sum; /* (m, c): alpha, and what it is rounded to, as multiples of the scale; (c) */
+    rfm_real *a, *rounded, *best;     /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
+    rfm_real *error, *pull;           /* (m) each: alpha - scale rounded, and H times that */
     rfm_real unit;                    /* of z */
 } quantising;
 
@@ -1209,7 +1263,7 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     thinning *t = &g->t;
     rows *s = &t->rows;
     const rfm_model *m = &s->m;
-    size_t type = (size_t)g->to.type, full = m->metric == RFM_FULL ? m->r : 0;
+    size_t type = (size_t)g->to.type, full = m->metric == RFM_FULL ? m->r : 0, bytes = 0;
     g->inputs = (rfm_input_i *)rfm_arena_take(store, m->d, sizeof *g->inputs);
     g->p = rfm_arena_take(store, full, m->d * type);
     g->bias = (int32_t *)rfm_arena_take(store, m->r, sizeof *g->bias);
@@ -1229,7 +1283,9 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     g->a = take_reals(arena, m->n, m->c);
     g->rounded = take_reals(arena, m->n, m->c);
     g->best = take_reals(arena, m->n, m->c);
-    g->sum = take_reals(arena, 1, m->c);
+    g->error = take_reals(arena, 1, m->n);
+    g->pull = take_reals(arena, 1, m->n);
+    bytes_for(s, rfm_syrk_need(s->ctx, m->n, m->n, &bytes), &bytes);
     inner_layout(arena, s);
     return arena->status;
 }
@@ -1410,44 +1466,75 @@ static int integer_kernel(thinning *t, const rfm_real *centers, int of_rows, siz
     return RFM_OK;
 }
 
-/* C = T U in place of T: both are upper triangular, T'T = A'A + ridge I and U'U = Kmm. */
-static void join_factors(thinning *t) {
+/* C = T U in place of T: both are upper triangular, T'T = A'A + ridge I and U'U = Kmm. Then H = C'C in place of U. */
+static int join_factors(thinning *t) {
     size_t m = t->m, i, j, k;
+    int status;
     for (i = 0; i < m; i++) {
+        rfm_real *row = t->gram + i * m;
         for (j = i; j < m; j++) t->diagonal[j] = R(0);
         for (k = i; k < m; k++) {
             const rfm_real *u = t->kmm + k * m;
-            rfm_real coef = t->gram[i * m + k];
-            for (j = k; j < m; j++) t->diagonal[j] += coef * u[j];
+            for (j = k; j < m; j++) t->diagonal[j] += row[k] * u[j];
         }
-        memcpy(t->gram + i * m + i, t->diagonal + i, (m - i) * sizeof *t->gram);
+        memset(row, 0, i * sizeof *row);
+        memcpy(row + i, t->diagonal + i, (m - i) * sizeof *row);
     }
+    status = rfm_syrk(&t->rows.inner, RFM_TN, R(1), rfm_cview(t->gram, m, m), R(0), rfm_view(t->kmm, m, m));
+    for (i = 0; status == RFM_OK && i < m; i++)
+        for (j = 0; j < i; j++) t->kmm[i * m + j] = t->kmm[j * m + i];
+    return status;
 }
 
-/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss. */
-static rfm_real round_output(quantising *g, size_t k, rfm_real scale, int feedback) {
-    size_t m = g->t.m, c = g->to.c, i, j;
+/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss. From the last centre to the first, each to what
+ * is best given those before; then one after the other, round by round, as long as a change of one makes it better. */
+static rfm_real round_output(quantising *g, size_t k, rfm_real scale) {
+    size_t m = g->t.m, c = g->to.c, i, j, round;
     rfm_real limit = g->to.type == RFM_I8 ? R(127) : R(32767), loss = R(0);
     for (i = m; i-- > 0;) {
         const rfm_real *row = g->t.gram + i * m;
-        rfm_real pull = R(0), value = g->a[i * c + k], error;
-        for (j = i + 1; j < m; j++) pull += row[j] * g->t.diagonal[j];
-        g->rounded[i * c + k] = clamp_real(round_real((feedback ? value + pull / row[i] : value) / scale), limit);
-        g->t.diagonal[i] = value - scale * g->rounded[i * c + k];
-        error = pull + row[i] * g->t.diagonal[i];
-        loss += error * error;
+        rfm_real pull = R(0), value = g->a[i * c + k];
+        for (j = i + 1; j < m; j++) pull += row[j] * g->error[j];
+        g->rounded[i * c + k] = clamp_real(round_real((value + pull / row[i]) / scale), limit);
+        g->error[i] = value - scale * g->rounded[i * c + k];
     }
+    for (i = 0; i < m; i++) {
+        const rfm_real *row = g->t.kmm + i * m;
+        for (g->pull[i] = R(0), j = 0; j < m; j++) g->pull[i] += row[j] * g->error[j];
+    }
+    for (round = 0; round < ROUNDS; round++) {
+        int changed = 0;
+        for (i = 0; i < m; i++) {
+            const rfm_real *row = g->t.kmm + i * m;
+            rfm_real was = g->rounded[i * c + k], value = clamp_real(was + round_real(R(0.999) * g->pull[i] / (row[i] * scale)), limit);
+            if (value == was) continue;
+            for (j = 0; j < m; j++) g->pull[j] -= row[j] * scale * (value - was);
+            g->error[i] -= scale * (value - was);
+            g->rounded[i * c + k] = value;
+            changed = 1;
+        }
+        if (!changed) break;
+    }
+    for (i = 0; i < m; i++) loss += g->error[i] * g->pull[i];
     return loss;
 }
 
 /* Score 1 in units of f, for a scale of alpha. */
 static rfm_real unit_of(const quantising *g, rfm_real scale) { return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE); }
 
+/* The offset with which the mean over the rows stays what it was: f with g->a and t->base. */
+static rfm_real offset_for(const quantising *g, size_t k, rfm_real scale, const rfm_real *rounded) {
+    size_t i, c = g->to.c;
+    rfm_real offset = g->t.base[k];
+    for (i = 0; i < g->t.m; i++) offset += g->t.mean[i] * (g->a[i * c + k] - scale * rounded[i * c + k]);
+    return offset;
+}
+
 /* The scores of outputs first.. cannot overflow. */
 static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real scale) {
     size_t i, k, c = g->to.c;
     for (k = first; k < first + count; k++) {
-        rfm_real sum = g->t.rows.m.offset != NULL ? REAL_ABS(g->t.rows.m.offset[k]) / unit_of(g, scale) + R(1) : R(0);
+        rfm_real sum = REAL_ABS(offset_for(g, k, scale, g->rounded)) / unit_of(g, scale) + R(1);
         for (i = 0; i < g->t.m; i++) sum += REAL_ABS(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
         if (!(sum < R(2147400000.0))) return 0;
     }
@@ -1463,15 +1550,11 @@ static void round_outputs(quantising *g, size_t first, size_t count) {
         for (k = first; k < first + count; k++) most = max_real(most, REAL_ABS(g->a[i * c + k]));
     scale = most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
     for (tried = 0; tried < SCALES || best < R(0);) {
-        int feedback;
-        for (feedback = 0; feedback < 2; feedback++) {
-            rfm_real loss = R(0);
-            for (k = first; k < first + count; k++) loss += round_output(g, k, scale, feedback);
-            if (!sums_fit(g, first, count, scale)) continue;
-            if (best < R(0) || loss < best) {
-                best = loss, best_scale = scale;
-                for (i = 0; i < m; i++) memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
-            }
+        rfm_real loss = R(0);
+        for (k = first; k < first + count; k++) loss += round_output(g, k, scale);
+        if (sums_fit(g, first, count, scale) && (best < R(0) || loss < best)) {
+            best = loss, best_scale = scale;
+            for (i = 0; i < m; i++) memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
         }
         if (best < R(0)) scale *= R(2); /* too small for the sums */
         else scale *= SCALE_STEP, tried++;
@@ -1481,7 +1564,7 @@ static void round_outputs(quantising *g, size_t first, size_t count) {
     for (k = first; k < first + count; k++) {
         rfm_real unit = unit_of(g, best_scale);
         g->units[k] = (float)unit;
-        g->offset[k] = g->t.rows.m.offset != NULL ? (int32_t)round_real(g->t.rows.m.offset[k] / unit) : 0;
+        g->offset[k] = (int32_t)round_real(offset_for(g, k, best_scale, g->best) / unit);
     }
 }
 
@@ -1498,13 +1581,18 @@ static int quantise(quantising *g) {
     place_rows(g);
     place_centers(g);
     set_phi(g);
-    status = with_y ? refit(t, NULL, g->a) : factor_kmm(t, NULL);
-    if (status == RFM_OK && !with_y) {
-        status = factor_gram(t, NULL, NULL);
+    if (with_y) {
+        set_target(t);
+        status = refit(t, NULL, g->a);
+    } else {
         memcpy(g->a, m->alpha, m->n * m->c * sizeof *g->a);
+        for (k = 0; k < m->c; k++) t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
+        status = factor_kmm(t, NULL);
+        if (status == RFM_OK) status = kernel_means(t, NULL);
+        if (status == RFM_OK) status = factor_gram(t, NULL, NULL);
     }
+    if (status == RFM_OK) status = join_factors(t);
     if (status != RFM_OK) return status;
-    join_factors(t);
     if (m->task == RFM_CLASSIFY) round_outputs(g, 0, m->c);
     else
         for (k = 0; k < m->c; k++) round_outputs(g, k, 1);

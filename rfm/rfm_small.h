@@ -110,13 +110,13 @@ typedef struct {
     uint32_t seed;
 } rfm_thin;
 
-/* m centres in place of the model's, and alpha refitted against all rows: (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge
- * regression), sample weights as in rfm_fit. The offset stays. Ticks. */
+/* m centres in place of the model's, alpha and offset fitted anew to all rows: with Y and Knm as differences from their means over the rows,
+ * (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge regression); sample weights as in rfm_fit. Ticks. */
 int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small);
 int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store);
 
-/* Integers of `type`: scales are chosen on data->x; alpha is fitted once more on the integer machine's own phi and rounded one centre after the
- * other, the rest making up for each rounding (data->y NULL: only rounded). RFM_EVALUE: type, ridge. */
+/* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own phi, and rounded such that
+ * the loss rises least (data->y NULL: not fitted, only rounded so). RFM_EVALUE: type, ridge. RFM_ERANGE: too much for the integers. Ticks. */
 int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store, rfm_model_i *small);
 int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch, size_t *store);
 
