@@ -1,0 +1,91 @@
+/* The programs that run measures, by MEASURE_...: an empty one; one that is only linked, for its size; one that runs some rows on a board
+ * and says how much stack the calls took, while the plug-in counts their instructions; and one for this machine, that reads rows.txt and
+ * prints the class of each. */
+#include "peer.h"
+
+int main(void);
+
+#if defined MEASURE_empty
+
+int main(void) { return 0; }
+
+#elif defined MEASURE_code
+
+/* What the compiler cannot know it cannot leave out. */
+int main(void) {
+    const peer_input *volatile x = NULL;
+    return peer_open() != 0 ? 1 : (int)peer_classify(x);
+}
+
+#elif defined MEASURE_host
+
+#include <stdio.h>
+
+#ifdef PEER_FLOAT
+#define PEER_SCAN "%f"
+#else
+#define PEER_SCAN "%hd"
+#endif
+
+int main(void) {
+    static __attribute__((aligned(4))) peer_input x[1024];
+    size_t n, d, i, j;
+    if (peer_open() != 0 || scanf("%zu %zu", &n, &d) != 2 || d > 1024) return 1;
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < d; j++)
+            if (scanf(PEER_SCAN, &x[j]) != 1) return 1;
+        printf("%zu\n", peer_classify(x));
+    }
+    return 0;
+}
+
+#else
+
+#include "rows.h"
+#include "startup.h"
+
+static void print_number(const char *name, size_t value) {
+    char text[12], *at = text + sizeof text - 1;
+    *at = 0;
+    do *--at = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    board_print(name);
+    board_print(" ");
+    board_print(at);
+    board_print("\n");
+}
+
+#define PAINT 0x5ca1ab1eu
+extern uint32_t __stack_bottom[];
+
+/* In main, so that the stack pointer is the one that the call is made with. Volatile: no call of memset. */
+#define PAINT_STACK() \
+    do { \
+        __asm__ volatile("mov %0, sp" : "=r"(top) : : "memory"); \
+        for (word = __stack_bottom; word < top; word++) *word = PAINT; \
+    } while (0)
+#define PRINT_STACK(name) \
+    do { \
+        for (word = __stack_bottom; word < top && *word == PAINT; word++) {} \
+        print_number(name, (size_t)((volatile char *)top - (volatile char *)word)); \
+    } while (0)
+
+/* The calls are made from here alone: the counting ends when control comes back to main. */
+int main(void) {
+    volatile uint32_t *word, *top;
+    size_t i, k, wrong = 0;
+    int status;
+    PAINT_STACK();
+    status = peer_open();
+    PRINT_STACK("open_stack");
+    if (status != 0) return 255;
+    for (i = 0; i < ROWS; i++) {
+        PAINT_STACK();
+        k = peer_classify(rows[i]);
+        PRINT_STACK("stack");
+        wrong += k != expected[i];
+    }
+    return (int)wrong;
+}
+
+#endif
