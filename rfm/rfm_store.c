@@ -154,7 +154,7 @@ static int fail(rfm_store *s) {
     return s->status = RFM_EFLASH;
 }
 
-/* The page of the header first: from its erase on nothing in the slot can be taken for a thing. */
+/* The page of the label first: from its erase on nothing in the slot can be taken for a thing. */
 int rfm_store_begin(rfm_store *s, size_t total) {
     unsigned char *label;
     uint32_t page, at;

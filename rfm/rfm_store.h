@@ -33,7 +33,8 @@ typedef struct {
     uint32_t granularity; /* 1, 2, 4, 8 or 16: program takes multiples of this, and each such granule only once after an erase */
 } rfm_flash_geometry;
 
-/* Each returns 0 if it is done, anything else if it failed. Long waits are in here, so a watchdog is fed here. */
+/* Each returns 0 if it is done, anything else if it failed. Long waits are in here, so a watchdog is fed here. What was erased or programmed is
+ * read back at once: read must see it, past any cache. */
 typedef struct {
     void *arg; /* passed to all of them */
     int (*geometry)(void *arg, rfm_flash_geometry *to);
