@@ -173,11 +173,13 @@ static uint32_t cut(const snapshot *from, uint32_t old, uint32_t k, uint32_t at,
     if (status == RFM_OK) found = thing_is(&store, k) ? k : old != 0 && thing_is(&store, old) ? old : NOR_NEVER;
     else found = 0;
     if (at + 1 == count) /* the mark: done or not, never in part */
-        expect(part == NOR_ALL ? found == k : part == NOR_NOTHING ? found == old : found == k || found == old, "cut at the mark", k, at, (uint32_t)part);
+        expect(part == NOR_ALL ? found == k : part == NOR_NOTHING ? found == old : found == k || found == old, "cut at the mark", k, at,
+               (uint32_t)part);
     else expect(found == old, old == 0 ? "a thing out of nothing" : "the old thing is lost", k, at, (uint32_t)part);
     expect(found != 0 || status == RFM_EEMPTY, "status", k, at, (uint32_t)part);
     for (i = 0; i < 2; i++) /* two cuts lose few counts */
-        expect(store.wear[i] <= flash_state.erases[i] + 1 && store.wear[i] + 3 >= flash_state.erases[i], "wear", store.wear[i], flash_state.erases[i], at);
+        expect(store.wear[i] <= flash_state.erases[i] + 1 && store.wear[i] + 3 >= flash_state.erases[i], "wear", store.wear[i],
+               flash_state.erases[i], at);
     return found;
 }
 

@@ -442,7 +442,8 @@ static void test_sizes(void) {
 /* ---- which slot ---------------------------------------------------------------------------------------------------------- */
 
 static void test_sequences(void) {
-    static const uint32_t pairs[][2] = { { 1, 2 }, { 0xFFFFFFFFu, 0 }, { 0xFFFFFFFEu, 0xFFFFFFFFu }, { 0x7FFFFFFFu, 0x80000000u }, { 0xFFFFFFFFu, 3 } };
+    static const uint32_t pairs[][2] = { { 1, 2 }, { 0xFFFFFFFFu, 0 }, { 0xFFFFFFFEu, 0xFFFFFFFFu }, { 0x7FFFFFFFu, 0x80000000u },
+                                        { 0xFFFFFFFFu, 3 } };
     size_t i;
     int newer;
 
