@@ -180,6 +180,9 @@ static float small_log(float x) {
 }
 #endif
 
+rfm_real rfm_exp(rfm_real x) { return small_exp(x); }
+rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
+
 /* ==== 4. Models =======================================================================================================
  *
  * FORMAT.md describes the blob. Fields are read byte by byte, numbers are used in place.

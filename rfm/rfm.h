@@ -13,7 +13,7 @@
  *     Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not overlap.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
- * Contents: switches, status, models, blobs, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
+ * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
  * eigenpairs, prediction of many rows, training, writing models, feature insight.
  */
 #ifndef RFM_H
@@ -76,6 +76,13 @@ typedef RFM_REAL rfm_real;
 
 /* One sentence for a status; never NULL. */
 const char *rfm_status_text(int status);
+
+/* ---- small functions ----------------------------------------------------------------------------------------------------- */
+
+/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them: in float nothing from libm where there is no FPU, few
+ * instructions, the same bits on every machine. exp: at most 2.5 ulp from the truth, 0 below -87; sqrt: exactly rounded, 0 below 1.2e-38. */
+rfm_real rfm_exp(rfm_real x);
+rfm_real rfm_sqrt(rfm_real x);
 
 /* ---- models -------------------------------------------------------------------------------------------------------- */
 
