@@ -650,10 +650,10 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 /* ==== 5. Centres =========================================================================================================
  *
  * m centres c_j in the projected space. alpha minimises
- *   loss = sum_i w_i |y_i - offset - sum_j alpha_j phi(|c_j - z_i|)|^2 + ridge sum_jk alpha_j'alpha_k phi(|c_j - c_k|),
- * and so does the offset: both sides are taken as differences from their mean over the rows, Y and Knm. With Kmm = U'U and A = Knm U^-1 then
- * alpha = U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge Kmm) alpha = Kmn Y, whose condition would be
- * that of K squared. Equal centres make Kmm singular; a little on its diagonal takes care of it.
+ *   loss = sum_i w_i |y_i - offset - sum_j alpha_j phi(|c_j - z_i|)|^2 + ridge sum_jk alpha_j'alpha_k phi(|c_j - c_k|).
+ * With Kmm = U'U and A = Knm U^-1 it is U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge Kmm) alpha =
+ * Kmn Y, whose condition would be that of K squared. Equal centres make Kmm singular; a little on its diagonal takes care of it. Where the
+ * offset is fitted too (integers), Y and Knm are differences from their means over the rows.
  */
 
 #define KMEANS_ROUNDS 20
@@ -668,14 +668,16 @@ typedef struct thinning {
     size_t store_end;
     rfm_real *kmm, *gram;      /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
     rfm_real *diagonal;        /* (m) of one of them */
-    rfm_real *mean;            /* (m) of the centres' kernel values over the rows */
-    rfm_real *base, *target;   /* (c) the offset; the mean of y */
+    int fits_offset;           /* else it is the model's */
+    rfm_real *mean;            /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
+    rfm_real *base, *target;   /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
     uint32_t *chosen;          /* (m) rows */
     rfm_real *v, *rest, *left; /* elimination: (m, n), (n), (n, c); rest and left also have other uses */
-    rfm_real *g, *next;        /* polish: the gradient (m, r), centres to try (m, r) */
-    rfm_real *curve, *next_alpha, *weight; /* (m), (m, c), (m, b) */
+    rfm_real *g, *curve;       /* of the loss: (m, r) its gradient, (m) curvature along it */
+    rfm_real *weight;          /* (m, b) */
+    rfm_real *next, *next_alpha, *next_g, *next_curve; /* polish: of the centres that are tried */
 } thinning;
 
 static void refit_layout(rfm_arena *arena, thinning *t) {
@@ -695,6 +697,16 @@ static void refit_layout(rfm_arena *arena, thinning *t) {
     bytes_for(s, rfm_gemm_need(s->ctx, m, c, b, &bytes), &bytes);
 }
 
+static void gradient_layout(rfm_arena *arena, thinning *t) {
+    rows *s = &t->rows;
+    size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
+    t->curve = take_reals(arena, 1, m);
+    t->weight = take_reals(arena, m, b);
+    bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
+    bytes_for(s, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
+    bytes_for(s, rfm_gemm_need(s->ctx, m, s->m.r, b, &bytes), &bytes);
+}
+
 static int by_elimination(int method) { return method == RFM_CENTERS_CHOLESKY || method == RFM_CENTERS_RESIDUAL; }
 
 static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
@@ -706,7 +718,7 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     t->p = model->metric == RFM_IDENTITY ? NULL : take_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
     t->centers = take_reals(store, m, r);
     t->alpha = take_reals(store, m, c);
-    t->offset = take_reals(store, 1, c);
+    t->offset = model->offset != NULL ? take_reals(store, 1, c) : NULL;
     t->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
@@ -718,27 +730,24 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     t->left = take_reals(arena, method == RFM_CENTERS_RESIDUAL ? n : 0, c);
     t->g = take_reals(arena, polish > 0 || method == RFM_CENTERS_KMEANS ? m : 0, r);
     t->next = take_reals(arena, polish, r);
-    t->curve = take_reals(arena, polish, 1);
     t->next_alpha = take_reals(arena, polish, c);
-    t->weight = take_reals(arena, polish, b);
+    t->next_g = take_reals(arena, polish, r);
+    t->next_curve = take_reals(arena, polish, 1);
     bytes_for(s, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
-    if (polish > 0) {
-        bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
-        bytes_for(s, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
-        bytes_for(s, rfm_gemm_need(s->ctx, m, r, b, &bytes), &bytes);
-    }
+    if (polish > 0) gradient_layout(arena, t);
     inner_layout(arena, s);
     return arena->status;
 }
 
 static rfm_real weight_of(const rows *s, size_t row) { return s->data->weights != NULL ? s->data->weights[row] : R(1); }
 
-/* The mean of y, and what is to be explained by the centres. */
 static void set_target(thinning *t) {
     rows *s = &t->rows;
     rfm_cmat y = s->data->y;
     size_t i, k;
     rfm_real sum = R(0);
+    for (k = 0; !t->fits_offset && k < y.cols; k++) t->target[k] = s->m.offset != NULL ? s->m.offset[k] : R(0);
+    if (!t->fits_offset) return;
     for (i = 0; i < s->n; i++) sum += weight_of(s, i);
     for (k = 0; k < y.cols; k++) t->target[k] = R(0);
     for (i = 0; i < s->n; i++)
@@ -773,13 +782,13 @@ static int factor_kmm(thinning *t, const rfm_real *centers) {
     return factor(s, m, t->kmm, t->diagonal, &jitter);
 }
 
-/* The mean of each centre's kernel values over the rows. */
 static int kernel_means(thinning *t, const rfm_real *centers) {
     rows *s = &t->rows;
     size_t i, j, m = t->m, first, count;
     rfm_real all = R(0);
     int status = RFM_OK;
     memset(t->mean, 0, m * sizeof *t->mean);
+    if (!t->fits_offset) return RFM_OK;
     for (i = 0; i < s->n; i++) all += weight_of(s, i);
     for (first = 0; first < s->n && status == RFM_OK; first += count) {
         count = min_size(s->b, s->n - first);
@@ -798,7 +807,7 @@ static int features(thinning *t, const rfm_real *centers, size_t first, size_t c
     rows *s = &t->rows;
     size_t i, j, m = t->m;
     int status = t->kernel(t, centers, 1, first, count);
-    for (i = 0; i < m; i++)
+    for (i = 0; t->fits_offset && i < m; i++)
         for (j = 0; j < count; j++) t->kt[i * count + j] -= t->mean[i];
     for (j = 0; s->data->weights != NULL && j < count; j++) {
         rfm_real root = REAL_SQRT(s->data->weights[first + j]);
@@ -830,7 +839,7 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
     return factor(s, m, t->gram, t->diagonal, &ridge);
 }
 
-/* alpha (m, c), and the offset that belongs to it. */
+/* alpha (m, c), and the offset that goes with it. */
 static int refit(thinning *t, const rfm_real *centers, rfm_real *alpha) {
     rows *s = &t->rows;
     size_t m = t->m, c = s->m.c, i, k;
@@ -953,6 +962,8 @@ static int choose_by_leverage(thinning *t) {
         for (j = 0; j < count; j++) t->rest[first + j] = R(0);
         for (i = 0; i < t->m; i++)
             for (j = 0; j < count; j++) t->rest[first + j] += t->kt[i * count + j] * t->kt[i * count + j];
+        for (j = 0; j < count; j++) /* rows that are all alike have none */
+            if (weight_of(s, first + j) > R(0)) t->rest[first + j] += REAL_EPS;
     }
     if (status == RFM_OK) draw_rows(t, &state);
     return status;
@@ -1107,37 +1118,43 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
     return status;
 }
 
+static void swap_reals(rfm_real **a, rfm_real **b) {
+    rfm_real *was = *a;
+    *a = *b;
+    *b = was;
+}
+
 /* Each step moves every centre against its gradient, in units of its curvature (Gauss-Newton, one number per centre), then solves for alpha.
  * A step that does not lower the loss is taken back and the next one is half as long. */
 static int polish(thinning *t) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, step, i, k;
-    rfm_real loss, next_loss, length = R(0.5), most = R(0);
+    rfm_real loss, next_loss, length = R(0.5);
     int status = loss_and_gradient(t, t->centers, t->alpha, &loss);
-    memcpy(t->offset, t->base, c * sizeof *t->offset);
     for (step = 0; step < t->how->polish && status == RFM_OK; step++) {
+        rfm_real most = R(0);
         for (i = 0; i < m; i++) most = max_real(most, t->curve[i]);
-        for (i = 0; i < m; i++)
-            for (k = 0; k < r; k++) {
-                rfm_real h = t->curve[i] / R(r) + R(1e-6) * most;
-                t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
-            }
+        for (i = 0; i < m; i++) {
+            rfm_real h = (t->curve[i] + R(1e-5) * most) / R(r);
+            for (k = 0; k < r; k++) t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
+        }
         if (!finite_numbers(m * r, t->next)) break;
+        swap_reals(&t->g, &t->next_g);
+        swap_reals(&t->curve, &t->next_curve);
         status = refit(t, t->next, t->next_alpha);
         if (status == RFM_OK) status = loss_and_gradient(t, t->next, t->next_alpha, &next_loss);
         if (status == RFM_OK && next_loss < loss) {
             memcpy(t->centers, t->next, m * r * sizeof *t->centers);
             memcpy(t->alpha, t->next_alpha, m * c * sizeof *t->alpha);
-            memcpy(t->offset, t->base, c * sizeof *t->offset);
             loss = next_loss;
             length *= R(1.5);
         } else if (status == RFM_OK || status == RFM_ERANGE) {
+            swap_reals(&t->g, &t->next_g);
+            swap_reals(&t->curve, &t->next_curve);
             length *= R(0.5);
-            memcpy(t->base, t->offset, c * sizeof *t->base);
-            status = loss_and_gradient(t, t->centers, t->alpha, &loss);
+            status = RFM_OK;
         }
     }
-    memcpy(t->base, t->offset, c * sizeof *t->base);
     return status;
 }
 
@@ -1149,7 +1166,7 @@ static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_
     if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
     if (how->method < RFM_CENTERS_CHOLESKY || how->method > RFM_CENTERS_KMEANS) return RFM_EVALUE;
     if (!(how->ridge > R(0)) || !finite_numbers(1, &how->ridge)) return RFM_EVALUE;
-    t->how = how, t->m = how->centers, t->kernel = model_kernel;
+    t->how = how, t->m = how->centers, t->kernel = model_kernel, t->fits_offset = 0;
     return RFM_OK;
 }
 
@@ -1181,7 +1198,7 @@ static int thin(thinning *t) {
     if (status != RFM_OK) return status;
     memcpy(t->shift, model->shift, model->d * sizeof *t->shift);
     if (t->p != NULL) memcpy(t->p, model->p, (model->metric == RFM_FULL ? model->r : 1) * model->d * sizeof *t->p);
-    memcpy(t->offset, t->base, model->c * sizeof *t->offset);
+    if (t->offset != NULL) memcpy(t->offset, model->offset, model->c * sizeof *t->offset);
     return RFM_OK;
 }
 
@@ -1204,6 +1221,63 @@ int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     small->n = t.m;
     small->shift = t.shift, small->p = t.p, small->centers = t.centers, small->alpha = t.alpha, small->offset = t.offset;
     return RFM_OK;
+}
+
+static int loss_layout(rfm_arena *arena, thinning *t) {
+    rows *s = &t->rows;
+    rows_layout(arena, s);
+    kernel_layout(arena, s, t->m);
+    t->kt = take_reals(arena, t->m, s->b);
+    t->y = take_reals(arena, s->b, s->m.c);
+    t->base = take_reals(arena, 1, s->m.c);
+    t->next_g = take_reals(arena, t->m, s->m.r);
+    gradient_layout(arena, t);
+    inner_layout(arena, s);
+    return arena->status;
+}
+
+static int loss_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, thinning *t) {
+    int status = rows_start(ctx, model, data, 1, &t->rows);
+    if (status == RFM_OK) t->m = model->n, t->kernel = model_kernel;
+    return status;
+}
+
+int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes) {
+    thinning t;
+    rfm_arena measure;
+    int status = bytes == NULL ? RFM_ENULL : loss_start(ctx, model, data, &t);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&measure);
+    status = loss_layout(&measure, &t);
+    if (status == RFM_OK) *bytes = measure.peak;
+    return status;
+}
+
+int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient) {
+    thinning t;
+    rfm_thin how;
+    size_t used, k;
+    rfm_real value;
+    int status = check_arenas(ctx, ctx == NULL ? NULL : ctx->arena, loss);
+    if (status == RFM_OK) status = loss_start(ctx, model, data, &t);
+    if (status == RFM_OK && (!(ridge >= R(0)) || !finite_numbers(1, &ridge))) status = RFM_EVALUE;
+    if (status == RFM_OK) status = rows_values(&t.rows, 1);
+    if (status != RFM_OK) return status;
+    memset(&how, 0, sizeof how);
+    how.ridge = ridge, t.how = &how;
+    used = ctx->arena->used;
+    status = loss_layout(ctx->arena, &t);
+    if (status == RFM_OK) {
+        inner_start(&t.rows);
+        t.rows.total = R(t.rows.n);
+        t.g = t.next_g;
+        for (k = 0; k < model->c; k++) t.base[k] = model->offset != NULL ? model->offset[k] : R(0);
+        status = project_rows(&t.rows);
+        if (status == RFM_OK) status = loss_and_gradient(&t, model->centers, model->alpha, &value);
+        if (status == RFM_OK) *loss = value;
+        if (status == RFM_OK && gradient != NULL) memcpy(gradient, t.g, model->n * model->r * sizeof *gradient);
+    }
+    return finish(ctx, ctx->arena, used, used, used, status);
 }
 
 /* ==== 6. Integers ========================================================================================================
@@ -1342,7 +1416,7 @@ static void set_direction(quantising *g, size_t q, rfm_real middle) {
     const rfm_model *m = &g->t.rows.m;
     const rfm_real *p = m->p + q * m->d;
     rfm_real most = R(0), sum = R(0), start = -middle, limit = g->to.type == RFM_I8 ? R(127) : R(32767), room;
-    int exponent, shift;
+    int shift;
     size_t j;
     for (j = 0; j < m->d; j++) {
         rfm_real step = REAL_ABS(p[j] * input_step(&g->inputs[j])) / g->unit;
@@ -1356,19 +1430,20 @@ static void set_direction(quantising *g, size_t q, rfm_real middle) {
         rfm_real one = REAL_LDEXP(R(1), shift);
         if (most * one <= limit && (REAL_ABS(start) + R(1) + R(U_MOST) * sum) * one <= room) break;
     }
-    exponent = shift;
     for (j = 0; j < m->d; j++)
-        put_number(g->p, g->to.type, q * m->d + j, clamp_real(round_real(REAL_LDEXP(p[j] * input_step(&g->inputs[j]) / g->unit, exponent)), limit));
+        put_number(g->p, g->to.type, q * m->d + j, clamp_real(round_real(REAL_LDEXP(p[j] * input_step(&g->inputs[j]) / g->unit, shift)), limit));
     g->shifts[q] = (uint8_t)shift;
-    g->bias[q] = (int32_t)clamp_real(REAL_FLOOR(REAL_LDEXP(start + R(0.5), exponent)), R(1000000000));
+    g->bias[q] = (int32_t)clamp_real(REAL_FLOOR(REAL_LDEXP(start + R(0.5), shift)), R(1000000000));
 }
+
+static int32_t center_limit(const quantising *g) { return g->to.type == RFM_I8 && g->to.limit > 127 ? 127 : g->to.limit; }
 
 /* Gains, P, bias and the unit of z: the widest component of the rows fills the range of the centres. */
 static void set_scales(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
     size_t i, j, q, r = m->r;
-    rfm_real widest = R(0), most = R(g->to.type == RFM_I8 ? 127 : g->to.limit / 4 * 3);
+    rfm_real widest = R(0), most = g->to.type == RFM_I8 ? R(center_limit(g)) : R(0.75) * R(g->to.limit); /* i16 has room for more than the rows */
     for (q = 0; q < r; q++) {
         rfm_real low = s->z[q], high = s->z[q];
         for (i = 1; i < s->n; i++) {
@@ -1413,9 +1488,8 @@ static void place_rows(quantising *g) {
 static void place_centers(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
-    rfm_real limit = R(g->to.type == RFM_I8 ? 127 : g->to.limit);
+    rfm_real limit = R(center_limit(g));
     size_t i, k, q, r = m->r;
-    if (limit > R(g->to.limit)) limit = R(g->to.limit);
     for (i = 0; i < m->n; i++) {
         const rfm_real *center = m->centers + i * r;
         size_t nearest = 0;
@@ -1545,18 +1619,19 @@ static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real sc
  * it off, and round the others less. */
 static void round_outputs(quantising *g, size_t first, size_t count) {
     size_t m = g->t.m, c = g->to.c, i, k, tried;
-    rfm_real most = R(0), scale, best = R(-1), best_scale = R(1);
+    rfm_real most = R(0), scale, best = R(0), best_scale = R(1);
+    int found = 0;
     for (i = 0; i < m; i++)
         for (k = first; k < first + count; k++) most = max_real(most, REAL_ABS(g->a[i * c + k]));
     scale = most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
-    for (tried = 0; tried < SCALES || best < R(0);) {
+    for (tried = 0; tried < SCALES;) {
         rfm_real loss = R(0);
         for (k = first; k < first + count; k++) loss += round_output(g, k, scale);
-        if (sums_fit(g, first, count, scale) && (best < R(0) || loss < best)) {
-            best = loss, best_scale = scale;
+        if (sums_fit(g, first, count, scale) && (!found || loss < best)) {
+            found = 1, best = loss, best_scale = scale;
             for (i = 0; i < m; i++) memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
         }
-        if (best < R(0)) scale *= R(2); /* too small for the sums */
+        if (!found) scale *= R(2); /* too small for the sums */
         else scale *= SCALE_STEP, tried++;
     }
     for (i = 0; i < m; i++)
@@ -1607,7 +1682,7 @@ static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rf
     if ((type != RFM_I8 && type != RFM_I16) || !(ridge > R(0)) || !finite_numbers(1, &ridge)) return RFM_EVALUE;
     memset(&g->how, 0, sizeof g->how);
     g->how.ridge = ridge, g->how.centers = model->n;
-    g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel;
+    g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel, g->t.fits_offset = 1;
     memset(&g->to, 0, sizeof g->to);
     g->to.n = model->n, g->to.d = model->d, g->to.c = model->c, g->to.r = model->r;
     g->to.type = type, g->to.metric = model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL, g->to.task = model->task;

@@ -110,10 +110,15 @@ typedef struct {
     uint32_t seed;
 } rfm_thin;
 
-/* m centres in place of the model's, alpha and offset fitted anew to all rows: with Y and Knm as differences from their means over the rows,
- * (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge regression); sample weights as in rfm_fit. Ticks. */
+/* m centres in place of the model's, and alpha refitted against all rows: (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge
+ * regression), sample weights as in rfm_fit. The offset stays. Ticks. */
 int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small);
 int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store);
+
+/* What the refit and the polish make small: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k phi(|center_j - center_k|), ridge >= 0,
+ * and its gradient by the model's centres, (n, r), if that is not NULL. Nothing written on failure. */
+int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient);
+int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes);
 
 /* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own phi, and rounded such that
  * the loss rises least (data->y NULL: not fitted, only rounded so). RFM_EVALUE: type, ridge. RFM_ERANGE: too much for the integers. Ticks. */
