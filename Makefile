@@ -110,8 +110,8 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 MODELS   ?= build/models
 COUNT    ?= build/count.so
 HOST_CC  ?= cc
-firmware  = $(if $(bare),$(BUILD)/obj/boards/startup.o) $(BUILD)/obj/predict/rfm.o \
-            $(patsubst port/%.c,$(BUILD)/obj/predict/%.o,port/m4f.c port/helium.c)
+firmware  = $(if $(bare),$(BUILD)/obj/boards/startup.o) $(BUILD)/obj/predict/rfm.o $(BUILD)/obj/predict/rfm_small.o \
+            $(patsubst port/%.c,$(BUILD)/obj/predict/%.o,port/m4f.c port/dsp.c port/helium.c)
 firmware_flags = -DRFM_NO_TRAIN -Iboards -I$(MODELS) $(if $(bare),-DBOARD_BARE)
 
 $(MODELS)/models.h: boards/predict/make_models.c rfm/rfm.c rfm/rfm.h
@@ -119,11 +119,16 @@ $(MODELS)/models.h: boards/predict/make_models.c rfm/rfm.c rfm/rfm.h
 	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -o $(MODELS)/make_models boards/predict/make_models.c rfm/rfm.c -lm
 	$(MODELS)/make_models $(MODELS)
 
+$(MODELS)/models_i.h: boards/predict/make_models_i.c boards/predict/inputs_i.h rfm/rfm.c rfm/rfm.h rfm/rfm_small.c rfm/rfm_small.h
+	@mkdir -p $(@D)
+	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -o $(MODELS)/make_models_i boards/predict/make_models_i.c rfm/rfm.c rfm/rfm_small.c -lm
+	$(MODELS)/make_models_i $(MODELS)
+
 $(COUNT): boards/count/count.c
 	@mkdir -p $(@D)
 	$(HOST_CC) -std=c99 -O2 $(WARN) -fPIC -shared -o $@ $<
 
-$(BUILD)/obj/predict/%.o: boards/predict/%.c $(MODELS)/models.h $(BUILD)/flags
+$(BUILD)/obj/predict/%.o: boards/predict/%.c $(MODELS)/models.h $(MODELS)/models_i.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -MMD -MP -c -o $@ $<
 
@@ -131,15 +136,16 @@ $(BUILD)/obj/predict/%.o: port/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/predict/rfm.o: rfm/rfm.c $(BUILD)/flags
+$(BUILD)/obj/predict/%.o: rfm/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -ffp-contract=off -MMD -MP -c -o $@ $<
 
-$(BUILD)/predict: $(BUILD)/obj/predict/predict.o $(firmware)
+$(BUILD)/predict $(BUILD)/predict_i: $(BUILD)/%: $(BUILD)/obj/predict/%.o $(firmware)
 	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
 
-# What boards/size measures: measure-empty, measure-train, measure-predict-LOOP, measure-run-LOOP.
-$(BUILD)/obj/predict/measure-%.o: boards/predict/measure.c $(MODELS)/models.h $(BUILD)/flags
+# What boards/size measures: measure-empty, measure-train, measure-predict-LOOP, measure-run-LOOP, and in integers
+# measure-integers-predict-LOOP, measure-integers-run-LOOP.
+$(BUILD)/obj/predict/measure-%.o: boards/predict/measure.c $(MODELS)/models.h $(MODELS)/models_i.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(if $(filter train,$*),-Iboards,$(firmware_flags)) \
 	    $(patsubst %,-DMEASURE_%,$(subst -, ,$*)) -MMD -MP -c -o $@ $<

@@ -5,7 +5,7 @@
 #ifndef RFM_PORT_H
 #define RFM_PORT_H
 
-#include "rfm.h"
+#include "rfm_small.h"
 
 /* Which tables this target has. */
 #if RFM_REAL_BYTES == 4 && (defined(__x86_64__) || defined(_M_X64))
@@ -33,6 +33,14 @@
 #define RFM_SCORES_HAVE_HELIUM 0
 #endif
 
+/* Which loops for rfm_predict_i: Cortex-M with the DSP extension (M4, M7, M33, M55), and with Helium (M55). */
+#if defined(__GNUC__) && defined(__ARM_ARCH_PROFILE) && defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN)
+#define RFM_SCORES_HAVE_DSP (__ARM_ARCH_PROFILE == 'M' && __ARM_FEATURE_DSP == 1)
+#else
+#define RFM_SCORES_HAVE_DSP 0
+#endif
+#define RFM_SCORES_HAVE_HELIUM_I 0
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,6 +51,14 @@ rfm_real rfm_scores_m4f(const rfm_model *model, rfm_real *scratch, rfm_real *sco
 #endif
 #if RFM_SCORES_HAVE_HELIUM
 rfm_real rfm_scores_helium(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* helium.c */
+#endif
+
+/* The last argument but one of rfm_predict_i. */
+#if RFM_SCORES_HAVE_DSP
+int32_t rfm_scores_i_dsp(const rfm_model_i *model, int16_t *scratch, int32_t *scores); /* dsp.c */
+#endif
+#if RFM_SCORES_HAVE_HELIUM_I
+int32_t rfm_scores_i_helium(const rfm_model_i *model, int16_t *scratch, int32_t *scores); /* helium.c */
 #endif
 
 #ifndef RFM_NO_TRAIN

@@ -185,7 +185,8 @@ rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
 
 /* ==== 4. Models =======================================================================================================
  *
- * FORMAT.md describes the blob. Fields are read byte by byte, numbers are used in place.
+ * FORMAT.md describes the blob. Numbers are used in place. Firmware of 2 KB has all of the reader in it, so it is short: no 64-bit products,
+ * no division.
  */
 
 #define BLOB_MAGIC 0x626d6672u /* "rfmb" */
@@ -196,29 +197,46 @@ rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
 /* Sections of a model in floating point, in the order of the table. */
 enum { PART_SHIFT, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PARTS = RFM_PART_SUMMARY + 1 };
 
-static uint32_t get_u32(const unsigned char *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-/* Four bits at a time. */
-uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size) {
-    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    const unsigned char *bytes = (const unsigned char *)at;
-    crc = ~crc;
-    for (; size > 0; size--) {
-        crc ^= *bytes++;
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
-    }
-    return ~crc;
-}
-
 static int little_endian(void) {
     const uint16_t one = 1;
     unsigned char first;
     memcpy(&first, &one, 1);
     return first == 1;
+}
+
+#if defined(__GNUC__)
+#define AT_4(at) __builtin_assume_aligned(at, 4)
+#define ALONE __attribute__((noinline)) /* shorter code */
+#else
+#define AT_4(at) (at)
+#define ALONE
+#endif
+
+/* A field of a blob: `at` is a multiple of 4. */
+static uint32_t get_u32(const unsigned char *at) {
+    uint32_t u;
+    memcpy(&u, AT_4(at), 4);
+    return little_endian() ? u : u >> 24 | (u >> 8 & 0xff00) | (u & 0xff00) << 8 | u << 24;
+}
+
+/* Four bits at a time; compiled for size one, without the table. */
+uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    crc = ~crc;
+    for (; size > 0; size--) {
+#ifdef __OPTIMIZE_SIZE__
+        int bit;
+        crc ^= *bytes++;
+        for (bit = 8; bit > 0; bit--) crc = crc >> 1 ^ (crc & 1) * 0xedb88320;
+#else
+        static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                           0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+        crc ^= *bytes++;
+        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ table[crc & 15];
+#endif
+    }
+    return ~crc;
 }
 
 /* A section that lies within the blob, aligned, and *bytes of it; NULL: it does not, or has no bytes. */
@@ -235,8 +253,9 @@ static int names_right(const unsigned char *blob, uint32_t part, uint32_t string
     uint32_t bytes, i;
     const unsigned char *text = part_at(blob, part, &bytes);
     if (text == NULL) return bytes == 0;
-    for (i = 0; i < bytes; i++) strings -= text[i] == 0;
-    return strings == 0 && text[bytes - 1] == 0;
+    for (i = 0; i < bytes; i++)
+        if (text[i] == 0) strings--;
+    return (strings | text[bytes - 1]) == 0;
 }
 
 #define SUMMARY_FIXED 32 /* bytes before the path */
@@ -244,52 +263,64 @@ static int names_right(const unsigned char *blob, uint32_t part, uint32_t string
 
 /* The summary, if there is one: as long as it says. Its scales are reals, in a blob of integers f32. */
 static int summary_right(const unsigned char *blob, uint32_t d) {
-    uint32_t bytes, scales;
+    uint32_t bytes, steps, scales, shift = 2 + blob[16] / RFM_F64;
     const unsigned char *summary = part_at(blob, RFM_PART_SUMMARY, &bytes);
-    if (summary == NULL) return bytes == 0;
-    if (bytes < SUMMARY_FIXED) return 0;
-    scales = get_u32(summary + 24);
-    if (scales != 0 && scales != d) return 0;
-    return (uint64_t)SUMMARY_STEP * get_u32(summary + 20) + (uint64_t)scales * (blob[16] == RFM_F64 ? 8 : 4) == bytes - SUMMARY_FIXED;
+    if (bytes == 0) return 1;
+    if (summary == NULL || bytes < SUMMARY_FIXED) return 0;
+    bytes -= SUMMARY_FIXED;
+    steps = get_u32(summary + 20), scales = get_u32(summary + 24);
+    if (steps > bytes / SUMMARY_STEP || (scales != 0 && scales != d)) return 0;
+    bytes -= SUMMARY_STEP * steps;
+    return bytes >> shift == scales && bytes == scales << shift;
 }
 
 /* Numbers that are not negative have the order of their bits. */
 #define BITS_TWO 0x40000000u  /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
+/* What the sections say beyond their numbers, and the sizes in the head. */
+static ALONE int blob_right(const unsigned char *b) {
+    uint32_t bytes = get_u32(b + 12), parts = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
+    if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return 0;
+    for (i = 20; i <= 32; i += 4) /* n, d, c, r */
+        if (get_u32(b + i) == 0) return 0;
+    if (b[17] > RFM_GENERAL || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
+    if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return 0;
+    return names_right(b, RFM_PART_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_PART_INPUT_NAMES, d) && summary_right(b, d);
+}
+
 int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head) {
     const unsigned char *b = (const unsigned char *)blob;
-    uint32_t bytes, n, d, c, r, parts;
+    uint32_t bytes;
     if (blob == NULL || head == NULL) return RFM_ENULL;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < BLOB_TABLE) return RFM_ETRUNCATED;
     if (get_u32(b) != BLOB_MAGIC) return RFM_EMAGIC;
     if ((get_u32(b + 8) & 0xffff) != BLOB_MAJOR) return RFM_EVERSION;
-    bytes = get_u32(b + 12), parts = get_u32(b + 44);
+    bytes = get_u32(b + 12);
     if (bytes > size || bytes < BLOB_TABLE + 8 * PARTS) return RFM_ETRUNCATED;
     if (rfm_crc32(0, b + BLOB_COVERED, bytes - BLOB_COVERED) != get_u32(b + 4)) return RFM_ECHECKSUM;
-    if ((b[16] & types) != b[16] || (b[16] & (b[16] - 1u)) != 0 || b[16] == 0 || !little_endian()) return RFM_ETYPE;
-    if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return RFM_ECONTENT;
-
-    n = get_u32(b + 20), d = get_u32(b + 24), c = get_u32(b + 28), r = get_u32(b + 32);
-    if (n == 0 || d == 0 || c == 0 || r == 0 || b[17] > RFM_GENERAL || b[19] > RFM_CLASSIFY) return RFM_ECONTENT;
-    if (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || r != d)) return RFM_ECONTENT;
-    if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return RFM_ECONTENT;
-    if (!names_right(b, RFM_PART_CLASS_NAMES, c == 1 ? 2 : c) || !names_right(b, RFM_PART_INPUT_NAMES, d) || !summary_right(b, d))
-        return RFM_ECONTENT;
+    if ((b[16] & types) == 0 || (b[16] & (b[16] - 1u)) != 0 || !little_endian()) return RFM_ETYPE;
+    if (!blob_right(b)) return RFM_ECONTENT;
     head->at = b;
-    head->n = n, head->d = d, head->c = c, head->r = r;
-    head->type = b[16], head->kernel = b[17], head->metric = b[18], head->task = b[19];
-    memcpy(&head->exponent, b + 36, 4);
-    memcpy(&head->temperature, b + 40, 4);
+    memcpy((unsigned char *)head + offsetof(rfm_blob, type), b + 16, 28); /* type ... temperature */
     return RFM_OK;
 }
 
+typedef char blob_is_as_in_memory[offsetof(rfm_blob, temperature) - offsetof(rfm_blob, type) == 24 ? 1 : -1];
+
 const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each, uint32_t bytes) {
-    uint32_t there;
+    uint32_t there, left, i;
     const unsigned char *at = part < get_u32(head->at + 44) ? part_at(head->at, part, &there) : NULL;
-    uint64_t elements = (uint64_t)count * each;
-    return at != NULL && elements <= there && (uint32_t)elements * (uint64_t)bytes == there ? at : NULL;
+    if (at == NULL) return NULL;
+    left = there;
+    do /* left = there - count * each * bytes, a product that need not fit; `there` ends it */
+        for (i = each; i > 0; i--) {
+            if (left < count) return NULL;
+            left -= count;
+        }
+    while (--bytes > 0);
+    return left == 0 ? at : NULL;
 }
 
 const void *rfm_blob_text(const rfm_blob *head, uint32_t part) {
@@ -307,7 +338,7 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_blob head;
     rfm_model m;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
-    if (status != RFM_OK) return status;
+    if (status != RFM_OK || !little_endian()) return status; /* where the second is known, compilers would find the rest uninitialised */
     m.shift = part_numbers(&head, PART_SHIFT, head.d, 1);
     m.p = part_numbers(&head, PART_P, head.d, head.metric == RFM_FULL ? head.r : 1);
     m.centers = part_numbers(&head, PART_CENTERS, head.n, head.r);

@@ -147,9 +147,9 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
 /* The head of a blob. */
 typedef struct {
-    const unsigned char *at;             /* the blob */
-    uint32_t n, d, c, r;                 /* centres, inputs, outputs, rank: none is 0 */
+    const unsigned char *at;             /* the blob; from here on as it has them */
     uint8_t type, kernel, metric, task;  /* RFM_I8 ..., RFM_LAPLACE ..., RFM_DIAGONAL or RFM_FULL, RFM_REGRESS or RFM_CLASSIFY */
+    uint32_t n, d, c, r;                 /* centres, inputs, outputs, rank: none is 0 */
     float exponent, temperature;
 } rfm_blob;
 

@@ -21,109 +21,162 @@
  * 2^k - 1, the largest k with 4 r 4^k <= 2^32 (at most 8 for RFM_I8, 14 for RFM_I16):
  *
  *   u_j <= 4095, RFM_DIAGONAL: 2 limit <= 32766    at x = high, and u grows with x; high - low and gain are below 2^16
- *   |bias_p + sum_j P_pj u_j| < 2^31               because |bias_p| + 4095 sum_j |P_pj| is; RFM_DIAGONAL: |bias_p| + 32767 is
+ *   |bias_p + sum_j P_pj u_j| < 2^31               |bias_p| + 4095 sum_j |P_pj| <= 2^31 - 32769; RFM_DIAGONAL: the sum is u_p alone
  *   t_i <= 2^32 - 12, so t_i + 8 fits              |z_p| and |center_ip| <= limit, so t_i <= r (2 limit)^2 = r (4 4^k - 8 2^k + 4)
  *                                                  <= 2^32 - 12 r for k >= 1, and 0 for k = 0
- *   |phi| < 2^15                                   checked node by node; between two nodes it is between their values
- *   |offset_k + sum over any centres| < 2^31       because |offset_k| + 2^B sum_i |alpha_ik| is: a term, for RFM_I16 after its shift by 8 to
- *                                                  the right, which rounds towards the next integer of larger magnitude at most, is at most
- *                                                  2^B |alpha_ik|, itself an integer
+ *   0 <= phi < 2^15                                checked node by node; between two nodes it is between their values
+ *   |offset_k + sum over any centres| < 2^31       |offset_k| + 2^B sum_i |alpha_ik| <= 2^31 - 32769, and a term is at most 2^B |alpha_ik|:
+ *                                                  so for RFM_I16 is what is shifted by 8, and rounding down stops at that integer
  *
- * so sums may be taken in any order: every plug-in gives the same bits.
+ * so sums may be taken in any order: every plug-in gives the same bits. The code is short rather than fast, because firmware of 2 KB has all
+ * of it: lengths are compared by subtraction, in place of products of 64 bits; what is checked is described first, in a model of its own.
  */
 
 /* Signed numbers are shifted to the right as all compilers do it. */
 typedef char shift_is_arithmetic[(-5 >> 1) == -3 ? 1 : -1];
 typedef char input_is_8_bytes[sizeof(rfm_input_i) == 8 ? 1 : -1];
 
-/* Sections of a model of integers, beside RFM_PART_... */
-enum { PART_INPUTS, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PART_BIAS = RFM_PART_SUMMARY + 1, PART_SHIFTS, PART_PHI, PART_UNITS, PARTS };
+/* AT_4: at a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
+#if defined(__GNUC__)
+#define AT_4(at) __builtin_assume_aligned(at, 4)
+#define ALONE __attribute__((noinline))
+#else
+#define AT_4(at) (at)
+#define ALONE
+#endif
 
-#define U_MOST 4095          /* of u, RFM_FULL */
-#define SUM_MOST 0x7fffffffu /* of all sums of signed numbers */
-#define NODES_MOST 233       /* T < 2^32 is at 8 * 28 + 7 or before, and the next node is the last that is looked at */
-#define PHI_BYTES (48 + 8 * PART_PHI + 4) /* where the table has the length of phi */
-#define BITS_INFINITY 0x7f800000u         /* floats below have bits below */
+/* Sections of a model of integers, beside RFM_PART_...; what is in the first: FORMAT.md, rfm_model_open_i. */
+enum { PART_NUMBERS, PART_PHI, PARTS = RFM_PART_SUMMARY + 1 };
 
+#define U_MOST 4095           /* of u, RFM_FULL */
+#define SUM_MOST 0x7fff7fffu  /* 2^31 - 32769 */
+#define BITS_INFINITY 0x7f800000u /* floats below have bits below */
+
+/* 2^k - 1: r <= 4 allows k = 14, every factor of 4 takes 1 from k. */
 static int32_t limit_of(size_t r, int type) {
-    unsigned k = type == RFM_I8 ? 8 : 14;
-    while (k > 0 && r > (size_t)1 << (30 - 2 * k)) k--;
-    return ((int32_t)1 << k) - 1;
+    int32_t limit = 16383;
+    for (r = (r - 1) / 4; r > 0; r /= 4) limit >>= 1;
+    return type == RFM_I8 && limit > 255 ? 255 : limit;
 }
 
 static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
-static int32_t number(const void *at, int type, size_t i) {
+static int32_t number(int type, const void *at, size_t i) {
     return type == RFM_I8 ? ((const int8_t *)at)[i] : ((const int16_t *)at)[i];
 }
 
-/* |start| + weight * (the sum of `count` magnitudes from at[first] on, `step` apart) < 2^31; weight is at most 2^15 for RFM_I8, 2^12 for
- * RFM_I16. */
-static int sum_fits(const void *at, int type, size_t first, size_t count, size_t step, uint32_t weight, int32_t start) {
-    uint32_t left = SUM_MOST, term = magnitude(start);
-    for (;; first += step) {
-        if (term > left) return 0;
-        left -= term;
-        if (count-- == 0) return 1;
-        term = magnitude(number(at, type, first)) * weight;
-    }
+static uint32_t bits_of(const void *at) {
+    uint32_t bits;
+    memcpy(&bits, AT_4(at), 4);
+    return bits;
 }
 
-/* Everything that the head of this section relies on, of a model whose arrays are there. */
-static int content_right(const rfm_model_i *m) {
-    int full = m->metric == RFM_FULL;
-    uint32_t u_most = full ? U_MOST : 2 * (uint32_t)m->limit, bits;
-    size_t i;
-    for (i = 0; i < m->d; i++) {
-        const rfm_input_i *in = &m->inputs[i];
-        if (in->low > in->high || in->shift > 31 || (uint32_t)(in->high - in->low) * in->gain >> in->shift > u_most) return 0;
+/* Bytes of a section of an opened blob, in this machine's byte order then. */
+static uint32_t part_bytes(const rfm_blob *head, uint32_t part) { return bits_of(head->at + 48 + 8 * part + 4); }
+
+/* left - count * each, a product that need not fit; 0 if that is not positive. */
+static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
+    for (; each > 0; each--) {
+        if (left <= count) return 0;
+        left -= count;
     }
-    for (i = 0; i < m->r; i++) {
-        if (full ? m->shifts[i] > 31 : magnitude(m->bias[i]) > SUM_MOST - 32767) return 0;
-        if (full && !sum_fits(m->p, m->type, i * m->d, m->d, 1, U_MOST, m->bias[i])) return 0;
+    return left;
+}
+
+/* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does not overflow where the
+ * section was long enough for the lines before. */
+static ALONE uint32_t length_off(const rfm_blob *head) {
+    uint32_t left = part_bytes(head, PART_NUMBERS) + 1; /* blobs are shorter than 2^32 */
+    left = less(left, sizeof(rfm_input_i), head->d);
+    left = less(left, 4 + 4, head->c);
+    left = less(left, 4, head->r);
+    left = less(left, head->n, (head->r + head->c) * head->type);
+    if (head->metric == RFM_FULL) left = less(left, head->r, head->d * head->type + 1);
+    return left - 1;
+}
+
+/* The model in a blob whose length is right, but for names and summary; `at` is the first section. */
+static ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
+    m->n = head->n, m->d = head->d, m->c = head->c, m->r = head->r;
+    m->type = head->type, m->metric = head->metric, m->task = head->task;
+    m->limit = limit_of(head->r, head->type);
+    m->inputs = (const rfm_input_i *)(const void *)at, at += m->d * sizeof(rfm_input_i);
+    m->bias = (const int32_t *)(const void *)at, at += m->r * 4;
+    m->offset = (const int32_t *)(const void *)at, at += m->c * 4;
+    m->units = (const float *)(const void *)at, at += m->c * 4;
+    m->centers = at, at += m->n * m->r * (size_t)m->type;
+    m->alpha = at, at += m->n * m->c * (size_t)m->type;
+    m->p = NULL, m->shifts = NULL;
+    if (m->metric == RFM_FULL) m->p = at, m->shifts = (const uint8_t *)at + m->d * m->r * (size_t)m->type;
+    m->phi = (const uint16_t *)phi, m->nodes = part_bytes(head, PART_PHI) / 2;
+}
+
+/* Are all numbers between -low and most - low? As signed numbers: an unsigned one that is too large looks negative. */
+static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
+    while (count-- > 0)
+        if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most) return 0;
+    return 1;
+}
+
+/* |start_i| + weight * sum_j |a_ij| <= SUM_MOST for all i: of bias and P, of offset and alpha'? */
+static ALONE int sums_right(const rfm_model_i *m, int is_p) {
+    const int32_t *start = m->offset, *end = start + m->c;
+    const void *a = m->alpha;
+    size_t first = 0, cols = m->n, step = m->c, next = 1, i, j;
+    uint32_t weight = 1u << (23 - 8 * m->type); /* 2^B */
+    if (is_p) {
+        start = m->bias, end = start + m->r;
+        a = m->p;
+        cols = m->metric == RFM_FULL ? m->d : 0, step = 1, next = m->d;
+        weight = U_MOST;
     }
-    for (i = 0; i < m->n * m->r; i++)
-        if (magnitude(number(m->centers, m->type, i)) > (uint32_t)m->limit) return 0;
-    if (m->nodes > NODES_MOST) return 0;
-    for (i = 0; i < m->nodes; i++)
-        if (m->phi[i] > RFM_PHI_ONE) return 0;
-    for (i = 0; i < m->c; i++) {
-        memcpy(&bits, &m->units[i], sizeof bits);
-        if (bits - 1 >= BITS_INFINITY - 1) return 0; /* not a positive number */
-        if (!sum_fits(m->alpha, m->type, i, m->n, m->c, m->type == RFM_I8 ? 1u << 15 : 1u << 7, m->offset[i])) return 0;
+    for (; start < end; start++, first += next) {
+        uint32_t left = SUM_MOST, term = magnitude(*start);
+        for (i = first, j = cols;; i += step) {
+            if (term > left) return 0;
+            left -= term;
+            if (j-- == 0) break;
+            term = magnitude(number(m->type, a, i)) * weight;
+        }
     }
     return 1;
 }
 
+/* Everything else that the head of this section relies on, of a model whose arrays are there. */
+static ALONE int content_right(const rfm_model_i *m) {
+    const rfm_input_i *in = m->inputs, *end = in + m->d;
+    uint32_t limit = (uint32_t)m->limit;
+    if (!within(m->units, 4, m->c, 0u - 1, BITS_INFINITY - 2)) return 0; /* a float is positive and finite if its bits are */
+    if (!within(m->phi, 2, m->nodes, 0, RFM_PHI_ONE)) return 0;
+    if (!within(m->centers, (uint32_t)m->type, m->n * m->r, limit, limit * 2)) return 0;
+    limit *= 2;
+    if (m->metric == RFM_FULL) {
+        if (!within(m->shifts, 1, m->r, 0, 31)) return 0;
+        limit = U_MOST;
+    }
+    for (; in < end; in++)
+        if (in->low > in->high || in->shift > 31 || (uint32_t)(in->high - in->low) * in->gain >> in->shift > limit) return 0;
+    return 1;
+}
+
+static ALONE int numbers_right(const rfm_blob *head, const char *at, const void *phi) {
+    rfm_model_i m;
+    describe(head, at, phi, &m);
+    if (!sums_right(&m, 1) || !sums_right(&m, 0)) return 0;
+    return content_right(&m);
+}
+
 int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
     rfm_blob head;
-    rfm_model_i m;
+    const void *at, *phi;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, RFM_I8 | RFM_I16, &head);
     if (status != RFM_OK) return status;
-    m.n = head.n, m.d = head.d, m.c = head.c, m.r = head.r;
-    m.type = head.type, m.metric = head.metric, m.task = head.task;
-    m.limit = limit_of(head.r, head.type);
-    m.p = m.shifts = NULL;
-    if (head.metric == RFM_FULL) {
-        m.p = rfm_blob_part(&head, PART_P, head.d, head.r, head.type);
-        m.shifts = (const uint8_t *)rfm_blob_part(&head, PART_SHIFTS, head.r, 1, 1);
-        if (m.p == NULL || m.shifts == NULL) return RFM_ECONTENT;
-    }
-    m.inputs = (const rfm_input_i *)rfm_blob_part(&head, PART_INPUTS, head.d, 1, sizeof(rfm_input_i));
-    m.centers = rfm_blob_part(&head, PART_CENTERS, head.n, head.r, head.type);
-    m.alpha = rfm_blob_part(&head, PART_ALPHA, head.n, head.c, head.type);
-    m.offset = (const int32_t *)rfm_blob_part(&head, PART_OFFSET, head.c, 1, 4);
-    m.bias = (const int32_t *)rfm_blob_part(&head, PART_BIAS, head.r, 1, 4);
-    m.units = (const float *)rfm_blob_part(&head, PART_UNITS, head.c, 1, 4);
-    if (m.inputs == NULL || m.centers == NULL || m.alpha == NULL || m.offset == NULL || m.bias == NULL || m.units == NULL) return RFM_ECONTENT;
-    /* The table has PARTS entries, then. A length of phi of more than two bytes does not pass. */
-    m.nodes = ((size_t)head.at[PHI_BYTES] | (size_t)head.at[PHI_BYTES + 1] << 8) / 2;
-    m.phi = (const uint16_t *)rfm_blob_part(&head, PART_PHI, (uint32_t)m.nodes, 1, 2);
-    if (m.phi == NULL || !content_right(&m)) return RFM_ECONTENT;
-    m.class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
-    m.input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
-    m.summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
-    *model = m;
+    at = rfm_blob_text(&head, PART_NUMBERS), phi = rfm_blob_text(&head, PART_PHI);
+    if (at == NULL || phi == NULL || length_off(&head) != 0 || !numbers_right(&head, (const char *)at, phi)) return RFM_ECONTENT;
+    describe(&head, (const char *)at, phi, model);
+    model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
+    model->input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
+    model->summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
     return RFM_OK;
 }
 
@@ -133,87 +186,86 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
  * and goes backwards: the index is the count.
  */
 
-static int32_t dot_8(const int8_t *a, const int16_t *u, size_t n) {
+/* sum_j row_j u_j, j < n */
+static ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) {
+    const int8_t *a8 = (const int8_t *)row;
+    const int16_t *a16 = (const int16_t *)row;
     int32_t sum = 0;
-    while (n-- > 0) sum += a[n] * u[n];
+    n--;
+    if (type == RFM_I8) do sum += a8[n] * u[n];
+        while (n-- > 0);
+    else do sum += a16[n] * u[n];
+        while (n-- > 0);
     return sum;
 }
 
-static int32_t dot_16(const int16_t *a, const int16_t *u, size_t n) {
-    int32_t sum = 0;
-    while (n-- > 0) sum += a[n] * u[n];
-    return sum;
-}
-
-static uint32_t distance_8(const int8_t *a, const int16_t *z, size_t n) {
+/* sum_p (row_p - z_p)^2, p < n */
+static ALONE uint32_t distance(int type, const void *row, const int16_t *z, size_t n) {
+    const int8_t *a8 = (const int8_t *)row;
+    const int16_t *a16 = (const int16_t *)row;
     uint32_t sum = 0;
-    while (n-- > 0) {
-        int32_t diff = a[n] - z[n];
-        sum += (uint32_t)(diff * diff);
-    }
+    int32_t diff;
+    n--;
+    if (type == RFM_I8) do diff = a8[n] - z[n], sum += (uint32_t)(diff * diff);
+        while (n-- > 0);
+    else do diff = a16[n] - z[n], sum += (uint32_t)(diff * diff);
+        while (n-- > 0);
     return sum;
 }
 
-static uint32_t distance_16(const int16_t *a, const int16_t *z, size_t n) {
-    uint32_t sum = 0;
-    while (n-- > 0) {
-        int32_t diff = a[n] - z[n];
-        sum += (uint32_t)(diff * diff);
-    }
-    return sum;
+/* scores_k += row_k phi, k < n */
+static ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
+    const int8_t *a8 = (const int8_t *)row;
+    const int16_t *a16 = (const int16_t *)row;
+    n--;
+    if (type == RFM_I8) do scores[n] += a8[n] * phi;
+        while (n-- > 0);
+    else do scores[n] += a16[n] * phi >> 8;
+        while (n-- > 0);
 }
 
-/* phi of t by its table. With T = t + 8 = 2^e (1 + f), 3 <= e, the first three bits of f and e are the place, the next 16 are how far it is
- * to the next node. */
-static int32_t phi_at(const uint16_t *phi, size_t nodes, uint32_t t) {
-    uint32_t i, step, fraction;
+/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the place is e and the first three bits of f; the next 16 bits tell how far it
+ * is to the next node. */
+static int32_t phi_at(const rfm_model_i *m, uint32_t t) {
+    const uint16_t *phi;
+    uint32_t i = 8 * (31 - 3);
     t += 8;
-    i = 8 * 28;
 #if defined(__ARM_FEATURE_CLZ)
-    step = (uint32_t)__builtin_clz(t);
-    t <<= step;
-    i -= 8 * step;
+    i -= 8 * (uint32_t)__builtin_clz(t);
+    t <<= __builtin_clz(t);
 #else
-    for (step = 16; step > 0; step >>= 1)
-        if (t >> (32 - step) == 0) t <<= step, i -= 8 * step;
+    if (t >> 16 == 0) t <<= 16, i -= 8 * 16;
+    if (t >> 24 == 0) t <<= 8, i -= 8 * 8;
+    if (t >> 28 == 0) t <<= 4, i -= 8 * 4;
+    if (t >> 30 == 0) t <<= 2, i -= 8 * 2;
+    if (t >> 31 == 0) t <<= 1, i -= 8 * 1;
 #endif
-    i += t >> 28 & 7;
-    if (i + 1 >= nodes) return 0;
-    fraction = t >> 12 & 0xffff;
-    return phi[i] + ((phi[i + 1] - phi[i]) * (int32_t)fraction >> 16);
+    t <<= 1;
+    i += t >> 29;
+    if (i + 1 >= m->nodes) return 0;
+    phi = m->phi + i;
+    return phi[0] + ((phi[1] - phi[0]) * (int32_t)(t << 3 >> 16) >> 16);
 }
 
-static int32_t clamp(int32_t x, int32_t limit) { return x < -limit ? -limit : x > limit ? limit : x; }
-
-static int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
-    const int8_t *a8 = (const int8_t *)m->p;
-    const int16_t *a16 = (const int16_t *)m->p;
+static ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
+    const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
     int16_t *z = scratch + m->d;
-    size_t i, k;
+    size_t i;
     int32_t largest = 0;
-    int is_8 = m->type == RFM_I8;
     for (i = 0; i < m->r; i++) {
-        int32_t sum;
-        if (m->metric != RFM_FULL) sum = scratch[i] + m->bias[i];
-        else if (is_8) sum = (dot_8(a8, scratch, m->d) + m->bias[i]) >> m->shifts[i], a8 += m->d;
-        else sum = (dot_16(a16, scratch, m->d) + m->bias[i]) >> m->shifts[i], a16 += m->d;
-        z[i] = (int16_t)clamp(sum, m->limit);
+        int32_t sum = m->bias[i], limit = m->limit;
+        if (row != NULL) sum = (sum + dot(m->type, row, scratch, m->d)) >> m->shifts[i], row += m->d * (size_t)m->type;
+        else sum += scratch[i];
+        if (sum > limit) sum = limit;
+        if (sum < -limit) sum = -limit;
+        z[i] = (int16_t)sum;
     }
+    row = (const char *)m->centers;
     for (i = 0; i < m->n; i++) {
-        uint32_t t;
-        int32_t phi;
-        if (is_8) t = distance_8((const int8_t *)m->centers + i * m->r, z, m->r);
-        else t = distance_16((const int16_t *)m->centers + i * m->r, z, m->r);
-        phi = phi_at(m->phi, m->nodes, t);
+        int32_t phi = phi_at(m, distance(m->type, row, z, m->r));
         if (phi > largest) largest = phi;
-        if (phi == 0) continue;
-        if (is_8) {
-            const int8_t *alpha = (const int8_t *)m->alpha + i * m->c;
-            for (k = m->c; k-- > 0;) scores[k] += alpha[k] * phi;
-        } else {
-            const int16_t *alpha = (const int16_t *)m->alpha + i * m->c;
-            for (k = m->c; k-- > 0;) scores[k] += alpha[k] * phi >> 8;
-        }
+        add(m->type, alpha, phi, scores, m->c);
+        row += m->r * (size_t)m->type, alpha += m->c * (size_t)m->type;
     }
     return largest;
 }
@@ -230,7 +282,7 @@ int rfm_predict_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16
         if (v > in->high) v = in->high, saturated++;
         scratch[i] = (int16_t)((uint32_t)(v - in->low) * in->gain >> in->shift);
     }
-    for (i = 0; i < m->c; i++) scores[i] = m->offset[i];
+    memcpy(scores, m->offset, m->c * sizeof *scores);
     if (loop != NULL) largest = loop(m, scratch, scores);
     if (largest < 0) largest = scores_portable(m, scratch, scores);
     if (notes != NULL) notes->nearest = (uint16_t)largest, notes->saturated = saturated;
@@ -238,11 +290,12 @@ int rfm_predict_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16
 }
 
 size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
+    int32_t most = scores[0];
     size_t best = 0, i;
     if (m->task != RFM_CLASSIFY) return 0;
-    if (m->c == 1) return scores[0] > 0;
+    if (m->c == 1) return most > 0;
     for (i = 1; i < m->c; i++)
-        if (scores[i] > scores[best]) best = i;
+        if (scores[i] > most) most = scores[i], best = i;
     return best;
 }
 
@@ -1737,25 +1790,36 @@ static uint32_t get_u32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Shapes and pointers; then the sections: where they are, how long, and their bytes. */
-typedef struct {
-    size_t bytes[PARTS], at[PARTS], total;
-    const void *from[PARTS];
-} blob_plan;
+#define ARRAYS 8 /* of the first section */
 
-static int plan_part(blob_plan *plan, int part, const void *from, size_t count, size_t each, size_t bytes) {
-    uint64_t elements = (uint64_t)count * each;
-    if (count > UINT32_MAX || each > UINT32_MAX || elements > UINT32_MAX / bytes) return RFM_EOVERFLOW;
-    plan->from[part] = from;
-    plan->bytes[part] = from == NULL ? 0 : (size_t)elements * bytes;
-    return RFM_OK;
-}
+/* Where everything comes from, and goes to. */
+typedef struct {
+    const void *from[ARRAYS];
+    size_t length[ARRAYS];
+    size_t bytes[PARTS], at[PARTS], total;
+} blob_plan;
 
 static size_t names_bytes(const char *names, size_t count) { return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names); }
 
+static size_t summary_bytes(const unsigned char *summary) {
+    if (summary == NULL) return 0;
+    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * get_u32(summary + 20) + (sizeof(rfm_real) == 4 ? (size_t)4 * get_u32(summary + 24) : 0);
+}
+
+/* One more array of the first section. 0: too long. */
+static int plan_array(blob_plan *plan, int i, const void *from, size_t count, size_t each, size_t bytes) {
+    uint64_t length = (uint64_t)count * each;
+    if (count > UINT32_MAX || each > UINT32_MAX || length > UINT32_MAX / bytes) return 0;
+    length = from == NULL ? 0 : length * bytes;
+    if (length > UINT32_MAX - plan->bytes[PART_NUMBERS]) return 0;
+    plan->from[i] = from, plan->length[i] = (size_t)length;
+    plan->bytes[PART_NUMBERS] += (size_t)length;
+    return 1;
+}
+
 static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
-    int status = RFM_OK, full;
     size_t type;
+    int full;
     if (m == NULL || m->inputs == NULL || m->bias == NULL || m->centers == NULL || m->phi == NULL || m->alpha == NULL || m->offset == NULL ||
         m->units == NULL)
         return RFM_ENULL;
@@ -1763,27 +1827,20 @@ static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
     if (full && (m->p == NULL || m->shifts == NULL)) return RFM_ENULL;
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0 || m->nodes == 0) return RFM_EZERO;
     if (!full && m->r != m->d) return RFM_ESHAPE;
-    if ((m->type != RFM_I8 && m->type != RFM_I16) || (!full && m->metric != RFM_DIAGONAL)) return RFM_EVALUE;
+    if ((m->type != RFM_I8 && m->type != RFM_I16) || (!full && (m->metric != RFM_DIAGONAL || m->p != NULL))) return RFM_EVALUE;
+    memset(plan, 0, sizeof *plan);
     type = (size_t)m->type;
-    status |= plan_part(plan, PART_INPUTS, m->inputs, m->d, 1, sizeof(rfm_input_i));
-    status |= plan_part(plan, PART_P, full ? m->p : NULL, m->d, m->r, type);
-    status |= plan_part(plan, PART_CENTERS, m->centers, m->n, m->r, type);
-    status |= plan_part(plan, PART_ALPHA, m->alpha, m->n, m->c, type);
-    status |= plan_part(plan, PART_OFFSET, m->offset, m->c, 1, 4);
-    status |= plan_part(plan, RFM_PART_CLASS_NAMES, m->class_names, names_bytes(m->class_names, m->c == 1 ? 2 : m->c), 1, 1);
-    status |= plan_part(plan, RFM_PART_INPUT_NAMES, m->input_names, names_bytes(m->input_names, m->d), 1, 1);
-    status |= plan_part(plan, RFM_PART_SUMMARY, m->summary, SUMMARY_FIXED, 1, 1);
-    status |= plan_part(plan, PART_BIAS, m->bias, m->r, 1, 4);
-    status |= plan_part(plan, PART_SHIFTS, full ? m->shifts : NULL, m->r, 1, 1);
-    status |= plan_part(plan, PART_PHI, m->phi, m->nodes, 1, 2);
-    status |= plan_part(plan, PART_UNITS, m->units, m->c, 1, 4);
-    if (status == RFM_OK && m->summary != NULL) {
-        const unsigned char *s = (const unsigned char *)m->summary;
-        uint64_t more = (uint64_t)SUMMARY_STEP * get_u32(s + 20) + (sizeof(rfm_real) == 4 ? (uint64_t)4 * get_u32(s + 24) : 0);
-        if (more > UINT32_MAX - SUMMARY_FIXED) status = RFM_EOVERFLOW;
-        else plan->bytes[RFM_PART_SUMMARY] += (size_t)more;
-    }
-    return status == RFM_OK ? rfm_blob_layout(PARTS, plan->bytes, plan->at, &plan->total) : RFM_EOVERFLOW;
+    if (!plan_array(plan, 0, m->inputs, m->d, 1, sizeof(rfm_input_i)) || !plan_array(plan, 1, m->bias, m->r, 1, 4) ||
+        !plan_array(plan, 2, m->offset, m->c, 1, 4) || !plan_array(plan, 3, m->units, m->c, 1, 4) ||
+        !plan_array(plan, 4, m->centers, m->n, m->r, type) || !plan_array(plan, 5, m->alpha, m->n, m->c, type) ||
+        !plan_array(plan, 6, full ? m->p : NULL, m->r, m->d, type) || !plan_array(plan, 7, full ? m->shifts : NULL, m->r, 1, 1) ||
+        m->nodes > UINT32_MAX / 2)
+        return RFM_EOVERFLOW;
+    plan->bytes[PART_PHI] = 2 * m->nodes;
+    plan->bytes[RFM_PART_CLASS_NAMES] = names_bytes(m->class_names, m->c == 1 ? 2 : m->c);
+    plan->bytes[RFM_PART_INPUT_NAMES] = names_bytes(m->input_names, m->d);
+    plan->bytes[RFM_PART_SUMMARY] = summary_bytes((const unsigned char *)m->summary);
+    return rfm_blob_layout(PARTS, plan->bytes, plan->at, &plan->total);
 }
 
 int rfm_model_size_i(const rfm_model_i *model, size_t *bytes) {
@@ -1793,15 +1850,20 @@ int rfm_model_size_i(const rfm_model_i *model, size_t *bytes) {
     return status;
 }
 
+static void put(unsigned char *blob, size_t at, const void *from, size_t bytes) {
+    if (bytes > 0) memcpy(blob + at, from, bytes);
+}
+
 int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     const uint16_t one = 1;
     unsigned char *b = (unsigned char *)blob, first;
     rfm_blob head;
     blob_plan plan;
+    size_t at;
     int status = blob == NULL ? RFM_ENULL : blob_plan_of(m, &plan), i;
     if (status != RFM_OK) return status;
     if (m->task < RFM_REGRESS || m->task > RFM_CLASSIFY || m->limit != limit_of(m->r, m->type)) return RFM_EVALUE;
-    if (!content_right(m)) return RFM_EVALUE;
+    if (!sums_right(m, 1) || !sums_right(m, 0) || !content_right(m)) return RFM_EVALUE;
     memcpy(&first, &one, 1);
     if (first != 1) return RFM_ETYPE;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
@@ -1810,8 +1872,11 @@ int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric, head.task = (uint8_t)m->task;
     head.exponent = 1.0f, head.temperature = 0.0f;
     rfm_blob_begin(b, &head, PARTS, plan.bytes, plan.at, plan.total);
-    for (i = 0; i < PARTS; i++)
-        if (plan.bytes[i] > 0) memcpy(b + plan.at[i], plan.from[i], plan.bytes[i]);
+    for (i = 0, at = plan.at[PART_NUMBERS]; i < ARRAYS; at += plan.length[i++]) put(b, at, plan.from[i], plan.length[i]);
+    put(b, plan.at[PART_PHI], m->phi, plan.bytes[PART_PHI]);
+    put(b, plan.at[RFM_PART_CLASS_NAMES], m->class_names, plan.bytes[RFM_PART_CLASS_NAMES]);
+    put(b, plan.at[RFM_PART_INPUT_NAMES], m->input_names, plan.bytes[RFM_PART_INPUT_NAMES]);
+    put(b, plan.at[RFM_PART_SUMMARY], m->summary, plan.bytes[RFM_PART_SUMMARY]);
     if (m->summary != NULL && sizeof(rfm_real) != 4) memset(b + plan.at[RFM_PART_SUMMARY] + 24, 0, 4);
     rfm_blob_end(b);
     return RFM_OK;

@@ -42,7 +42,7 @@ typedef struct {
     const uint8_t *shifts;     /* RFM_FULL: (r); else NULL */
     const void *centers;       /* (n, r) */
     const uint16_t *phi;       /* (nodes) at most RFM_PHI_ONE */
-    size_t nodes;              /* 1 to 233: no t needs more */
+    size_t nodes;              /* at least 1; no t needs more than 233 */
     const void *alpha;         /* (n, c) */
     const int32_t *offset;     /* (c) */
     const float *units;        /* (c) what a score of 1 means; equal ones in a classifier */

@@ -1,12 +1,18 @@
 /* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one that runs
- * and says how much stack it took, while the plug-in counts its instructions. LOOP is the plug-in of rfm_predict_one. */
+ * and says how much stack it took, while the plug-in counts its instructions; with MEASURE_integers those that predict and run do it in
+ * integers. LOOP is the plug-in of rfm_predict_one or rfm_predict_i. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "rfm_port.h"
+#include "rfm_small.h"
 #include "startup.h"
 
-#ifdef MEASURE_m4f
+#if defined MEASURE_dsp
+#define LOOP rfm_scores_i_dsp
+#elif defined MEASURE_helium && defined MEASURE_integers
+#define LOOP rfm_scores_i_helium
+#elif defined MEASURE_m4f
 #define LOOP rfm_scores_m4f
 #elif defined MEASURE_helium
 #define LOOP rfm_scores_helium
@@ -19,6 +25,18 @@ int main(void);
 #if defined MEASURE_empty
 
 int main(void) { return 0; }
+
+#elif defined MEASURE_predict && defined MEASURE_integers
+
+/* Only linked, never run: the addresses mean nothing. */
+int main(void) {
+    rfm_model_i model;
+    int16_t *numbers = (int16_t *)1024;
+    int32_t *scores = (int32_t *)1024;
+    int status = rfm_model_open_i(scores, 1024, &model);
+    if (status == RFM_OK) status = rfm_predict_i(&model, numbers, scores, numbers, LOOP, NULL);
+    return status == RFM_OK ? (int)rfm_class_i(&model, scores) : status;
+}
 
 #elif defined MEASURE_predict
 
@@ -55,7 +73,11 @@ int main(void) {
 
 #else
 
+#ifdef MEASURE_integers
+#include "models_i.h"
+#else
 #include "models.h"
+#endif
 
 static void print_number(const char *name, size_t value) {
     char text[12], *at = text + sizeof text - 1;
@@ -90,6 +112,32 @@ extern uint32_t __stack_bottom[];
     } while (0)
 
 /* The calls are made from here alone: the counting ends when control comes back to main. */
+#ifdef MEASURE_integers
+
+int main(void) {
+    volatile uint32_t *word, *top;
+    int16_t x[16], scratch[RFM_PREDICT_I_SCRATCH(16, 16)];
+    int32_t scores[4];
+    rfm_model_i model;
+    size_t i, j;
+    int status;
+    for (i = 0; i < 4; i++) { /* rank 16 and 8 of 8 bits, of 16 bits */
+        PAINT_STACK();
+        status = rfm_model_open_i(examples_i[i].blob, examples_i[i].bytes, &model);
+        PRINT_STACK("open_stack");
+        if (status != RFM_OK) return 1;
+        for (j = 0; j < 16; j++) x[j] = (int16_t)((model.inputs[j].low + model.inputs[j].high) >> 1);
+        PAINT_STACK();
+        status = rfm_predict_i(&model, x, scores, scratch, LOOP, NULL);
+        PRINT_STACK("predict_stack");
+        if (status != RFM_OK) return 2;
+        print_number("model", examples_i[i].bytes);
+    }
+    return 0;
+}
+
+#else
+
 int main(void) {
     static const example *const measured[] = {&examples[1], &examples[2]}; /* rank 16, rank 8 */
     volatile uint32_t *word, *top;
@@ -111,5 +159,7 @@ int main(void) {
     }
     return 0;
 }
+
+#endif
 
 #endif
