@@ -1,0 +1,932 @@
+/* Making models smaller: importance, rank, centres and their polish, integers. Against plain sums in double, finite differences, and what must
+ * not change. */
+#include "models.h"
+#include "rfm_small.h"
+
+void setUp(void) { test_reset(); }
+void tearDown(void) {}
+
+static model_case a; /* the source: data, options, model */
+
+static const int methods[] = { RFM_CENTERS_CHOLESKY, RFM_CENTERS_LEVERAGE, RFM_CENTERS_RESIDUAL, RFM_CENTERS_KMEANS };
+static const int metrics[] = { RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL };
+static const int types[] = { RFM_I8, RFM_I16 };
+
+/* A trained model. 0: no room. */
+static int make(model_shape s, int kernel, int metric) {
+    int status;
+
+    test_reset();
+    if (!model_make(&a, s.n, s.d, s.c)) return 0;
+    a.o.kernel = kernel;
+    a.o.exponent = (rfm_real)1.3;
+    a.o.metric = metric;
+    a.o.scale = RFM_SCALE_MAX;
+    a.o.ridge = (rfm_real)0.01;
+    status = model_fit(&a);
+    if (status == TEST_SKIP) return 0;
+    CHECK_INT(RFM_OK, status);
+    return 1;
+}
+
+/* ---- calls as data: on exactly the memory that they need -------------------------------------------------------------------- */
+
+enum { RANK, CENTERS, INTEGERS, LOSS, CALLS };
+
+typedef struct {
+    int what;
+    const rfm_model *from;
+    rfm_data data;
+    size_t rank;    /* RANK */
+    rfm_thin how;   /* CENTERS; its ridge is that of the others */
+    int type;       /* INTEGERS */
+    rfm_model to;   /* the results */
+    rfm_model_i to_i;
+    rfm_real share, loss, *gradient;
+} thin_call;
+
+static thin_call call_of(int what) {
+    thin_call t;
+
+    memset(&t, 0, sizeof t);
+    t.what = what, t.from = &a.m, t.data = a.data;
+    t.rank = a.m.r, t.type = RFM_I8;
+    t.how.centers = a.m.n, t.how.ridge = (rfm_real)0.01;
+    return t;
+}
+
+static int call_need(const rfm_ctx *ctx, const thin_call *t, size_t *scratch, size_t *store) {
+    if (store != NULL && t->what == LOSS) *store = 0;
+    switch (t->what) {
+    case RANK: return rfm_small_rank_need(ctx, t->from, &t->data, t->rank, scratch, store);
+    case CENTERS: return rfm_small_centers_need(ctx, t->from, &t->data, &t->how, scratch, store);
+    case INTEGERS: return rfm_small_integers_need(ctx, t->from, &t->data, t->type, scratch, store);
+    default: return rfm_small_loss_need(ctx, t->from, &t->data, scratch);
+    }
+}
+
+static int call_run(const rfm_ctx *ctx, thin_call *t, rfm_arena *store) {
+    switch (t->what) {
+    case RANK: return rfm_small_rank(ctx, t->from, &t->data, t->rank, store, &t->to, &t->share);
+    case CENTERS: return rfm_small_centers(ctx, t->from, &t->data, &t->how, store, &t->to);
+    case INTEGERS: return rfm_small_integers(ctx, t->from, &t->data, t->type, t->how.ridge, store, &t->to_i);
+    default: return rfm_small_loss(ctx, t->from, &t->data, t->how.ridge, &t->loss, t->gradient);
+    }
+}
+
+/* The result stays in the pool, its end is test_mark(); missing_* bytes less than the need are there. TEST_SKIP: no room. */
+static int run_with(thin_call *t, size_t missing_scratch, size_t missing_store) {
+    const size_t mark = test_mark();
+    rfm_arena store, arena;
+    rfm_ctx ctx = a.ctx;
+    size_t scratch = 0, kept = 0, end;
+    void *mem, *model;
+    int status;
+
+    CHECK_INT(RFM_OK, call_need(&ctx, t, &scratch, &kept));
+    if (missing_scratch > scratch || missing_store > kept) return RFM_EARENA;
+    model = test_take(kept - missing_store);
+    end = test_mark();
+    mem = model != NULL ? test_take(scratch - missing_scratch) : NULL;
+    if (mem == NULL) {
+        test_rewind(mark);
+        return TEST_SKIP;
+    }
+    CHECK_INT(RFM_OK, rfm_arena_init(&store, model, kept - missing_store));
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, mem, scratch - missing_scratch));
+    ctx.arena = &arena;
+    status = call_run(&ctx, t, &store);
+    CHECK_SIZE(0, arena.used);
+    CHECK_INT(RFM_OK, arena.status);
+    CHECK_INT(RFM_OK, store.status);
+    CHECK_SIZE(status == RFM_OK ? kept : 0, store.used);
+    if (status == RFM_OK) CHECK_SIZE(scratch, arena.peak);
+    test_rewind(status == RFM_OK ? end : mark);
+    return status;
+}
+
+static int run(thin_call *t) { return run_with(t, 0, 0); }
+
+/* f of a model at the training rows. 0: no room. */
+static int predict(const rfm_model *m, rfm_mat y) {
+    model_case p = a;
+
+    p.m = *m;
+    return model_predict(&p, a.data.x, y) == RFM_OK;
+}
+
+/* ---- memory and refusals ------------------------------------------------------------------------------------------------------ */
+
+static void test_memory(void) {
+    model_shape s;
+    size_t index, what, i, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (what = 0; what < CALLS; what++)
+            for (i = 0; i < (what == CENTERS ? 8u : what == INTEGERS ? 2u : 1u); i++) {
+                thin_call t;
+                rfm_model none;
+                rfm_arena both;
+                rfm_ctx ctx;
+                size_t scratch, kept, mark;
+                void *mem;
+
+                test_note("memory", s.n, what, i);
+                if (!make(s, RFM_LAPLACE, metrics[(index + i) % 3])) continue;
+                t = call_of((int)what);
+                t.how.method = methods[i % 4], t.how.polish = i / 4 * 2, t.how.centers = (s.n + 1) / 2;
+                t.type = types[i % 2];
+                memset(&none, 0, sizeof none);
+                if (run(&t) == TEST_SKIP) continue;
+                test_rewind(test_mark());
+                mark = test_mark();
+                t.to = none;
+                CHECK_INT(RFM_EARENA, run_with(&t, 1, 0));
+                if (what != LOSS) CHECK_INT(RFM_EARENA, run_with(&t, 0, 1));
+                CHECK(t.to.n == 0 && test_mark() == mark);
+                done++;
+
+                /* store and scratch in one arena */
+                if (what == LOSS) continue;
+                ctx = a.ctx;
+                CHECK_INT(RFM_OK, call_need(&ctx, &t, &scratch, &kept));
+                mem = test_take(scratch + kept);
+                if (mem == NULL) continue;
+                CHECK_INT(RFM_OK, rfm_arena_init(&both, mem, scratch + kept));
+                ctx.arena = &both;
+                CHECK_INT(RFM_OK, call_run(&ctx, &t, &both));
+                CHECK_SIZE(kept, both.used);
+                CHECK_SIZE(scratch + kept, both.peak);
+            }
+    CHECK(done >= CALLS);
+}
+
+/* Refused with that status, by the call and (unless values only are wrong) by the need; nothing changes. */
+static void refused(thin_call *t, int status, int by_value) {
+    const thin_call before = *t;
+    unsigned char memory[64 + RFM_ALIGN];
+    size_t scratch = 77, kept = 78;
+    rfm_arena arena;
+    rfm_ctx ctx = a.ctx;
+
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory + (RFM_ALIGN - (uintptr_t)memory % RFM_ALIGN) % RFM_ALIGN, 64));
+    ctx.arena = &arena;
+    CHECK_INT(status, call_run(&ctx, t, &arena));
+    CHECK(memcmp(&before, t, sizeof *t) == 0 && arena.used == 0 && arena.status == RFM_OK);
+    if (by_value) return;
+    CHECK_INT(status, call_need(&ctx, t, &scratch, &kept));
+    CHECK(scratch == 77 && (t->what == LOSS || kept == 78));
+}
+
+static void refused_call(int what) {
+    rfm_real bad[2], *value;
+    rfm_model m = a.m;
+    rfm_ctx ctx = a.ctx;
+    rfm_arena arena;
+    thin_call t = call_of(what), good = t;
+    size_t i, scratch, kept;
+
+    rfm_arena_measure(&arena);
+    test_note("refused", (size_t)what, 0, 0);
+    CHECK_INT(RFM_ENULL, call_run(NULL, &t, &arena));
+    CHECK_INT(RFM_ENULL, call_run(&ctx, &t, &arena)); /* no arena */
+    CHECK_INT(RFM_ENULL, call_need(NULL, &t, &scratch, &kept));
+    CHECK_INT(RFM_ENULL, call_need(&ctx, &t, NULL, &kept));
+    ctx.arena = &arena;
+    if (what != LOSS) {
+        CHECK_INT(RFM_ENULL, call_need(&ctx, &t, &scratch, NULL));
+        CHECK_INT(RFM_ENULL, call_run(&ctx, &t, NULL));
+    }
+    arena.status = RFM_EOVERFLOW;
+    CHECK_INT(RFM_EOVERFLOW, call_run(&ctx, &t, &arena));
+    t.from = NULL;
+    refused(&t, RFM_ENULL, 0);
+    t.from = &m, m.kernel = 3;
+    refused(&t, RFM_EVALUE, 0);
+    m = a.m, m.n = 0;
+    refused(&t, RFM_EZERO, 0);
+    t = good, t.data.x.at = NULL;
+    refused(&t, RFM_ENULL, 0);
+    t = good, t.data.x.rows = 0;
+    refused(&t, RFM_EZERO, 0);
+    t = good, t.data.x.cols--;
+    refused(&t, RFM_ESHAPE, 0);
+    t = good, t.data.x.stride = t.data.x.cols - 1;
+    refused(&t, RFM_ESTRIDE, 0);
+    t = good, t.data.x.stride = SIZE_MAX / 2;
+    refused(&t, RFM_EOVERFLOW, 0);
+    if (what != RANK) {
+        t = good, t.data.y.rows--;
+        refused(&t, RFM_ESHAPE, 0);
+        t = good, t.data.y.cols++, t.data.y.stride++;
+        refused(&t, RFM_ESHAPE, 0);
+    }
+    if (what == CENTERS || what == LOSS) {
+        t = good, t.data.y.at = NULL;
+        refused(&t, RFM_ENULL, 0);
+    }
+    for (i = 0; i < 2; i++) { /* values */
+        value = a.x.at + a.x.stride * i, bad[0] = *value, *value = (rfm_real)NAN;
+        t = good;
+        refused(&t, RFM_EFINITE, 1);
+        *value = bad[0];
+        value = a.y.at + a.y.stride * i, bad[0] = *value, *value = (rfm_real)INFINITY;
+        if (what != RANK) refused(&t, RFM_EFINITE, 1);
+        *value = bad[0];
+    }
+    if (a.m.n == 2) return;
+    for (i = 0; i < 3; i++) {
+        static rfm_real weights[8];
+        size_t k;
+
+        for (k = 0; k < 8; k++) weights[k] = i == 0 ? -1 : i == 1 ? 0 : (rfm_real)NAN;
+        t = good, t.data.weights = weights;
+        if (a.m.n <= 8) refused(&t, i < 2 ? RFM_EVALUE : RFM_EFINITE, 1);
+    }
+}
+
+static void test_refusals(void) {
+    const model_shape s = { 4, 2, 1 };
+    thin_call t;
+    int what;
+
+    CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+    for (what = 0; what < CALLS; what++) refused_call(what);
+    t = call_of(RANK), t.rank = 0;
+    refused(&t, RFM_EVALUE, 0);
+    t.rank = a.m.r + 1;
+    refused(&t, RFM_EVALUE, 0);
+    t = call_of(CENTERS), t.how.centers = 0;
+    refused(&t, RFM_EVALUE, 0);
+    t.how.centers = s.n + 1;
+    refused(&t, RFM_EVALUE, 0);
+    t = call_of(CENTERS), t.how.method = 4;
+    refused(&t, RFM_EVALUE, 0);
+    t.how.method = -1;
+    refused(&t, RFM_EVALUE, 0);
+    t = call_of(CENTERS), t.how.ridge = 0;
+    refused(&t, RFM_EVALUE, 0);
+    t.how.ridge = (rfm_real)NAN;
+    refused(&t, RFM_EVALUE, 0);
+    t = call_of(INTEGERS), t.type = RFM_F32;
+    refused(&t, RFM_EVALUE, 0);
+    t = call_of(INTEGERS), t.how.ridge = 0;
+    refused(&t, RFM_EVALUE, 1);
+    t = call_of(LOSS), t.how.ridge = -1;
+    refused(&t, RFM_EVALUE, 1);
+}
+
+/* Cancelled at any tick: nothing has changed; shares never fall. */
+typedef struct {
+    size_t left, seen;
+    rfm_real last;
+} ticking;
+
+static int count_ticks(void *arg, rfm_real done) {
+    ticking *t = arg;
+
+    CHECK(done >= t->last && done <= 1);
+    t->last = done, t->seen++;
+    return t->left-- == 0;
+}
+
+static void test_ticks(void) {
+    model_shape s;
+    ticking ticks;
+    thin_call t;
+    size_t all, i, what;
+
+    (void)model_size(0, &s);
+    for (what = CENTERS; what <= INTEGERS; what++) {
+        CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+        t = call_of((int)what);
+        t.how.polish = 2;
+        a.ctx.tick = count_ticks, a.ctx.tick_arg = &ticks;
+        memset(&ticks, 0, sizeof ticks), ticks.left = SIZE_MAX;
+        i = (size_t)run(&t);
+        a.ctx.tick = NULL;
+        if ((int)i == TEST_SKIP) continue;
+        CHECK(ticks.seen > 0);
+        all = ticks.seen;
+        for (i = 0; i < all; i++) {
+            CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+            t = call_of((int)what);
+            t.how.polish = 2;
+            a.ctx.tick = count_ticks, a.ctx.tick_arg = &ticks;
+            memset(&ticks, 0, sizeof ticks), ticks.left = i;
+            CHECK_INT(RFM_ECANCEL, run(&t));
+            CHECK(t.to.n == 0 && t.to_i.n == 0);
+        }
+    }
+}
+
+/* ---- importance, rank --------------------------------------------------------------------------------------------------------- */
+
+static void test_importance(void) {
+    static const rfm_real p[6] = { 1, 2, 0, 2, 0, 0 }, zeros[3] = { 0, 0, 0 }, scale[3] = { 1, 1, 2 }, minus[3] = { 1, -1, 1 };
+    rfm_real out[3];
+    rfm_model m;
+
+    memset(&m, 0, sizeof m);
+    m.n = 1, m.d = 3, m.c = 1, m.r = 2, m.metric = RFM_FULL, m.bandwidth = 1;
+    m.shift = zeros, m.p = p, m.centers = zeros, m.alpha = zeros;
+    /* diag(P'P) = 5, 4, 0 */
+    CHECK_INT(RFM_OK, rfm_small_importance(&m, NULL, out));
+    CHECK(out[0] == 1 && fabs((double)out[1] - 0.8) < 1e-6 && out[2] == 0);
+    m.metric = RFM_IDENTITY, m.r = 3;
+    CHECK_INT(RFM_OK, rfm_small_importance(&m, NULL, out));
+    CHECK(out[0] == 1 && out[1] == 1 && out[2] == 1);
+    CHECK_INT(RFM_OK, rfm_small_importance(&m, scale, out)); /* 1, 1, 4 */
+    CHECK(out[0] == 0 && out[1] == 0 && out[2] == 1);
+    m.metric = RFM_DIAGONAL, m.p = p; /* 1, 4, 0 */
+    CHECK_INT(RFM_OK, rfm_small_importance(&m, NULL, out));
+    CHECK(out[0] == (rfm_real)0.25 && out[1] == 1 && out[2] == 0);
+    CHECK_INT(RFM_ENULL, rfm_small_importance(&m, NULL, NULL));
+    CHECK_INT(RFM_ENULL, rfm_small_importance(NULL, NULL, out));
+    CHECK_INT(RFM_EVALUE, rfm_small_importance(&m, minus, out));
+    CHECK(out[0] == (rfm_real)0.25);
+}
+
+/* Full rank: nothing changes. Every lower rank keeps less, and exactly the variance of the projected rows in that many of the best directions: for
+ * rank 1 no direction of many keeps more. */
+static void test_rank(void) {
+    model_shape s;
+    size_t index, metric, rank, i, k, q, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (metric = 0; metric < 3; metric++) {
+            rfm_mat was, is;
+            rfm_real last = 0;
+            thin_call t;
+
+            test_note("rank", s.n, metric, 0);
+            if (!make(s, RFM_LAPLACE, metrics[metric])) continue;
+            was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0);
+            if (was.at == NULL || is.at == NULL || !predict(&a.m, was)) continue;
+            for (rank = 1; rank <= a.m.r; rank++) {
+                const size_t mark = test_mark();
+
+                t = call_of(RANK), t.rank = rank;
+                if (run(&t) == TEST_SKIP) break;
+                CHECK(t.to.r == rank && t.to.n == a.m.n && t.to.metric == RFM_FULL && t.to.alpha != a.m.alpha);
+                CHECK(t.share > 0 && t.share <= 1 && t.share >= last - 100 * (rfm_real)TEST_EPS);
+                last = t.share;
+                if (rank == 1) { /* no single direction of the projected space has more of the variance */
+                    double total = 0;
+                    size_t direction;
+
+                    for (direction = 0; direction < 20; direction++) {
+                        double mean = 0, sum = 0, square = 0, norm = 0;
+
+                        for (i = 0; i < a.m.n; i++) {
+                            double dot = 0;
+
+                            for (q = 0; q < a.m.r; q++) dot += test_number(70, direction, q) * (double)a.m.centers[i * a.m.r + q];
+                            mean += dot / (double)a.m.n, square += dot * dot / (double)a.m.n;
+                        }
+                        for (q = 0; q < a.m.r; q++) norm += test_number(70, direction, q) * test_number(70, direction, q);
+                        sum = (square - mean * mean) / norm;
+                        for (total = 0, q = 0; q < a.m.r; q++) {
+                            double m1 = 0, m2 = 0;
+
+                            for (k = 0; k < a.m.n; k++) {
+                                double z = (double)a.m.centers[k * a.m.r + q];
+                                m1 += z / (double)a.m.n, m2 += z * z / (double)a.m.n;
+                            }
+                            total += m2 - m1 * m1;
+                        }
+                        CHECK_BELOW(sum / total, (double)t.share + 1000 * TEST_EPS);
+                    }
+                }
+                if (rank == a.m.r) {
+                    CHECK(t.share > 1 - 1000 * (rfm_real)TEST_EPS);
+                    if (predict(&t.to, is)) CHECK_CLOSE(was, is, 3e3);
+                    done++;
+                }
+                test_rewind(mark);
+            }
+        }
+    CHECK(done >= 1);
+}
+
+/* ---- centres ------------------------------------------------------------------------------------------------------------------- */
+
+/* All rows as centres, the ridge of the model: the model. */
+static void test_all_centers(void) {
+    model_shape s;
+    size_t index, kind, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (kind = 0; kind < 6; kind++) {
+            rfm_mat was, is;
+            thin_call t;
+            int status;
+
+            test_note("all", s.n, kind, 0);
+            if (!make(s, kind % 2 ? RFM_GENERAL : RFM_LAPLACE, metrics[kind / 2])) continue;
+            was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0);
+            t = call_of(CENTERS);
+            t.how.method = kind % 2 ? RFM_CENTERS_RESIDUAL : RFM_CENTERS_CHOLESKY;
+            if (was.at == NULL || is.at == NULL) continue;
+            status = run(&t);
+            if (status == TEST_SKIP || !predict(&a.m, was)) continue;
+            CHECK_INT(RFM_OK, status);
+            CHECK_SIZE(s.n, t.to.n);
+            CHECK(predict(&t.to, is));
+            CHECK_CLOSE(was, is, 1e4); /* ridge 0.01: K + ridge I has a condition of 1e4 at n = 129 */
+            done++;
+        }
+    CHECK(done >= 1);
+}
+
+/* Kernel value of a projected point and a centre, in double. */
+static double phi_between(const rfm_model *m, const double *z, const rfm_real *center) {
+    double s2 = 0;
+    size_t q;
+
+    for (q = 0; q < m->r; q++) s2 += (z[q] - (double)center[q]) * (z[q] - (double)center[q]);
+    return model_phi(m, sqrt(s2));
+}
+
+static void project_row(const rfm_model *m, const rfm_real *x, double *z) {
+    size_t q, j;
+
+    for (q = 0; q < m->r; q++) {
+        z[q] = 0;
+        if (m->metric == RFM_FULL)
+            for (j = 0; j < m->d; j++) z[q] += (double)m->p[q * m->d + j] * ((double)x[j] - (double)m->shift[j]);
+        else z[q] = (m->metric == RFM_DIAGONAL ? (double)m->p[q] : 1) * ((double)x[q] - (double)m->shift[q]);
+    }
+}
+
+#define MOST 32 /* of d and r in these tests */
+
+/* (Kmn W Knm + ridge Kmm) alpha = Kmn W (Y - offset), in double. */
+static void check_normal_equations(const rfm_model *m, const rfm_data *data, double ridge) {
+    double z[MOST], center[MOST];
+    size_t j, i, l, k, q;
+
+    for (j = 0; j < m->n; j++)
+        for (k = 0; k < m->c; k++) {
+            double sum = 0, size = 0;
+
+            for (i = 0; i < data->x.rows; i++) {
+                double w = data->weights != NULL ? (double)data->weights[i] : 1, f = m->offset != NULL ? (double)m->offset[k] : 0, term, all = fabs(f);
+
+                project_row(m, data->x.at + i * data->x.stride, z);
+                for (l = 0; l < m->n; l++) {
+                    term = (double)m->alpha[l * m->c + k] * phi_between(m, z, m->centers + l * m->r);
+                    f += term, all += fabs(term);
+                }
+                term = w * phi_between(m, z, m->centers + j * m->r);
+                sum += term * (f - (double)data->y.at[i * data->y.stride + k]);
+                size += term * all;
+            }
+            for (q = 0; q < m->r; q++) center[q] = (double)m->centers[j * m->r + q];
+            for (l = 0; l < m->n; l++) sum += ridge * (double)m->alpha[l * m->c + k] * phi_between(m, center, m->centers + l * m->r);
+            CHECK_BELOW(fabs(sum), 300 * TEST_EPS * (size + ridge));
+        }
+}
+
+static void test_refit(void) {
+    model_shape s;
+    size_t index, kind, i, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (kind = 0; kind < 8; kind++) {
+            rfm_mat offset, weights;
+            rfm_model with;
+            thin_call t;
+            int status;
+
+            test_note("refit", s.n, kind, 0);
+            if (!make(s, kind % 2 ? RFM_GAUSSIAN : RFM_LAPLACE, metrics[kind % 3])) continue;
+            offset = test_mat(1, s.c, 0, 0), weights = test_mat(1, s.n, 0, 0);
+            if (offset.at == NULL || weights.at == NULL) continue;
+            for (i = 0; i < s.c; i++) offset.at[i] = (rfm_real)(0.5 + (double)i);
+            for (i = 0; i < s.n; i++) weights.at[i] = (rfm_real)(0.25 * (double)(1 + i % 4));
+            with = a.m;
+            t = call_of(CENTERS);
+            if (kind >= 4) with.offset = offset.at, t.from = &with, t.data.weights = weights.at;
+            t.how.method = methods[kind % 4], t.how.centers = (s.n + 1) / 2, t.how.seed = (uint32_t)kind;
+            t.how.ridge = (rfm_real)0.5;
+            status = run(&t);
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            CHECK(kind < 4 ? t.to.offset == NULL : t.to.offset != offset.at && t.to.offset[0] == offset.at[0]);
+            check_normal_equations(&t.to, &t.data, 0.5);
+            done++;
+        }
+    CHECK(done >= 1);
+}
+
+/* Centres are rows, all different ones; the same rows with the same seed, and (methods that do not draw) in any order of the rows. */
+static void test_choice(void) {
+    model_shape s;
+    size_t index, method, i, j, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (method = 0; method < 4; method++) {
+            rfm_mat was, is, x, y;
+            thin_call t;
+            rfm_data turned;
+            double z[MOST];
+            int status;
+
+            test_note("choice", s.n, method, 0);
+            if (!make(s, RFM_LAPLACE, RFM_FULL)) continue;
+            was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0), x = test_mat(s.n, s.d, 0, 0), y = test_mat(s.n, s.c, 0, 0);
+            if (y.at == NULL) continue;
+            t = call_of(CENTERS), t.how.method = methods[method], t.how.centers = s.n / 2, t.how.seed = 5;
+            status = run(&t);
+            if (status == TEST_SKIP || !predict(&t.to, was)) continue;
+            CHECK_INT(RFM_OK, status);
+            for (i = 0; methods[method] != RFM_CENTERS_KMEANS && i < t.to.n; i++) {
+                size_t found = 0;
+
+                for (j = 0; j < s.n; j++) {
+                    project_row(&a.m, a.x.at + j * a.x.stride, z);
+                    found += phi_between(&a.m, z, t.to.centers + i * t.to.r) > 1 - 1000 * TEST_EPS;
+                }
+                CHECK_SIZE(1, found);
+                for (j = 0; j < i; j++) CHECK(memcmp(t.to.centers + i * t.to.r, t.to.centers + j * t.to.r, t.to.r * sizeof(rfm_real)) != 0);
+            }
+            for (i = 0; i < s.n; i++) {
+                for (j = 0; j < s.d; j++) x.at[i * s.d + j] = a.x.at[(s.n - 1 - i) * a.x.stride + j];
+                for (j = 0; j < s.c; j++) y.at[i * s.c + j] = a.y.at[(s.n - 1 - i) * a.y.stride + j];
+            }
+            turned = t.data;
+            if (methods[method] == RFM_CENTERS_CHOLESKY || methods[method] == RFM_CENTERS_RESIDUAL)
+                turned.x = rfm_const(x), turned.y = rfm_const(y);
+            t.data = turned;
+            if (run(&t) == TEST_SKIP || !predict(&t.to, is)) continue;
+            CHECK_CLOSE(was, is, 1e4);
+            done++;
+        }
+    CHECK(done >= 1);
+}
+
+/* Rows that are all there twice, an input that never changes, targets that are all the same, one row: a finite answer, no more centres than
+ * there are different rows, and one that fits them. */
+static void test_degenerate(void) {
+    model_shape s;
+    size_t index, method, kind, i, j, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (method = 0; method < 4; method++)
+            for (kind = 0; kind < 3; kind++) {
+                rfm_mat is;
+                thin_call t;
+                int status;
+
+                test_note("degenerate", s.n, method, kind);
+                test_reset();
+                if (!model_make(&a, s.n, s.d, s.c)) continue;
+                for (i = 0; i < s.n; i++) {
+                    if (kind == 0)
+                        for (j = 0; j < s.d; j++) a.x.at[i * a.x.stride + j] = a.x.at[i / 2 * 2 * a.x.stride + j];
+                    if (kind == 1) a.x.at[i * a.x.stride] = 3;
+                    for (j = 0; j < s.c; j++) {
+                        if (kind == 0) a.y.at[i * a.y.stride + j] = a.y.at[i / 2 * 2 * a.y.stride + j];
+                        if (kind == 2) a.y.at[i * a.y.stride + j] = 1;
+                    }
+                }
+                a.o.ridge = (rfm_real)0.01, a.o.scale = RFM_SCALE_MAX;
+                a.o.iterations = kind == 2 ? 0 : 1; /* no gradient, no metric */
+                status = model_fit(&a);
+                is = test_mat(s.n, s.c, 0, 0);
+                if (status == TEST_SKIP || is.at == NULL) continue;
+                CHECK_INT(RFM_OK, status);
+                t = call_of(CENTERS);
+                t.how.method = methods[method], t.how.polish = 3, t.how.ridge = (rfm_real)1e-3;
+                status = run(&t);
+                if (status == TEST_SKIP || !predict(&t.to, is)) continue;
+                CHECK_INT(RFM_OK, status);
+                CHECK(t.to.n > 0 && t.to.n <= s.n);
+                if (kind == 0 && method != 1) CHECK(t.to.n <= (s.n + 1) / 2);
+                CHECK_BELOW(model_apart(is, a.y), kind == 2 ? 0.02 : 0.5);
+                for (i = 0; i < 2; i++) {
+                    thin_call q = call_of(INTEGERS);
+
+                    q.from = &t.to, q.type = types[i];
+                    status = run(&q);
+                    if (status != TEST_SKIP) CHECK_INT(RFM_OK, status);
+                }
+                done++;
+            }
+    CHECK(done >= 4);
+}
+
+/* ---- polish ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The loss in double, with centre j's component q moved by h. */
+static double plain_loss(const rfm_model *m, const rfm_data *data, double ridge, size_t j, size_t q, double h) {
+    double sum = 0, z[MOST], center[MOST];
+    size_t i, k, l, p;
+
+    for (i = 0; i < data->x.rows + m->n; i++) {
+        double w = i < data->x.rows && data->weights != NULL ? (double)data->weights[i] : 1;
+
+        if (i < data->x.rows) project_row(m, data->x.at + i * data->x.stride, z);
+        else
+            for (p = 0; p < m->r; p++) z[p] = (double)m->centers[(i - data->x.rows) * m->r + p] + (i - data->x.rows == j && p == q ? h : 0);
+        for (k = 0; k < m->c; k++) {
+            double f = 0;
+
+            for (l = 0; l < m->n; l++) {
+                double s2 = 0;
+
+                for (p = 0; p < m->r; p++) {
+                    center[p] = (double)m->centers[l * m->r + p] + (l == j && p == q ? h : 0);
+                    s2 += (center[p] - z[p]) * (center[p] - z[p]);
+                }
+                f += (double)m->alpha[l * m->c + k] * model_phi(m, sqrt(s2));
+            }
+            if (i < data->x.rows) {
+                f += m->offset != NULL ? (double)m->offset[k] : 0;
+                f -= (double)data->y.at[i * data->y.stride + k];
+                sum += w * f * f;
+            } else sum += ridge * f * (double)m->alpha[(i - data->x.rows) * m->c + k];
+        }
+    }
+    return sum;
+}
+
+static void test_gradient(void) {
+    static const int kernels[] = { RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL };
+    model_shape s;
+    size_t index, kind, i, j, q, done = 0;
+
+    for (index = 0; model_size(index, &s) && s.n <= 40; index++)
+        for (kind = 0; kind < 6; kind++) {
+            rfm_mat gradient, weights;
+            thin_call t, loss;
+            double most = 0, h = 1e-4;
+            int status;
+
+            test_note("gradient", s.n, kind, 0);
+            if (!make(s, kernels[kind % 3], kind < 3 ? RFM_FULL : RFM_DIAGONAL)) continue;
+            t = call_of(CENTERS), t.how.method = RFM_CENTERS_KMEANS, t.how.centers = (s.n + 1) / 2; /* no centre at a row, where there is none */
+            gradient = test_mat(t.how.centers, a.m.r, 0, 0), weights = test_mat(1, s.n, 0, 0);
+            if (gradient.at == NULL || weights.at == NULL) continue;
+            for (i = 0; i < s.n; i++) weights.at[i] = (rfm_real)(0.5 * (double)(1 + i % 3));
+            status = run(&t);
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            for (i = 0; i < t.to.n * t.to.r; i++) /* clusters of one row: off it; the tests may write to their model */
+                ((rfm_real *)(uintptr_t)t.to.centers)[i] += (rfm_real)(0.05 * test_number(71, i, 0));
+            loss = call_of(LOSS);
+            loss.from = &t.to, loss.gradient = gradient.at, loss.data.weights = kind % 2 ? weights.at : NULL;
+            loss.how.ridge = (rfm_real)0.25;
+            gradient.rows = t.to.n;
+            if (run(&loss) == TEST_SKIP) continue;
+            CHECK_BELOW(fabs((double)loss.loss - plain_loss(&t.to, &loss.data, 0.25, 0, 0, 0)), 100 * TEST_EPS * (1 + (double)loss.loss) * (double)s.n);
+            for (j = 0; j < t.to.n; j++)
+                for (q = 0; q < t.to.r; q++) {
+                    double plus = plain_loss(&t.to, &loss.data, 0.25, j, q, h), minus = plain_loss(&t.to, &loss.data, 0.25, j, q, -h);
+
+                    most = fmax(most, fabs(plus - minus) / (2 * h));
+                }
+            for (j = 0; j < t.to.n; j++)
+                for (q = 0; q < t.to.r; q++) {
+                    double plus = plain_loss(&t.to, &loss.data, 0.25, j, q, h), minus = plain_loss(&t.to, &loss.data, 0.25, j, q, -h);
+
+                    CHECK_BELOW(fabs((plus - minus) / (2 * h) - model_at(gradient, j, q)), (2e3 * TEST_EPS + 1e-5) * (most + 1));
+                }
+            done++;
+        }
+    CHECK(done >= 1);
+}
+
+/* More steps, less loss; and a good deal less than without any. */
+static void test_polish(void) {
+    model_shape s;
+    size_t index, method, steps, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (method = 0; method < 4; method++) {
+            double last = 0, first = 0;
+
+            if (s.n < 9 && TEST_N_MAX > 40) continue;
+            for (steps = 0; steps <= 8; steps++) {
+                thin_call t, loss;
+                int status;
+
+                test_note("polish", s.n, method, steps);
+                if (!make(s, RFM_LAPLACE, RFM_FULL)) break;
+                t = call_of(CENTERS), t.how.method = methods[method], t.how.centers = (s.n + 2) / 3, t.how.polish = steps;
+                status = run(&t);
+                if (status == TEST_SKIP) break;
+                CHECK_INT(RFM_OK, status);
+                loss = call_of(LOSS), loss.from = &t.to;
+                if (run(&loss) == TEST_SKIP) break;
+                if (steps == 0) first = (double)loss.loss;
+                else CHECK_BELOW((double)loss.loss, last * (1 + 10 * TEST_EPS));
+                last = (double)loss.loss;
+                done += steps == 8;
+                if (steps == 8 && s.n >= 17) CHECK_BELOW(last, 0.9 * first);
+            }
+        }
+    CHECK(done >= 1);
+}
+
+/* ---- integers ---------------------------------------------------------------------------------------------------------------------- */
+
+static int big_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+/* y (rows, c) = units times the scores at the training rows. */
+static void predict_integers(const rfm_model_i *m, rfm_mat y) {
+    static int16_t x[MOST], scratch[2 * MOST];
+    static int32_t scores[8];
+    size_t i, k;
+
+    for (i = 0; i < y.rows; i++) {
+        rfm_notes_i notes;
+
+        CHECK_INT(RFM_OK, rfm_input_integers(m, a.x.at + i * a.x.stride, x));
+        CHECK_INT(RFM_OK, rfm_predict_i(m, x, scores, scratch, NULL, &notes));
+        CHECK_SIZE(0, notes.saturated); /* the range is that of these rows */
+        for (k = 0; k < m->c; k++) y.at[i * y.stride + k] = (rfm_real)((double)m->units[k] * (double)scores[k]);
+    }
+}
+
+/* Root mean square of a - b. */
+static double apart(rfm_mat u, rfm_mat v) {
+    double sum = 0;
+    size_t i, k;
+
+    for (i = 0; i < u.rows; i++)
+        for (k = 0; k < u.cols; k++) sum += (model_at(u, i, k) - model_at(v, i, k)) * (model_at(u, i, k) - model_at(v, i, k));
+    return sqrt(sum / (double)(u.rows * u.cols));
+}
+
+static double range_of(rfm_mat y) {
+    double range = 0;
+    size_t i, k;
+
+    for (i = 0; i < y.rows; i++)
+        for (k = 0; k < y.cols; k++) range = fmax(range, fabs(model_at(y, i, k) - model_at(y, 0, k)));
+    return range;
+}
+
+/* The largest sum of |alpha| of an output. */
+static double alpha_sum(const rfm_model *m) {
+    double most = 0;
+    size_t i, k;
+
+    for (k = 0; k < m->c; k++) {
+        double sum = 0;
+
+        for (i = 0; i < m->n; i++) sum += fabs((double)m->alpha[i * m->c + k]);
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+/* On the rows, root mean square: only rounded, i8 is within 0.005 and i16 within 0.0005 times the sum of |alpha| of the float
+ * model. Fitted, their distance from the targets is that of the float model but for 0.5 % and 0.3 % of the range of the targets. A
+ * blob of them opens and predicts the same. */
+static void test_integers(void) {
+    static const int kernels[] = { RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL };
+    static const double rounded[] = { 0.005, 0.0005 }, fitted[] = { 0.005, 0.003 };
+    model_shape s;
+    size_t index, kind, type, bytes, done = 0;
+
+    for (index = 0; model_size(index, &s); index++)
+        for (kind = 0; kind < 18; kind++) {
+            rfm_mat was, is, again;
+            thin_call t, q;
+            rfm_model_i opened;
+            void *blob;
+            int status;
+
+            test_note("integers", s.n, kind, 0);
+            type = kind % 2;
+            if (!make(s, kernels[kind / 2 % 3], metrics[kind / 6])) continue;
+            was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0), again = test_mat(s.n, s.c, 0, 0);
+            if (again.at == NULL) continue;
+            t = call_of(CENTERS), t.how.method = methods[kind % 4], t.how.centers = s.n < 17 ? s.n : s.n / 2, t.how.ridge = (rfm_real)0.03;
+            if (run(&t) == TEST_SKIP || !predict(&t.to, was)) continue;
+            q = call_of(INTEGERS), q.from = &t.to, q.type = types[type], q.how.ridge = (rfm_real)0.03;
+            q.data.y.at = NULL;
+            status = run(&q);
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            predict_integers(&q.to_i, is);
+            CHECK_BELOW(apart(was, is), rounded[type] * alpha_sum(&t.to));
+            q.data.y = a.data.y;
+            status = run(&q);
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            predict_integers(&q.to_i, is);
+            CHECK_BELOW(apart(is, a.y), apart(was, a.y) + fitted[type] * range_of(a.y));
+            CHECK_INT(RFM_OK, rfm_model_size_i(&q.to_i, &bytes));
+            blob = test_take(bytes);
+            if (blob == NULL) continue;
+            status = rfm_model_write_i(&q.to_i, blob, bytes);
+            CHECK_INT(big_endian() ? RFM_ETYPE : RFM_OK, status);
+            done++;
+            if (status != RFM_OK) continue;
+            CHECK_INT(RFM_OK, rfm_model_open_i(blob, bytes, &opened));
+            predict_integers(&opened, again);
+            CHECK(memcmp(is.at, again.at, s.n * s.c * sizeof *is.at) == 0);
+        }
+    CHECK(done >= 1 || TEST_RAM < 6000);
+}
+
+/* Inputs that are integers stay what they are; others get 14 bits; what is too wide for 16 bits loses its last ones. */
+static void test_inputs(void) {
+    const model_shape s = { 6, 3, 1 };
+    rfm_real x[3];
+    int16_t xi[3] = { 7, 7, 7 };
+    thin_call t;
+    size_t i;
+
+    test_reset();
+    CHECK(model_make(&a, s.n, s.d, s.c));
+    for (i = 0; i < s.n; i++) {
+        a.x.at[i * a.x.stride] = (rfm_real)i * 100 - 200;                /* -200 ... 300 */
+        a.x.at[i * a.x.stride + 1] = (rfm_real)i / 8;                    /* 0 ... 0.625 */
+        a.x.at[i * a.x.stride + 2] = (rfm_real)(i % 2 ? 1 << 20 : 1024); /* a million */
+    }
+    a.o.iterations = 0;
+    a.o.metric = RFM_IDENTITY;
+    a.o.bandwidth = 1000;
+    i = (size_t)model_fit(&a);
+    if ((int)i == TEST_SKIP) return;
+    CHECK_INT(RFM_OK, (int)i);
+    t = call_of(INTEGERS);
+    i = (size_t)run(&t);
+    if ((int)i == TEST_SKIP) {
+        CHECK(TEST_RAM < 6000);
+        return;
+    }
+    CHECK_INT(RFM_OK, (int)i);
+    CHECK(t.to_i.inputs[0].exponent == 0 && t.to_i.inputs[0].low == -200 && t.to_i.inputs[0].high == 300);
+    CHECK(t.to_i.inputs[1].exponent == 14 && t.to_i.inputs[1].low == 0 && t.to_i.inputs[1].high == 10240);
+    CHECK(t.to_i.inputs[2].exponent == -7 && t.to_i.inputs[2].low == 8 && t.to_i.inputs[2].high == 8192);
+    x[0] = (rfm_real)-12.5, x[1] = (rfm_real)0.5, x[2] = 1e9;
+    CHECK_INT(RFM_OK, rfm_input_integers(&t.to_i, x, xi));
+    CHECK(xi[0] == -12 && xi[1] == 8192 && xi[2] == 32767);
+    x[0] = -40000;
+    CHECK_INT(RFM_OK, rfm_input_integers(&t.to_i, x, xi));
+    CHECK(xi[0] == -32768);
+    x[1] = (rfm_real)NAN, xi[0] = 7;
+    CHECK_INT(RFM_EFINITE, rfm_input_integers(&t.to_i, x, xi));
+    CHECK(xi[0] == 7);
+    CHECK_INT(RFM_ENULL, rfm_input_integers(NULL, x, xi));
+    CHECK_INT(RFM_ENULL, rfm_input_integers(&t.to_i, NULL, xi));
+    CHECK_INT(RFM_ENULL, rfm_input_integers(&t.to_i, x, NULL));
+}
+
+/* Without targets alpha is only rounded: near the model that it came from, at its own scale. A classifier's units are equal. */
+static void test_rounded(void) {
+    model_shape s;
+    size_t index, i, k, done = 0;
+
+    for (index = 0; model_size(index, &s); index++) {
+        rfm_mat was, is;
+        thin_call t;
+        double range = 0;
+
+        test_note("rounded", s.n, 0, 0);
+        if (!make(s, RFM_LAPLACE, RFM_FULL)) continue;
+        was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0);
+        if (is.at == NULL || !predict(&a.m, was)) continue;
+        for (i = 0; i < s.n; i++)
+            for (k = 0; k < s.c; k++) range = fmax(range, fabs(model_at(was, i, k) - model_at(was, 0, k)));
+        t = call_of(INTEGERS), t.type = RFM_I16, t.data.y.at = NULL;
+        a.m.task = RFM_CLASSIFY;
+        if (run(&t) == TEST_SKIP) continue;
+        for (k = 1; k < s.c; k++) CHECK(t.to_i.units[k] == t.to_i.units[0]);
+        predict_integers(&t.to_i, is);
+        CHECK_BELOW(model_apart(was, is), 0.01 * range);
+        done++;
+    }
+    CHECK(done >= 1 || TEST_RAM < 6000);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(test_memory);
+    RUN_TEST(test_refusals);
+    RUN_TEST(test_ticks);
+    RUN_TEST(test_importance);
+    RUN_TEST(test_rank);
+    RUN_TEST(test_all_centers);
+    RUN_TEST(test_refit);
+    RUN_TEST(test_choice);
+    RUN_TEST(test_degenerate);
+    RUN_TEST(test_gradient);
+    RUN_TEST(test_polish);
+    RUN_TEST(test_integers);
+    RUN_TEST(test_inputs);
+    RUN_TEST(test_rounded);
+    return UNITY_END();
+}
