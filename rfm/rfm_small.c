@@ -1342,6 +1342,7 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
  * to the first, each is rounded to what is best given the ones before: the nearest plane of a lattice.
  */
 
+#define NODES_MOST 233   /* of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before, and the next one is looked at */
 #define INPUT_BITS 14    /* of |x| 2^exponent, if x are not integers that fit */
 #define GAIN_BITS 16
 #define SCALES 12        /* of alpha that are tried, each SCALE_STEP times the last */
@@ -1582,12 +1583,12 @@ static int integer_kernel(thinning *t, const rfm_real *centers, int of_rows, siz
     for (j = 0; j < count; j++) {
         const int16_t *z = g->z + (first + j) * r;
         if (!of_rows) {
-            for (q = 0; q < r; q++) g->scratch[q] = (int16_t)number(to->centers, to->type, (first + j) * r + q);
+            for (q = 0; q < r; q++) g->scratch[q] = (int16_t)number(to->type, to->centers, (first + j) * r + q);
             z = g->scratch;
         }
         for (i = 0; i < t->m; i++) {
-            uint32_t d2 = to->type == RFM_I8 ? distance_8((const int8_t *)to->centers + i * r, z, r) : distance_16((const int16_t *)to->centers + i * r, z, r);
-            t->kt[i * count + j] = R(phi_at(to->phi, to->nodes, d2)) / R(RFM_PHI_ONE);
+            const char *center = (const char *)to->centers + i * r * (size_t)to->type;
+            t->kt[i * count + j] = R(phi_at(to, distance(to->type, center, z, r))) / R(RFM_PHI_ONE);
         }
     }
     return RFM_OK;
