@@ -18,6 +18,7 @@ size_t peer_classify(const peer_input *x) {
         }
         votes[next - FIRST_CLASS]++;
     }
+    PEER_SEEN(votes);
     PEER_LARGEST(votes, CLASSES, best);
     return best;
 }

@@ -1,6 +1,6 @@
 /* The programs that run measures, by MEASURE_...: an empty one; one that is only linked, for its size; one that runs some rows on a board
  * and says how much stack the calls took, while the plug-in counts their instructions; and one for this machine, that reads rows.txt and
- * prints the class of each. */
+ * prints the class of each, and its scores. */
 #include "peer.h"
 
 int main(void);
@@ -27,6 +27,8 @@ int main(void) {
 #define PEER_SCAN "%hd"
 #endif
 
+double peer_seen[CLASSES];
+
 int main(void) {
     static __attribute__((aligned(4))) peer_input x[1024];
     size_t n, d, i, j;
@@ -34,7 +36,9 @@ int main(void) {
     for (i = 0; i < n; i++) {
         for (j = 0; j < d; j++)
             if (scanf(PEER_SCAN, &x[j]) != 1) return 1;
-        printf("%zu\n", peer_classify(x));
+        printf("%zu", peer_classify(x));
+        for (j = 0; j < CLASSES; j++) printf(" %.10g", peer_seen[j]);
+        printf("\n");
     }
     return 0;
 }

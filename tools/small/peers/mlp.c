@@ -29,6 +29,7 @@ size_t peer_classify(const peer_input *x) {
     for (i = 0; i < HIDDEN; i++)
         if (hidden[i] < 0) hidden[i] = 0;
     dense(model_w2, model_b2, CLASSES, HIDDEN, hidden, scores);
+    PEER_SEEN(scores);
     PEER_LARGEST(scores, CLASSES, best);
     return best;
 }

@@ -74,6 +74,7 @@ size_t peer_classify(const peer_input *x) {
         hidden[i] = (int16_t)(h > 32767 ? 32767 : h);
     }
     for (i = 0; i < CLASSES; i += 2) two_rows(model_w2 + i * HIDDEN, model_b2 + i, hidden, HIDDEN, scores + i);
+    PEER_SEEN(scores);
     PEER_LARGEST(scores, CLASSES, best);
     return best;
 }

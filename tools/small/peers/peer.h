@@ -12,9 +12,24 @@ typedef float peer_input;
 #else
 typedef int16_t peer_input; /* aligned to 4 bytes */
 #endif
+#ifndef CLASSES
+#define CLASSES MODEL_OUTPUTS
+#endif
 
-int peer_open(void);                          /* once, before the first prediction; 0 if all is well */
-size_t peer_classify(const peer_input *x);    /* the class */
+int peer_open(void);                       /* once, before the first prediction; 0 if all is well */
+size_t peer_classify(const peer_input *x); /* the class */
+
+/* On this machine the scores are looked at as well. */
+#ifdef MEASURE_host
+extern double peer_seen[CLASSES];
+#define PEER_SEEN(scores) \
+    do { \
+        size_t peer_k; \
+        for (peer_k = 0; peer_k < CLASSES; peer_k++) peer_seen[peer_k] = (double)(scores)[peer_k]; \
+    } while (0)
+#else
+#define PEER_SEEN(scores)
+#endif
 
 /* The largest of the scores, the first of equals. */
 #define PEER_LARGEST(scores, n, best) \

@@ -17,5 +17,7 @@ int peer_open(void) { return rfm_model_open_i(model, MODEL_BYTES, &opened); }
 size_t peer_classify(const peer_input *x) {
     int32_t scores[MODEL_OUTPUTS];
     int16_t scratch[MODEL_SCRATCH];
-    return rfm_predict_i(&opened, x, scores, scratch, LOOP, NULL) == RFM_OK ? rfm_class_i(&opened, scores) : (size_t)-1;
+    if (rfm_predict_i(&opened, x, scores, scratch, LOOP, NULL) != RFM_OK) return (size_t)-1;
+    PEER_SEEN(scores);
+    return rfm_class_i(&opened, scores);
 }

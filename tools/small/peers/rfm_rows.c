@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
     static char line[65536], *fields[MAX];
     static int16_t rows[4 * MAX][MODEL_INPUTS];
     static unsigned classes[4 * MAX];
+    static int32_t all[4 * MAX][MODEL_OUTPUTS];
     static rfm_real x[MODEL_INPUTS];
     static int32_t scores[MODEL_OUTPUTS];
     static int16_t scratch[MODEL_SCRATCH];
@@ -66,6 +67,7 @@ int main(int argc, char **argv) {
         if (rfm_input_integers(&m, x, rows[n]) != RFM_OK) fail("rfm_input_integers");
         if (rfm_predict_i(&m, rows[n], scores, scratch, NULL, NULL) != RFM_OK) fail("rfm_predict_i");
         classes[n] = (unsigned)rfm_class_i(&m, scores);
+        memcpy(all[n], scores, sizeof scores);
         snprintf(index, sizeof index, "%u", classes[n]);
         if (m.class_names != NULL) name = rfm_name(m.class_names, classes[n]);
         right += strcmp(name, fields[columns - 1]) == 0;
@@ -78,7 +80,11 @@ int main(int argc, char **argv) {
         for (j = 0; j < MODEL_INPUTS; j++) fprintf(f, j + 1 < MODEL_INPUTS ? "%d " : "%d\n", rows[i][j]);
     fclose(f);
     f = create(argv[1], "expected.txt");
-    for (i = 0; i < n; i++) fprintf(f, "%u\n", classes[i]);
+    for (i = 0; i < n; i++) {
+        fprintf(f, "%u", classes[i]);
+        for (j = 0; j < MODEL_OUTPUTS; j++) fprintf(f, " %ld", (long)all[i][j]);
+        fprintf(f, "\n");
+    }
     fclose(f);
     f = create(argv[1], "rows.h");
     fprintf(f, "#define ROWS %d\nstatic const uint8_t expected[ROWS] = {", SAMPLE);

@@ -11,7 +11,7 @@ on all training rows; if none does, the one with the best accuracy over the fold
 All but mlp take what a sensor gives, 16-bit integers: x 2^e, rounded, with the largest e <= 15 that fits, or x itself if all of it is integers.
 OUT/KIND-TARGET then has
     model.h       the constants of the model
-    expected.txt  the class of every test row, computed here, not in C
+    expected.txt  the class of every test row and its scores, computed here, not in C
     rows.txt      the test rows as KIND takes them
     rows.h        some of them, spread over the test rows, with the expected class
     facts         name=value: what the table needs
@@ -47,8 +47,7 @@ def c_array(kind, name, values, per_line=16):
 
 
 def c_float(v):
-    text = repr(np.float32(v).item()) if np.float32(v) == np.float32(float(repr(np.float32(v).item()))) else v.hex()
-    return (text if "." in text or "e" in text else text + ".0") + "f"
+    return repr(float(np.float32(v))) + "f"
 
 
 # ---- forest -------------------------------------------------------------------------------------------------------------
@@ -76,10 +75,9 @@ class Forest:
         rows = (xi >> self.shift).astype(np.float32)
         return np.array([t.value[t.apply(rows), 0].argmax(1) for t in self.trees])
 
-    def predict_all(self, xi):
-        """(trees, rows): what the first 1, 2, ... trees say together; the lower class of two with equally many votes."""
-        count = np.cumsum(self.votes(xi)[:, :, None] == np.arange(self.classes), 0)
-        return count.argmax(2)
+    def scores_all(self, xi):
+        """(trees, rows, classes): votes of the first 1, 2, ... trees."""
+        return np.cumsum(self.votes(xi)[:, :, None] == np.arange(self.classes), 0)
 
     def nodes(self):
         return np.array([t.node_count - t.n_leaves for t in self.trees])
@@ -134,7 +132,7 @@ def search_forest(xi, y, classes, highest):
                 if not whole.fits():
                     continue
                 for fit, held in folds:
-                    p = Forest(bits, depth, leaf).fit(xi[fit], y[fit], classes).predict_all(xi[held])
+                    p = Forest(bits, depth, leaf).fit(xi[fit], y[fit], classes).scores_all(xi[held]).argmax(2)
                     right += (p == y[held]).sum(1)
                 for k in range(4, TREES):
                     found.append((whole.bytes_all()[k], 100 * right[k] / len(y), (bits, depth, leaf, k + 1)))
@@ -142,8 +140,8 @@ def search_forest(xi, y, classes, highest):
 
 
 # ---- MLP ----------------------------------------------------------------------------------------------------------------
-# One scale for all inputs: dividing each by its own spread was worse over the folds on both sets. Mean and scale are folded into the first
-# layer, so that the C code takes raw numbers.
+# One scale for all inputs, which are of one kind in both sets: a rarely used pixel is not blown up, and 8-bit weights stay good. Mean and scale
+# are folded into the first layer, so that the C code takes raw numbers.
 
 
 def fit_mlp(x, y, hidden, alpha):
@@ -164,9 +162,9 @@ class Float:
     def __init__(self, layers, x, xi, unit):
         self.layers = [a.astype(np.float32) for a in layers]
 
-    def predict(self, x, xi):
+    def scores(self, x, xi):
         w1, b1, w2, b2 = self.layers
-        return (np.maximum(x.astype(np.float32) @ w1.T + b1, 0) @ w2.T + b2).argmax(1)
+        return np.maximum(x.astype(np.float32) @ w1.T + b1, 0) @ w2.T + b2
 
     def header(self):
         w1, b1, w2, b2 = self.layers
@@ -209,8 +207,8 @@ class Integers:
     def hidden(self, xi):
         return np.minimum(np.maximum(xi @ self.w1.T + self.b1, 0) >> self.shift, 32767)
 
-    def predict(self, x, xi):
-        return (self.hidden(xi) @ self.w2.T + self.b2).argmax(1)
+    def scores(self, x, xi):
+        return self.hidden(xi) @ self.w2.T + self.b2
 
     def header(self):
         def pairs(w):  # 0 2 1 3: SXTB16 of a word gives 0 and 1, of the word turned by 8 bits 2 and 3
@@ -241,7 +239,7 @@ def search_mlp(x, xi, unit, y, classes, highest):
             for fit, held in split_folds(y):
                 layers = fit_mlp(x[fit], y[fit], hidden, alpha)
                 for kind in found:
-                    p = kind(layers, x[fit], xi[fit], unit).predict(x[held], xi[held])
+                    p = kind(layers, x[fit], xi[fit], unit).scores(x[held], xi[held]).argmax(1)
                     right[kind] += (p == y[held]).sum()
             for kind in found:
                 found[kind].append((kind.size(x.shape[1], hidden, classes), 100 * right[kind] / len(y), (hidden, alpha)))
@@ -261,8 +259,9 @@ def choose(found, target):
     return min(found, key=lambda f: (-f[1], f[0])), False
 
 
-def write(out, header, rows, expected, y, facts):
+def write(out, header, rows, scores, y, facts):
     os.makedirs(out, exist_ok=True)
+    expected = scores.argmax(1)  # the first of equals
     as_c = c_float if rows.dtype == np.float32 else lambda v: str(int(v))
     as_text = (lambda v: float(v).hex()) if rows.dtype == np.float32 else lambda v: str(int(v))
     pick = np.linspace(0, len(rows) - 1, SAMPLE).astype(int)
@@ -277,7 +276,8 @@ def write(out, header, rows, expected, y, facts):
         for row in rows:
             f.write(" ".join(as_text(v) for v in row) + "\n")
     with open(out + "/expected.txt", "w") as f:
-        f.write("".join("%d\n" % k for k in expected))
+        for k, row in zip(expected, scores):
+            f.write("%d %s\n" % (k, " ".join("%.9g" % v if scores.dtype == np.float32 else str(v) for v in row)))
     facts["right"] = (expected == y).sum()
     facts["tested"] = len(y)
     with open(out + "/facts", "w") as f:
@@ -309,9 +309,8 @@ def main():
             "settings": "%d trees, %s, leaves of at least %d, %d-bit thresholds, %d decisions"
             % (count, "any depth" if depth is None else "depth %d" % depth, leaf, bits, forest.nodes()[:count].sum()),
             "size": size, "folds": "%.1f" % folds, "reached": int(reached), "target": "%g" % target,
-        }  # fmt: skip
-        expected = forest.predict_all(txi)[count - 1]
-        write("%s/forest-%g" % (out, target), forest.header(count), txi, expected, ty, facts)
+        }
+        write("%s/forest-%g" % (out, target), forest.header(count), txi, forest.scores_all(txi)[count - 1], ty, facts)
 
     for kind, list_ in search_mlp(x, xi, unit, y, classes, max(targets)).items():
         for target in targets:
@@ -321,9 +320,9 @@ def main():
                 "label": "MLP, float" if kind is Float else "MLP, 8 bits",
                 "settings": "%d hidden, weight decay %g" % (hidden, alpha),
                 "size": size, "folds": "%.1f" % folds, "reached": int(reached), "target": "%g" % target,
-            }  # fmt: skip
+            }
             rows = tx.astype(np.float32) if kind is Float else txi
-            write("%s/%s-%g" % (out, kind.name, target), net.header(), rows, net.predict(tx, txi), ty, facts)
+            write("%s/%s-%g" % (out, kind.name, target), net.header(), rows, net.scores(tx, txi), ty, facts)
 
 
 if __name__ == "__main__":
