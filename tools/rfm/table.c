@@ -41,6 +41,18 @@ row_list rows_of(const csv *c, const unsigned char *use, unsigned char which) {
     return list;
 }
 
+void rows_draw(row_list *rows, size_t count, uint64_t seed) {
+    size_t i, left = rows->count, taken = 0;
+    uint64_t state = seed * 6364136223846793005u + 1442695040888963407u;
+    for (i = 0; i < rows->count; i++, left--) { /* each with probability needed / left */
+        uint64_t z;
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        z = state >> 32;
+        if ((z * left) >> 32 < count - taken) rows->at[taken++] = rows->at[i];
+    }
+    rows->count = taken;
+}
+
 /* ---- sets of texts ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {

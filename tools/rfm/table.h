@@ -18,6 +18,9 @@ typedef struct {
 unsigned char *split_read(const char *file, const csv *c, unsigned char otherwise);
 row_list rows_of(const csv *c, const unsigned char *use, unsigned char which);
 
+/* So many of the rows, drawn with the seed, in their old order. */
+void rows_draw(row_list *rows, size_t count, uint64_t seed);
+
 /* An input of a model: a number from a column, or 1 where the column has the text `level` and else 0. */
 typedef struct {
     size_t column;

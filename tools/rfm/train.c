@@ -1,16 +1,10 @@
-#include "csv.h"
-#include "score.h"
+#include "learn.h"
 #include "search.h"
-#include "table.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define MOST_ROWS 20000 /* trained on, unless --rows says otherwise: K has 1.6 GB then */
-#define MOST_ITERATIONS 60
 
 typedef struct {
     const char *data, *out, *target, *task, *split, *test, *kernel, *metric, *bandwidth, *ridge, *iterations, *normalize, *port, *missing;
@@ -113,49 +107,6 @@ static void read_settings(const arguments *a, search_problem *p, size_t d) {
     p->interrupted = &interrupted;
 }
 
-/* ---- rows and numbers ---------------------------------------------------------------------------------------------------------------- */
-
-/* So many of the rows, drawn with the seed, in their old order. */
-static void draw_rows(row_list *rows, size_t count, uint64_t seed) {
-    size_t i, left = rows->count, taken = 0;
-    uint64_t state = seed * 6364136223846793005u + 1442695040888963407u;
-    for (i = 0; i < rows->count; i++, left--) { /* each with probability needed / left */
-        uint64_t z;
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        z = state >> 32;
-        if ((z * left) >> 32 < count - taken) rows->at[taken++] = rows->at[i];
-    }
-    rows->count = taken;
-}
-
-/* Mean and scale of every column; NaN cells are left out. */
-static void column_statistics(const rfm_real *x, size_t rows, size_t d, rfm_real *mean, rfm_real *scale) {
-    size_t i, j;
-    for (j = 0; j < d; j++) {
-        double sum = 0, sum2 = 0, low = (double)INFINITY, high = -(double)INFINITY, centre;
-        size_t count = 0;
-        for (i = 0; i < rows; i++) {
-            double value = (double)x[i * d + j];
-            if (isnan(value)) continue;
-            sum += value, count++;
-            low = fmin(low, value), high = fmax(high, value);
-        }
-        mean[j] = count > 0 ? (rfm_real)(sum / (double)count) : (rfm_real)NAN;
-        if (low == high) mean[j] = (rfm_real)low;
-        centre = (double)mean[j];
-        for (i = 0; i < rows; i++)
-            if (!isnan(x[i * d + j])) sum2 += ((double)x[i * d + j] - centre) * ((double)x[i * d + j] - centre);
-        scale[j] = low < high ? (rfm_real)sqrt(sum2 / (double)rows) : (rfm_real)1; /* missing cells become the mean */
-        if (!(scale[j] > 0) || !isfinite(scale[j])) scale[j] = 1;
-    }
-}
-
-static void standardise(rfm_real *x, size_t rows, size_t d, const rfm_real *mean, const rfm_real *scale) {
-    size_t i, j;
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < d; j++) x[i * d + j] = (rfm_real)(((double)x[i * d + j] - (double)mean[j]) / (double)scale[j]);
-}
-
 /* ---- the command ------------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -168,12 +119,12 @@ typedef struct {
     input_list inputs;
     sample learn, check;   /* check: to score on */
     size_t d, c, rows_given;
-    rfm_real *mean, *scale, *y_mean, *y_scale, *y; /* of the inputs and targets; y (rows, c) */
+    lesson lesson;
     search_problem problem;
     search_result choice;
-    rfm_model model, opened;
-    rfm_step path[MOST_ITERATIONS + 1];
-    size_t arena_bytes, blob_bytes;
+    fitted fit;
+    rfm_model opened;
+    size_t blob_bytes;
     void *blob;
 } job;
 
@@ -206,7 +157,7 @@ static void read_data(job *t) {
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
     t->d = t->inputs.count;
     if (t->train.count > a->rows) {
-        draw_rows(&t->train, a->rows, a->seed);
+        rows_draw(&t->train, a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)", t->rows_given, t->train.count,
              a->seed);
     }
@@ -229,28 +180,8 @@ static void read_data(job *t) {
 }
 
 static void prepare(job *t) {
-    size_t n = t->learn.rows, i, k;
-    t->mean = allocate(t->d, sizeof *t->mean, "statistics");
-    t->scale = allocate(t->d, sizeof *t->scale, "statistics");
-    t->y_mean = allocate(t->c, sizeof *t->y_mean, "statistics");
-    t->y_scale = allocate(t->c, sizeof *t->y_scale, "statistics");
-    column_statistics(t->learn.x, n, t->d, t->mean, t->scale);
-    for (k = 0; k < t->d; k++)
-        if (isnan(t->mean[k])) fail("%s: input %s has no value in any training row, expected at least one", t->a.data, rfm_name(t->inputs.names, k));
-    sample_impute(t->learn.x, n, t->d, t->mean);
-    sample_impute(t->check.x, t->check.rows, t->d, t->mean);
-    if (!t->a.raw) standardise(t->learn.x, n, t->d, t->mean, t->scale);
-    if (t->form.classes > 0) {
-        t->y = allocate(n, t->c * sizeof *t->y, "targets");
-        for (i = 0; i < n; i++) {
-            if (t->c == 1) t->y[i] = t->learn.labels[i] == 1 ? (rfm_real)1 : (rfm_real)-1;
-            else t->y[i * t->c + t->learn.labels[i]] = 1;
-        }
-    } else {
-        t->y = t->learn.y;
-        column_statistics(t->y, n, t->c, t->y_mean, t->y_scale);
-        if (!t->a.raw) standardise(t->y, n, t->c, t->y_mean, t->y_scale);
-    }
+    lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a.raw, t->a.data);
+    sample_impute(t->check.x, t->check.rows, t->d, t->lesson.mean);
 }
 
 static void choose(job *t) {
@@ -258,7 +189,7 @@ static void choose(job *t) {
     int fixed = !search_needed(p);
     p->machine = &t->machine;
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
-    p->y = rfm_cview(t->y, t->learn.rows, t->c);
+    p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
@@ -280,63 +211,13 @@ static int fit_tick(void *arg, rfm_real done) {
 }
 
 static void fit(job *t) {
-    machine *m = &t->machine;
-    rfm_data data;
-    rfm_report report;
-    size_t scratch = 0, store = 0;
-    int status;
-    memset(&data, 0, sizeof data);
-    data.x = rfm_cview(t->learn.x, t->learn.rows, t->d), data.y = rfm_cview(t->y, t->learn.rows, t->c);
-    report.path = t->path;
-    status = rfm_fit_need(&m->ctx, &data, &t->choice.options, &scratch, &store);
-    if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", t->learn.rows, t->d, rfm_status_text(status));
-    t->arena_bytes = scratch + store;
-#ifdef _SC_PHYS_PAGES
-    {
-        double room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-        if (room > 0 && (double)t->arena_bytes > room)
-            fail("out of memory: training on %zu rows takes %zu bytes, this machine has %.0f; fewer rows: --rows N", t->learn.rows, t->arena_bytes, room);
-    }
-#endif
-    machine_memory(m, t->arena_bytes, "training (fewer rows take less: --rows N)");
-    m->ctx.tick = fit_tick;
-    status = rfm_fit(&m->ctx, &data, &t->choice.options, m->ctx.arena, &t->model, &report);
+    const rfm_options *o = &t->choice.options;
+    int status = lesson_fit(&t->machine, &t->lesson, o, fit_tick, &t->fit);
     progress_end();
-    m->ctx.tick = NULL;
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
-    if (status == RFM_EFINITE)
-        fail("row %zu, input %zu (%s): too large to be trained on", report.row + 1, report.col + 1, report.col < t->d ? rfm_name(t->inputs.names, report.col) : "");
-    if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", t->learn.rows, t->d, rfm_status_text(status));
-    if (t->path[t->choice.options.iterations].ridge > t->choice.options.ridge)
-        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)t->choice.options.ridge,
-             (double)t->path[t->choice.options.iterations].ridge);
-}
-
-static void pack(job *t) {
-    rfm_parts parts;
-    rfm_summary summary;
-    int status, regress = t->form.classes == 0;
-    size_t last = t->choice.options.iterations;
-    memset(&parts, 0, sizeof parts);
-    memset(&summary, 0, sizeof summary);
-    summary.bandwidth = t->model.bandwidth, summary.ridge = t->path[last].ridge;
-    summary.validation = isfinite(t->choice.validation) ? (rfm_real)t->choice.validation : 0;
-    summary.rows = (uint32_t)t->learn.rows, summary.iterations = (uint32_t)last;
-    summary.steps = (uint32_t)last + 1, summary.path = t->path;
-    parts.model = &t->model;
-    parts.task = regress ? RFM_REGRESS : RFM_CLASSIFY;
-    parts.temperature = (rfm_real)t->choice.temperature;
-    if (!t->a.raw) parts.x_mean = t->mean, parts.x_scale = t->scale;
-    if (!t->a.raw && regress) parts.y_mean = t->y_mean, parts.y_scale = t->y_scale;
-    parts.class_names = t->form.class_names, parts.input_names = t->inputs.names;
-    parts.summary = &summary;
-    status = rfm_model_size(&parts, &t->blob_bytes);
-    if (status == RFM_OK) {
-        t->blob = allocate_aligned(t->blob_bytes, "the model");
-        status = rfm_model_write(&parts, t->blob, t->blob_bytes);
-    }
-    if (status == RFM_OK) status = rfm_model_open(t->blob, t->blob_bytes, &t->opened);
-    if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
+    if (t->fit.path[o->iterations].ridge > o->ridge)
+        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
+    t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &t->opened);
 }
 
 static void report(job *t, const score *s, double seconds) {
@@ -344,7 +225,7 @@ static void report(job *t, const score *s, double seconds) {
     const rfm_options *o = &t->choice.options;
     int task = t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
     const char *metric = o->iterations == 0 || o->metric == RFM_IDENTITY ? "identity" : o->metric == RFM_FULL ? "full" : "diag";
-    double ridge = (double)t->path[o->iterations].ridge;
+    double ridge = (double)t->fit.path[o->iterations].ridge;
     if (t->a.json) {
         json_text(&out, "task", task_word(task));
         json_number(&out, "rows_train", (double)t->learn.rows);
@@ -353,7 +234,7 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "outputs", (double)t->c);
         json_text(&out, "kernel", kernel_word(o->kernel));
         json_text(&out, "metric", metric);
-        json_real(&out, "bandwidth", t->model.bandwidth);
+        json_real(&out, "bandwidth", t->fit.model.bandwidth);
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
@@ -361,7 +242,7 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "validation", t->choice.validation);
         json_number(&out, "search", (double)t->choice.tried);
         json_number(&out, "seconds", seconds);
-        json_number(&out, "arena_bytes", (double)t->arena_bytes);
+        json_number(&out, "arena_bytes", (double)t->fit.arena_bytes);
         json_number(&out, "model_bytes", (double)t->blob_bytes);
         json_end(&out);
     } else {
@@ -369,14 +250,14 @@ static void report(job *t, const score *s, double seconds) {
         text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n", task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_word(o->kernel), (double)t->model.bandwidth, ridge);
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_word(o->kernel), (double)t->fit.model.bandwidth, ridge);
         text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations, o->center && o->iterations > 0 ? ", gradients centred" : "");
         if (isfinite(t->choice.validation))
             text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation,
                      t->choice.tried);
         if (t->check.rows > 0) score_text(&out, s, task, t->check.rows);
-        text_add(&out, "model         %s, %zu bytes, %zu centres\n", t->a.out, t->blob_bytes, t->model.n);
-        text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->arena_bytes);
+        text_add(&out, "model         %s, %zu bytes, %zu centres\n", t->a.out, t->blob_bytes, t->fit.model.n);
+        text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->fit.arena_bytes);
     }
     fwrite(out.at, 1, out.size, strcmp(t->a.out, "-") == 0 ? stderr : stdout); /* there the model is */
     free(out.at);
@@ -403,7 +284,6 @@ int command_train(char **argv) {
     sigaction(SIGINT, &action, NULL);
     choose(t);
     fit(t);
-    pack(t);
     if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check);
     file_write(t->a.out, t->blob, t->blob_bytes);
     report(t, &s, seconds_now() - start);
