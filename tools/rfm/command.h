@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "rfm.h"
+#include "rfm_small.h"
 
 #if defined(__GNUC__)
 #define PRINTF_LIKE(place, first) __attribute__((format(printf, place, first)))
@@ -87,6 +87,9 @@ void json_text(text *t, const char *name, const char *value);
 void json_number(text *t, const char *name, double value); /* null if it is not finite */
 void json_real(text *t, const char *name, rfm_real value);  /* in as few digits as give it back */
 void json_names(text *t, const char *name, const char *names, size_t count); /* strings one after the other */
+void json_object(text *t, const char *name, const text *content); /* of a text that was filled by the above, without json_end */
+void json_add(text *objects, text *one);                          /* one more such text for an array; it is freed */
+void json_array(text *t, const char *name, text *objects);        /* freed, too */
 void json_end(text *t);
 
 /* ---- model files and machines: machine.c ------------------------------------------------------------------------------------ */
@@ -103,10 +106,24 @@ void machine_start(machine *m, size_t threads, const char *port);
 void machine_memory(machine *m, size_t bytes, const char *what); /* an arena of so many bytes in place of the last one */
 void machine_stop(machine *m);
 
+/* A model of numbers or of integers. */
+typedef struct {
+    int type;             /* RFM_I8 ... RFM_F64 */
+    rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
+    rfm_model_i integers; /* RFM_I8, RFM_I16 */
+} any_model;
+
 /* Opens a model file; *blob is to be freed. */
-void model_read(const char *file, char **blob, size_t *size, rfm_model *model);
+void model_read(const char *file, char **blob, size_t *size, any_model *model);
+
+any_model any_of_numbers(const rfm_model *model);
+any_model any_of_integers(const rfm_model_i *model);
+int has_integers(const any_model *model);
 
 const char *kernel_word(int kernel);
+const char *any_kernel(const any_model *model); /* of integers: table, for that is all there is of it */
+const char *any_metric(const any_model *model);
+const char *type_word(int type); /* i8, i16, f32, f64 */
 const char *task_word(int task);
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called: full, diag,
@@ -121,6 +138,7 @@ int command_evaluate(char **argv);
 int command_info(char **argv);
 int command_export(char **argv);
 int command_report(char **argv);
+int command_compress(char **argv);
 int command_help(char **argv);
 
 #endif

@@ -35,32 +35,62 @@ static void add_string(text *t, const char *value) {
     text_bytes(t, "\"", 1);
 }
 
+/* How the model is used from C, as the head of a comment. */
+static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
+    text_add(t, " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes of RAM.\n *\n",
+             (RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real));
+    text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
+    text_add(t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
+    text_add(t, " *     if (rfm_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...      x: %s_INPUTS raw values\n", upper);
+    if (model->task == RFM_CLASSIFY) text_add(t, " *     class = %s_class_names[rfm_class(&m, scores, NULL)];\n", id);
+}
+
+static void use_integers(text *t, const rfm_model_i *model, const char *id, const char *upper) {
+    size_t i, scaled = 0;
+    for (i = 0; i < model->d; i++) scaled += model->inputs[i].exponent != 0;
+    text_add(t, " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The model stays in flash, a\n"
+                " * prediction needs %zu bytes of RAM.\n *\n",
+             RFM_PREDICT_I_SCRATCH(model->d, model->r) * sizeof(int16_t) + model->c * sizeof(int32_t));
+    text_add(t, " *     static int16_t x[%s_INPUTS], scratch[%s_SCRATCH];\n *     static int32_t scores[%s_OUTPUTS];\n", upper, upper, upper);
+    text_add(t, " *     rfm_model_i m;\n *     if (rfm_model_open_i(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
+    text_add(t, " *     if (rfm_predict_i(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...\n");
+    if (model->task == RFM_CLASSIFY) text_add(t, " *     class = %s_class_names[rfm_class_i(&m, scores)];\n", id);
+    else text_add(t, " *     value k = scores[k] * m.units[k]\n");
+    text_add(t, scaled == 0 ? " *\n * x are the quantities that were trained on, as integers. Calibrated for, input by input"
+                            : " *\n * x are the quantities that were trained on times 2^exponent, rounded. Calibrated for, input by input");
+    text_add(t, " (what is outside is taken as the end):");
+    for (i = 0; i < model->d; i++) {
+        const rfm_input_i *in = &model->inputs[i];
+        text_add(t, i % 6 == 0 ? "\n *     " : ", ");
+        text_add(t, "%d..%d", in->low, in->high);
+        if (scaled > 0) text_add(t, " 2^%d", in->exponent);
+    }
+    text_add(t, "\n");
+}
+
 int command_export(char **argv) {
     const char *file, *out = NULL, *name = NULL;
     option table[] = {{"-o", OPTION_TEXT, &out}, {"--name", OPTION_TEXT, &name}, {NULL, 0, NULL}};
     size_t size, i, classes;
+    any_model any;
     rfm_model model;
-    rfm_summary s;
     text t = {NULL, 0, 0};
     char *blob, *id, *upper;
+    int integers;
     options_read("export", argv, table, 1, &file, "MODEL.rfm");
     if (out == NULL) usage("export: expected -o model.h");
     id = identifier(name, file);
     file_check(out);
-    model_read(file, &blob, &size, &model);
-    memset(&s, 0, sizeof s);
-    (void)rfm_model_summary(&model, &s, NULL, 0);
+    model_read(file, &blob, &size, &any);
+    model = any.numbers, integers = has_integers(&any);
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
     classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
-    text_add(&t, "/* A model made by rfm train, for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu.\n", RFM_VERSION_MAJOR,
-             RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n, model_metric(&model, NULL), model.r);
-    text_add(&t, " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes of RAM.\n *\n",
-             (RFM_PREDICT_SCRATCH(model.d, model.r) + model.c) * sizeof(rfm_real));
-    text_add(&t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
-    text_add(&t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
-    text_add(&t, " *     if (rfm_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...      x: %s_INPUTS raw values\n", upper);
-    if (classes > 0) text_add(&t, " *     class = %s_class_names[rfm_class(&m, scores, NULL)];\n", id);
+    text_add(&t, "/* A model made by rfm %s, for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu, numbers of type %s.\n",
+             integers ? "compress" : "train", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n,
+             any_metric(&any), model.r, type_word(any.type));
+    if (integers) use_integers(&t, &any.integers, id, upper);
+    else use_numbers(&t, &model, id, upper);
     if (model.input_names != NULL) {
         text_add(&t, " *\n * Inputs, in this order:");
         for (i = 0; i < model.d; i++) {
@@ -69,12 +99,14 @@ int command_export(char **argv) {
         }
         text_add(&t, "\n");
     }
-    text_add(&t, " */\n#ifndef %s_H\n#define %s_H\n\n#include \"rfm.h\"\n\n", upper, upper);
+    text_add(&t, " */\n#ifndef %s_H\n#define %s_H\n\n#include \"%s\"\n\n", upper, upper, integers ? "rfm_small.h" : "rfm.h");
     text_add(&t, "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define %s_RANK    %zu\n", upper, size, upper,
              model.d, upper, model.c, upper, model.n, upper, model.r);
     if (classes > 0) text_add(&t, "#define %s_CLASSES %zu\n", upper, classes);
-    text_add(&t, "#define %s_SCRATCH RFM_PREDICT_SCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper, upper, upper, RFM_PREDICT_SCRATCH(model.d, model.r));
-    text_add(&t, "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n", RFM_REAL_BYTES, RFM_REAL_BYTES);
+    text_add(&t, "#define %s_SCRATCH RFM_PREDICT_%sSCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper, integers ? "I_" : "", upper, upper,
+             RFM_PREDICT_SCRATCH(model.d, model.r));
+    if (!integers)
+        text_add(&t, "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n", RFM_REAL_BYTES, RFM_REAL_BYTES);
     if (classes > 0) {
         text_add(&t, "static const char *const %s_class_names[%s_CLASSES] = {", id, upper);
         for (i = 0; i < classes; i++) {

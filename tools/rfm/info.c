@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MOST_SHOWN 8
+#define MOST_RANGES 64
 
 /* The inputs with the largest diagonal of M. */
 static void show_top(text *t, const rfm_model *model, const rfm_real *m, int full) {
@@ -32,27 +33,81 @@ static void print_metric(text *t, const rfm_real *m, size_t rows, size_t d) {
     }
 }
 
+/* ---- sections ----------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t u32_at(const char *p) {
+    const unsigned char *b = (const unsigned char *)p;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+/* Calls `each` with the name and the bytes of every section that an opened blob has (rfm/FORMAT.md), and last with what is between them. */
+static void sections(const char *blob, int integers, text *t, void (*each)(text *t, const char *name, uint32_t bytes)) {
+    static const char *const names[] = {"shift", "P", "centers", "alpha", "offset", "class_names", "input_names", "summary", "bias", "shifts", "phi", "units"};
+    uint32_t i, count = u32_at(blob + 44), rest = u32_at(blob + 12);
+    for (i = 0; i < count && i < sizeof names / sizeof *names; i++) {
+        uint32_t bytes = u32_at(blob + 52 + 8 * i);
+        if (bytes > 0) each(t, integers && i == 0 ? "inputs" : names[i], bytes);
+        rest -= bytes;
+    }
+    each(t, "head", rest);
+}
+
+static void section_json(text *t, const char *name, uint32_t bytes) { json_number(t, name, bytes); }
+static void section_text(text *t, const char *name, uint32_t bytes) { text_add(t, "%s %lu, ", name, (unsigned long)bytes); }
+
+/* The ranges that the inputs of a model of integers were calibrated for, in the units of the data. */
+static void show_ranges(text *t, const rfm_model_i *m) {
+    size_t i;
+    text_add(t, "ranges       ");
+    for (i = 0; i < m->d && i < MOST_RANGES; i++) {
+        double unit = ldexp(1, -m->inputs[i].exponent);
+        if (m->input_names != NULL) text_add(t, "%s %s", i > 0 ? "," : "", rfm_name(m->input_names, i));
+        else text_add(t, "%s %zu:", i > 0 ? "," : "", i + 1);
+        text_add(t, " %.6g to %.6g", m->inputs[i].low * unit, m->inputs[i].high * unit);
+    }
+    text_add(t, m->d > MOST_RANGES ? ", ... (--json has all)\n" : "\n");
+}
+
+static void ranges_json(text *t, const rfm_model_i *m) {
+    text objects = {NULL, 0, 0};
+    size_t i;
+    for (i = 0; i < m->d; i++) {
+        text one = {NULL, 0, 0};
+        json_number(&one, "low", m->inputs[i].low);
+        json_number(&one, "high", m->inputs[i].high);
+        json_number(&one, "exponent", m->inputs[i].exponent);
+        json_add(&objects, &one);
+    }
+    json_array(t, "ranges", &objects);
+}
+
+/* ---- the command -------------------------------------------------------------------------------------------------------------- */
+
 int command_info(char **argv) {
     const char *file, *word;
-    int json = 0, metric = 0, full;
+    int json = 0, metric = 0, full, integers;
     option table[] = {{"--json", OPTION_FLAG, &json}, {"--metric", OPTION_FLAG, &metric}, {NULL, 0, NULL}};
-    size_t size, i, classes;
+    size_t size, i, classes, number_bytes;
+    any_model any;
     rfm_model model;
     rfm_summary s;
     rfm_step *path;
     rfm_real *m;
-    text t = {NULL, 0, 0};
+    text t = {NULL, 0, 0}, parts = {NULL, 0, 0};
     char *blob;
     memset(&s, 0, sizeof s);
     options_read("info", argv, table, 1, &file, "MODEL.rfm");
     if (json && metric) usage("info: expected --json or --metric, not both");
-    model_read(file, &blob, &size, &model);
+    model_read(file, &blob, &size, &any);
+    model = any.numbers, integers = has_integers(&any);
+    if (metric && integers) fail("%s: a model of integers has no metric to print; expected the one that it was compressed from", file);
     (void)rfm_model_summary(&model, &s, NULL, 0);
     path = allocate((size_t)s.steps + 1, sizeof *path, "the path");
     (void)rfm_model_summary(&model, &s, path, s.steps);
     full = model.metric == RFM_FULL;
     m = allocate(full ? model.d : 1, model.d * sizeof *m, "the metric");
-    word = model_metric(&model, m);
+    word = integers ? any_metric(&any) : model_metric(&model, m);
+    number_bytes = integers ? sizeof(int16_t) : sizeof(rfm_real);
     classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
     if (metric) print_metric(&t, m, full ? model.d : 1, model.d);
     else if (json) {
@@ -60,7 +115,8 @@ int command_info(char **argv) {
         json_number(&t, "rows_train", s.rows);
         json_number(&t, "features", (double)model.d);
         json_number(&t, "outputs", (double)model.c);
-        json_text(&t, "kernel", kernel_word(model.kernel));
+        json_text(&t, "type", type_word(any.type));
+        json_text(&t, "kernel", any_kernel(&any));
         if (model.kernel == RFM_GENERAL) json_real(&t, "exponent", model.exponent);
         json_text(&t, "metric", word);
         json_number(&t, "rank", (double)model.r);
@@ -71,7 +127,10 @@ int command_info(char **argv) {
         json_real(&t, "temperature", model.temperature);
         json_number(&t, "centers", (double)model.n);
         json_number(&t, "model_bytes", (double)size);
-        json_number(&t, "scratch_bytes", (double)(RFM_PREDICT_SCRATCH(model.d, model.r) * sizeof(rfm_real)));
+        json_number(&t, "scratch_bytes", (double)(RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes));
+        sections(blob, integers, &parts, section_json);
+        json_object(&t, "sections", &parts);
+        if (integers) ranges_json(&t, &any.integers);
         if (model.class_names != NULL && classes > 0) json_names(&t, "classes", model.class_names, classes);
         if (model.input_names != NULL) json_names(&t, "inputs", model.input_names, model.d);
         json_end(&t);
@@ -80,17 +139,26 @@ int command_info(char **argv) {
         if (classes > 0) text_add(&t, ", %zu classes:", classes);
         for (i = 0; i < classes && i < 20; i++) text_add(&t, " %s", rfm_name(model.class_names, i));
         text_add(&t, "%s\ninputs        %zu\noutputs       %zu\n", classes > 20 ? " ..." : "", model.d, model.c);
-        text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
-        text_add(&t, "kernel        %s", kernel_word(model.kernel));
-        if (model.kernel == RFM_GENERAL) text_add(&t, " with exponent %.4g", (double)model.exponent);
-        text_add(&t, ", bandwidth %.4g, ridge %.4g\n", (double)s.bandwidth, (double)s.ridge);
-        text_add(&t, "metric        %s of rank %zu after %zu iterations\n", word, model.r, (size_t)s.iterations);
-        if (strcmp(word, "identity") != 0) show_top(&t, &model, m, full);
+        text_add(&t, "numbers       %s%s\n", type_word(any.type), model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
+        if (model.summary != NULL) text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
+        else text_add(&t, "centres       %zu\n", model.n);
+        text_add(&t, "kernel        %s", integers ? "a table" : kernel_word(model.kernel));
+        if (!integers && model.kernel == RFM_GENERAL) text_add(&t, " with exponent %.4g", (double)model.exponent);
+        if (model.summary != NULL) text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n", (double)s.bandwidth,
+                                            (double)s.ridge, word, model.r, (size_t)s.iterations);
+        else text_add(&t, "\nmetric        %s of rank %zu\n", word, model.r);
+        if (integers) show_ranges(&t, &any.integers);
+        else if (strcmp(word, "identity") != 0) show_top(&t, &model, m, full);
         if (s.validation != 0) text_add(&t, "validation    %.4f\n", (double)s.validation);
-        text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size, RFM_PREDICT_SCRATCH(model.d, model.r) * sizeof(rfm_real));
+        text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size, RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);
+        text_add(&t, "bytes         ");
+        sections(blob, integers, &t, section_text);
+        t.size -= 2; /* the last comma */
+        text_add(&t, "\n");
     }
     fwrite(t.at, 1, t.size, stdout);
     free(t.at);
+    free(parts.at);
     free(m);
     free(path);
     free(blob);

@@ -50,4 +50,26 @@ void json_names(text *t, const char *name, const char *names, size_t count) {
     text_bytes(t, "]", 1);
 }
 
+void json_object(text *t, const char *name, const text *content) {
+    key(t, name);
+    if (content->size == 0) text_bytes(t, "{", 1);
+    else text_bytes(t, content->at, content->size);
+    text_bytes(t, "}", 1);
+}
+
+void json_add(text *objects, text *one) {
+    if (objects->size > 0) text_bytes(objects, ", ", 2);
+    text_bytes(objects, one->at, one->size);
+    text_bytes(objects, "}", 1);
+    free(one->at);
+}
+
+void json_array(text *t, const char *name, text *objects) {
+    key(t, name);
+    text_bytes(t, "[", 1);
+    if (objects->size > 0) text_bytes(t, objects->at, objects->size);
+    text_bytes(t, "]", 1);
+    free(objects->at);
+}
+
 void json_end(text *t) { text_bytes(t, "}\n", 2); }

@@ -44,14 +44,48 @@ void machine_stop(machine *m) {
     free(m->memory);
 }
 
-void model_read(const char *file, char **blob, size_t *size, rfm_model *model) {
+any_model any_of_numbers(const rfm_model *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = RFM_REAL_BYTES, a.numbers = *model;
+    return a;
+}
+
+any_model any_of_integers(const rfm_model_i *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = model->type, a.integers = *model;
+    a.numbers.n = model->n, a.numbers.d = model->d, a.numbers.c = model->c, a.numbers.r = model->r;
+    a.numbers.metric = model->metric, a.numbers.task = model->task;
+    a.numbers.class_names = model->class_names, a.numbers.input_names = model->input_names, a.numbers.summary = model->summary;
+    return a;
+}
+
+int has_integers(const any_model *model) { return model->type == RFM_I8 || model->type == RFM_I16; }
+
+void model_read(const char *file, char **blob, size_t *size, any_model *model) {
+    rfm_blob head;
+    rfm_model numbers;
+    rfm_model_i integers;
     int status;
     *blob = file_read(file, size);
-    status = rfm_model_open(*blob, *size, model);
-    if (status != RFM_OK) fail("%s: expected a model made by rfm train: %s", file, rfm_status_text(status));
+    status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);
+    if (status == RFM_OK && head.type < RFM_F32) {
+        status = rfm_model_open_i(*blob, *size, &integers);
+        if (status == RFM_OK) *model = any_of_integers(&integers);
+    } else if (status == RFM_OK) {
+        status = rfm_model_open(*blob, *size, &numbers);
+        if (status == RFM_OK) *model = any_of_numbers(&numbers);
+    }
+    if (status != RFM_OK) fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
 }
 
 const char *kernel_word(int kernel) { return kernel == RFM_GAUSSIAN ? "gaussian" : kernel == RFM_GENERAL ? "general" : "laplace"; }
+const char *any_kernel(const any_model *model) { return has_integers(model) ? "table" : kernel_word(model->numbers.kernel); }
+const char *any_metric(const any_model *model) {
+    return !has_integers(model) ? model_metric(&model->numbers, NULL) : model->integers.metric == RFM_FULL ? "full" : "diag";
+}
+const char *type_word(int type) { return type == RFM_I8 ? "i8" : type == RFM_I16 ? "i16" : type == RFM_F32 ? "f32" : "f64"; }
 const char *task_word(int task) { return task == RFM_CLASSIFY ? "classify" : "regress"; }
 
 const char *model_metric(const rfm_model *model, rfm_real *m) {

@@ -11,6 +11,7 @@ int command_predict(char **argv) {
                       {"--no-header", OPTION_FLAG, &no_header}, {"--missing", OPTION_TEXT, &missing}, {"--threads", OPTION_SIZE, &threads},
                       {"--port", OPTION_TEXT, &port}, {NULL, 0, NULL}};
     static const char *const missing_words[] = {"mean", NULL};
+    any_model any;
     rfm_model model;
     machine m;
     csv file;
@@ -19,32 +20,35 @@ int command_predict(char **argv) {
     row_list rows;
     unsigned char *use;
     rfm_real *x, *y;
+    uint32_t *classes;
+    size_t saturated;
     text lines = {NULL, 0, 0};
     options_read("predict", argv, table, 2, operands, "MODEL.rfm DATA.csv");
     if (missing != NULL) (void)options_word("--missing", missing, missing_words);
     machine_start(&m, threads, port);
-    model_read(operands[0], &blob, &size, &model);
+    model_read(operands[0], &blob, &size, &any);
+    model = any.numbers;
+    if (missing != NULL) model_means(&any, operands[0]);
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0)) fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
     csv_read(&file, operands[1], !no_header);
     file_check(out);
-    inputs = inputs_of_names(&file, model.input_names, model.d);
+    inputs = inputs_of_names(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
     use = split_read(NULL, &file, USE_TEST);
     rows = rows_of(&file, use, USE_TEST);
     x = allocate(rows.count, model.d * sizeof *x, "inputs");
     y = allocate(rows.count, model.c * sizeof *y, "predictions");
     inputs_fill(&file, inputs, rows, missing != NULL, x);
-    sample_impute(x, rows.count, model.d, model.shift);
-    predict_rows(&m, &model, x, rows.count, y);
+    if (missing != NULL) sample_impute(x, rows.count, model.d, model.shift);
+    classes = allocate(rows.count, sizeof *classes, "predictions");
+    predict_rows(&m, &any, x, rows.count, y, classes, &saturated);
+    saturated_note(&any, saturated, rows.count);
     for (i = 0; i < rows.count; i++) {
         const rfm_real *at = y + i * model.c;
         rfm_real sure;
         if (scores || model.task == RFM_REGRESS)
             for (k = 0; k < model.c; k++) text_add(&lines, k > 0 ? ",%.9g" : "%.9g", (double)at[k]);
-        else {
-            size_t class = rfm_class(&model, at, NULL);
-            if (model.class_names != NULL) csv_add(&lines, rfm_name(model.class_names, class));
-            else text_add(&lines, "%zu", class);
-        }
+        else if (model.class_names != NULL) csv_add(&lines, rfm_name(model.class_names, classes[i]));
+        else text_add(&lines, "%lu", (unsigned long)classes[i]);
         if (confidence) {
             (void)rfm_class(&model, at, &sure);
             text_add(&lines, ",%.4f", (double)sure);
@@ -59,6 +63,7 @@ int command_predict(char **argv) {
     free(rows.at);
     free(inputs.at);
     free(inputs.names);
+    free(classes);
     free(x);
     free(y);
     free(blob);

@@ -47,8 +47,8 @@ static void read_rows(report *r, csv *file, const char *split, const char *targe
     size_t column, i, at = 0, line = 1;
     memset(&form, 0, sizeof form);
     if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
-    inputs = inputs_of_names(file, r->model.input_names, r->model.d);
     form.targets = r->classes > 0 ? 1 : r->model.c;
+    inputs = inputs_of_names(file, r->model.input_names, r->model.d, target, form.targets);
     form.missing_mean = missing_mean;
     form.class_names = r->model.class_names, form.classes = r->classes;
     if (target == NULL && form.targets == 1) target = target_guess(file, inputs);
@@ -142,6 +142,7 @@ int command_report(char **argv) {
                       {"--port", OPTION_TEXT, &port},       {NULL, 0, NULL}};
     static const char *const missing_words[] = {"mean", NULL};
     report r;
+    any_model model;
     machine m;
     csv file;
     text page = {NULL, 0, 0};
@@ -152,7 +153,11 @@ int command_report(char **argv) {
     if (out == NULL) usage("report: expected -o report.html; see rfm help report");
     if (missing != NULL) (void)options_word("--missing", missing, missing_words);
     machine_start(&m, threads, port);
-    model_read(model_file, &blob, &r.model_bytes, &r.model);
+    model_read(model_file, &blob, &r.model_bytes, &model);
+    if (has_integers(&model))
+        fail("%s: a model of integers has no metric to show; expected the one that it was compressed from (rfm compress --report has the small one's page)",
+             model_file);
+    r.model = model.numbers;
     if (image != NULL) read_image(image, r.model.d, &r);
     r.model_file = base_name(model_file), r.data_file = base_name(data);
     if (r.model.task == RFM_CLASSIFY) {

@@ -59,9 +59,10 @@ static void regress(report *r) {
 }
 
 void report_scores(report *r, machine *m) {
-    r->score = score_sample(m, &r->model, &r->rows);
+    any_model model = any_of_numbers(&r->model);
+    r->score = score_sample(m, &model, &r->rows, NULL);
     r->outputs = allocate(r->rows.rows, r->model.c * sizeof *r->outputs, "predictions");
-    predict_rows(m, &r->model, r->rows.x, r->rows.rows, r->outputs);
+    predict_rows(m, &model, r->rows.x, r->rows.rows, r->outputs, NULL, NULL);
     if (r->classes > 0)
         classify(r);
     else

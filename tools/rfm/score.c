@@ -33,42 +33,99 @@ void sample_free(sample *s) {
     free(s->labels);
 }
 
-void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
+    size_t d = model->d, c = model->c, i, k;
+    int16_t *xi = allocate(d, sizeof *xi, "inputs"), *scratch = allocate(RFM_PREDICT_I_SCRATCH(d, model->r), sizeof *scratch, "scratch");
+    int32_t *scores = allocate(c, sizeof *scores, "scores");
+    int status = RFM_OK;
+    *saturated = 0;
+    for (i = 0; i < rows && status == RFM_OK; i++) {
+        rfm_notes_i notes;
+        status = rfm_input_integers(model, x + i * d, xi);
+        if (status == RFM_OK) status = rfm_predict_i(model, xi, scores, scratch, NULL, &notes);
+        if (status != RFM_OK) break;
+        for (k = 0; k < c; k++) y[i * c + k] = (rfm_real)((double)scores[k] * (double)model->units[k]);
+        if (classes != NULL) classes[i] = (uint32_t)rfm_class_i(model, scores);
+        *saturated += notes.saturated;
+    }
+    free(xi);
+    free(scratch);
+    free(scores);
+    return status;
+}
+
+static int predict_numbers(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
     size_t first, count, bytes = 0;
-    int status = rows == 0 ? RFM_OK : rfm_predict_need(&m->ctx, model, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE, &bytes);
-    if (rows == 0) return;
+    int status = rfm_predict_need(&m->ctx, model, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE, &bytes);
     if (status == RFM_OK) machine_memory(m, bytes, "predictions");
     for (first = 0; status == RFM_OK && first < rows; first += count) {
         count = rows - first < ROWS_AT_ONCE ? rows - first : ROWS_AT_ONCE;
         status = rfm_predict(&m->ctx, model, rfm_cview(x + first * model->d, count, model->d), rfm_view(y + first * model->c, count, model->c));
     }
+    return status;
+}
+
+void predict_rows(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
+    size_t i, none = 0;
+    int status;
+    if (saturated == NULL) saturated = &none;
+    *saturated = 0;
+    if (rows == 0) return;
+    if (has_integers(model)) status = predict_integers(&model->integers, x, rows, y, classes, saturated);
+    else {
+        status = predict_numbers(m, &model->numbers, x, rows, y);
+        for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++) classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
+    }
     if (status != RFM_OK) fail("cannot predict: %s", rfm_status_text(status));
 }
 
-score score_sample(machine *m, const rfm_model *model, const sample *s) {
+void saturated_note(const any_model *model, size_t saturated, size_t rows) {
+    if (saturated > 0)
+        note("%zu of %zu inputs were outside of the range that the model was calibrated for; they were taken as its end (rfm info shows the ranges)", saturated,
+             rows * model->numbers.d);
+}
+
+void model_means(const any_model *model, const char *file) {
+    if (has_integers(model)) fail("%s: a model of integers has no means for --missing mean; expected data without missing cells", file);
+}
+
+void target_spread(const rfm_real *y, size_t rows, size_t c, double *around) {
+    size_t i, k;
+    for (k = 0; k < c; k++) {
+        double mean = 0;
+        around[k] = 0;
+        for (i = 0; i < rows; i++) mean += (double)y[i * c + k] / (double)rows;
+        for (i = 0; i < rows; i++) around[k] += ((double)y[i * c + k] - mean) * ((double)y[i * c + k] - mean);
+    }
+}
+
+score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated) {
     score result = {0, 0, 0};
-    size_t c = model->c, i, k, right = 0;
+    size_t c = model->numbers.c, i, k, right = 0;
     rfm_real *y = allocate(s->rows, c * sizeof *y, "predictions");
-    predict_rows(m, model, s->x, s->rows, y);
+    uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
+    double *around = allocate(c, sizeof *around, "statistics");
+    predict_rows(m, model, s->x, s->rows, y, classes, saturated);
     if (s->labels != NULL) {
-        for (i = 0; i < s->rows; i++) right += rfm_class(model, y + i * c, NULL) == s->labels[i];
+        for (i = 0; i < s->rows; i++) right += classes[i] == s->labels[i];
         result.accuracy = s->rows > 0 ? (double)right / (double)s->rows : 0;
     } else {
+        target_spread(s->y, s->rows, c, around);
         for (k = 0; k < c && s->rows > 0; k++) {
-            double mean = 0, around = 0, error = 0, size = 0;
-            for (i = 0; i < s->rows; i++) mean += (double)s->y[i * c + k] / (double)s->rows;
+            double error = 0, size = 0;
             for (i = 0; i < s->rows; i++) {
                 double target = (double)s->y[i * c + k], off = target - (double)y[i * c + k];
-                around += (target - mean) * (target - mean);
                 error += off * off;
                 size += target * target;
             }
             result.mse += error / ((double)s->rows * (double)c);
             /* equal targets: what is around their mean is rounding */
-            result.r2 += (around > 1e-13 * size ? 1 - error / around : error > 1e-13 * size ? 0 : 1) / (double)c;
+            result.r2 += (around[k] > 1e-13 * size ? 1 - error / around[k] : error > 1e-13 * size ? 0 : 1) / (double)c;
         }
     }
     free(y);
+    free(classes);
+    free(around);
     return result;
 }
 

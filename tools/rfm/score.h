@@ -29,11 +29,25 @@ typedef struct {
     double accuracy, r2, mse;
 } score;
 
-score score_sample(machine *m, const rfm_model *model, const sample *s);
+/* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of numbers. */
+score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
 void score_json(text *t, const score *s, int task);
 void score_text(text *t, const score *s, int task, size_t rows);
 
-/* y (rows, c) */
-void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y);
+/* Says how many inputs were outside of what a model of integers was calibrated for; nothing if none. */
+void saturated_note(const any_model *model, size_t saturated, size_t rows);
+
+/* Ends the program if the model has no means for --missing mean. */
+void model_means(const any_model *model, const char *file);
+
+/* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits that firmware gives;
+ * y is then score times unit. */
+void predict_rows(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+
+/* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+
+/* around (c): the sums of squares around the mean. r2 is 1 - error / around, the mean of that for several outputs. */
+void target_spread(const rfm_real *y, size_t rows, size_t c, double *around);
 
 #endif

@@ -166,22 +166,32 @@ static void columns_by_position(const csv *c, input_list *list) {
     const char *name = list->names, *before = NULL;
     size_t i, sources = 0, same = 0;
     for (i = 0; i < list->count; i++) {
-        const char *equals = name != NULL ? strchr(name, '=') : NULL;
+        const char *equals = strchr(name, '=');
         size_t length = equals != NULL ? (size_t)(equals - name) : 0;
         sources += before == NULL || equals == NULL || length != same || strncmp(before, name, length) != 0;
         list->at[i].column = sources - 1;
         list->at[i].level = equals != NULL ? equals + 1 : NULL;
         before = name, same = length;
-        name = name != NULL ? name + strlen(name) + 1 : NULL;
+        name += strlen(name) + 1;
     }
-    if (sources == c->columns || list->names == NULL) return;
+    if (sources == c->columns) return;
     for (i = 0, name = list->names; i < list->count; i++, name += strlen(name) + 1) {
         unsigned long number = *name == 'c' ? strtoul(name + 1, NULL, 10) : 0;
         list->at[i].column = number > 0 ? number - 1 : c->columns;
     }
 }
 
-input_list inputs_of_names(csv *c, const char *names, size_t count) {
+/* A model without names: all columns, or all but the targets. */
+static void columns_in_order(const csv *c, input_list *list, const char *target, size_t targets) {
+    size_t first = c->columns, i;
+    if (c->columns != list->count && c->columns != list->count + targets)
+        fail("%s: %zu columns, expected the %zu inputs of the model, which has no names for them, or those and %zu target%s", c->file, c->columns, list->count,
+             targets, targets == 1 ? "" : "s");
+    if (c->columns != list->count) first = target_find(c, target, targets);
+    for (i = 0; i < list->count; i++) list->at[i].column = i < first ? i : i + targets;
+}
+
+input_list inputs_of_names(csv *c, const char *names, size_t count, const char *target, size_t targets) {
     input_list list;
     unsigned char *taken = allocate(c->columns, 1, "columns");
     size_t i, bytes = 0;
@@ -190,7 +200,8 @@ input_list inputs_of_names(csv *c, const char *names, size_t count) {
     list.at = allocate(count, sizeof *list.at, "inputs");
     list.count = count;
     list.names = names == NULL ? NULL : copy_text(names, bytes);
-    if (!c->header || names == NULL) columns_by_position(c, &list);
+    if (names == NULL) columns_in_order(c, &list, target, targets);
+    else if (!c->header) columns_by_position(c, &list);
     else
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
             list.at[i].column = column_by_name(c, name, taken, &list.at[i].level);

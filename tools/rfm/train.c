@@ -123,7 +123,7 @@ typedef struct {
     search_problem problem;
     search_result choice;
     fitted fit;
-    rfm_model opened;
+    any_model opened;
     size_t blob_bytes;
     void *blob;
 } job;
@@ -171,7 +171,7 @@ static void read_data(job *t) {
         csv_read(&other, a->test, !a->no_header);
         all = split_read(NULL, &other, USE_TEST);
         rows = rows_of(&other, all, USE_TEST);
-        inputs = inputs_of_names(&other, t->inputs.names, t->d);
+        inputs = inputs_of_names(&other, t->inputs.names, t->d, NULL, 0);
         t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows);
         free(all);
         free(rows.at);
@@ -212,12 +212,14 @@ static int fit_tick(void *arg, rfm_real done) {
 
 static void fit(job *t) {
     const rfm_options *o = &t->choice.options;
+    rfm_model opened;
     int status = lesson_fit(&t->machine, &t->lesson, o, fit_tick, &t->fit);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (t->fit.path[o->iterations].ridge > o->ridge)
         note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
-    t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &t->opened);
+    t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &opened);
+    t->opened = any_of_numbers(&opened);
 }
 
 static void report(job *t, const score *s, double seconds) {
@@ -284,7 +286,7 @@ int command_train(char **argv) {
     sigaction(SIGINT, &action, NULL);
     choose(t);
     fit(t);
-    if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check);
+    if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check, NULL);
     file_write(t->a.out, t->blob, t->blob_bytes);
     report(t, &s, seconds_now() - start);
     machine_stop(&t->machine);
