@@ -114,7 +114,10 @@ typedef struct {
 } any_model;
 
 /* Opens a model file; *blob is to be freed. */
-void model_read(const char *file, char **blob, size_t *size, any_model *model);
+void any_read(const char *file, char **blob, size_t *size, any_model *model);
+
+/* The same where only a model of numbers will do. */
+void model_read(const char *file, char **blob, size_t *size, rfm_model *model);
 
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);

@@ -30,7 +30,7 @@ int command_evaluate(char **argv) {
     options_read("evaluate", argv, table, 2, operands, "MODEL.rfm DATA.csv");
     if (missing != NULL) (void)options_word("--missing", missing, missing_words);
     machine_start(&m, threads, port);
-    model_read(operands[0], &blob, &size, &any);
+    any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     if (missing != NULL) model_means(&any, operands[0]);
     (void)rfm_model_summary(&model, &summary, NULL, 0);

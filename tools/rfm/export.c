@@ -81,7 +81,7 @@ int command_export(char **argv) {
     if (out == NULL) usage("export: expected -o model.h");
     id = identifier(name, file);
     file_check(out);
-    model_read(file, &blob, &size, &any);
+    any_read(file, &blob, &size, &any);
     model = any.numbers, integers = has_integers(&any);
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);

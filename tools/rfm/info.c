@@ -98,7 +98,7 @@ int command_info(char **argv) {
     memset(&s, 0, sizeof s);
     options_read("info", argv, table, 1, &file, "MODEL.rfm");
     if (json && metric) usage("info: expected --json or --metric, not both");
-    model_read(file, &blob, &size, &any);
+    any_read(file, &blob, &size, &any);
     model = any.numbers, integers = has_integers(&any);
     if (metric && integers) fail("%s: a model of integers has no metric to print; expected the one that it was compressed from", file);
     (void)rfm_model_summary(&model, &s, NULL, 0);

@@ -63,7 +63,14 @@ any_model any_of_integers(const rfm_model_i *model) {
 
 int has_integers(const any_model *model) { return model->type == RFM_I8 || model->type == RFM_I16; }
 
-void model_read(const char *file, char **blob, size_t *size, any_model *model) {
+void model_read(const char *file, char **blob, size_t *size, rfm_model *model) {
+    any_model any;
+    any_read(file, blob, size, &any);
+    if (has_integers(&any)) fail("%s: a model of integers; expected the model of numbers that it was compressed from", file);
+    *model = any.numbers;
+}
+
+void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
     rfm_model numbers;
     rfm_model_i integers;

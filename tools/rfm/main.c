@@ -10,14 +10,14 @@ static const struct {
     int (*run)(char **argv);
 } commands[] = {
     {"train", command_train}, {"predict", command_predict}, {"evaluate", command_evaluate},
-    {"info", command_info},   {"export", command_export},   {"report", command_report},   {"help", command_help},
+    {"info", command_info},   {"compress", command_compress}, {"export", command_export}, {"report", command_report}, {"help", command_help},
 };
 
 int main(int argc, char **argv) {
     size_t i;
     int status;
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, said as such */
-    if (argc < 2) usage("expected a command: train, predict, evaluate, info, export, report; see rfm help");
+    if (argc < 2) usage("expected a command: train, predict, evaluate, info, compress, export, report; see rfm help");
     if (strcmp(argv[1], "--version") == 0) {
         printf("rfm %d.%d.%d\n", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, RFM_VERSION_PATCH);
         status = 0;
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     } else {
         for (i = 0; i < sizeof commands / sizeof *commands && strcmp(argv[1], commands[i].name) != 0; i++) continue;
         if (i == sizeof commands / sizeof *commands)
-            usage("no command \"%s\"; expected train, predict, evaluate, info, export, report or help", argv[1]);
+            usage("no command \"%s\"; expected train, predict, evaluate, info, compress, export, report or help", argv[1]);
         status = commands[i].run(argv + 2);
     }
     if (fflush(stdout) != 0 || ferror(stdout)) fail("standard output: cannot be written: %s", strerror(errno));

@@ -26,7 +26,7 @@ int command_predict(char **argv) {
     options_read("predict", argv, table, 2, operands, "MODEL.rfm DATA.csv");
     if (missing != NULL) (void)options_word("--missing", missing, missing_words);
     machine_start(&m, threads, port);
-    model_read(operands[0], &blob, &size, &any);
+    any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     if (missing != NULL) model_means(&any, operands[0]);
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0)) fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
@@ -40,7 +40,7 @@ int command_predict(char **argv) {
     inputs_fill(&file, inputs, rows, missing != NULL, x);
     if (missing != NULL) sample_impute(x, rows.count, model.d, model.shift);
     classes = allocate(rows.count, sizeof *classes, "predictions");
-    predict_rows(&m, &any, x, rows.count, y, classes, &saturated);
+    predict_any(&m, &any, x, rows.count, y, classes, &saturated);
     saturated_note(&any, saturated, rows.count);
     for (i = 0; i < rows.count; i++) {
         const rfm_real *at = y + i * model.c;

@@ -142,7 +142,6 @@ int command_report(char **argv) {
                       {"--port", OPTION_TEXT, &port},       {NULL, 0, NULL}};
     static const char *const missing_words[] = {"mean", NULL};
     report r;
-    any_model model;
     machine m;
     csv file;
     text page = {NULL, 0, 0};
@@ -153,11 +152,7 @@ int command_report(char **argv) {
     if (out == NULL) usage("report: expected -o report.html; see rfm help report");
     if (missing != NULL) (void)options_word("--missing", missing, missing_words);
     machine_start(&m, threads, port);
-    model_read(model_file, &blob, &r.model_bytes, &model);
-    if (has_integers(&model))
-        fail("%s: a model of integers has no metric to show; expected the one that it was compressed from (rfm compress --report has the small one's page)",
-             model_file);
-    r.model = model.numbers;
+    model_read(model_file, &blob, &r.model_bytes, &r.model);
     if (image != NULL) read_image(image, r.model.d, &r);
     r.model_file = base_name(model_file), r.data_file = base_name(data);
     if (r.model.task == RFM_CLASSIFY) {

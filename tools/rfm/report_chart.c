@@ -125,6 +125,39 @@ void chart_line(text *t, const char *title, const double *y, size_t count, size_
     text_add(t, "</svg>\n");
 }
 
+void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count, size_t chosen, double level) {
+    double low = level, high = level, left = 64, right = 668, top = 12, bottom = 260, first, last, tick;
+    char room[NUMBER_ROOM];
+    size_t i;
+    axis a, b;
+    range_of(y, count, &low, &high);
+    a = axis_around(low, high, 5);
+    first = log2(x[0]), last = log2(x[count - 1]);
+    b.low = floor(first), b.high = ceil(last), b.step = 1;
+    if (b.high <= b.low) b.high = b.low + 1;
+    open_svg(t, 690, 306, title);
+    draw_y_axis(t, &a, left, right, top, bottom);
+    for (tick = b.low; tick <= b.high; tick++) { /* powers of two */
+        double at = axis_place(&b, tick, left, right);
+        line(t, "grid", at, top, at, bottom);
+        label(t, at, bottom + 17, "middle", html_bytes(room, exp2(tick)));
+    }
+    line(t, "axis", left, bottom, right, bottom);
+    line(t, "ideal", left, axis_place(&a, level, bottom, top), right, axis_place(&a, level, bottom, top));
+    text_add(t, "<polyline class=\"curve\" points=\"");
+    for (i = 0; i < count; i++) text_add(t, "%.1f,%.1f ", axis_place(&b, log2(x[i]), left, right), axis_place(&a, y[i], bottom, top));
+    text_add(t, "\"/>");
+    for (i = 0; i < count; i++) {
+        char score[NUMBER_ROOM];
+        text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"><title>%s: %s</title></circle>", i == chosen ? "dot" : "ring",
+                 axis_place(&b, log2(x[i]), left, right), axis_place(&a, y[i], bottom, top), i == chosen ? 6 : 4, html_bytes(room, x[i]), html_score(score, y[i]));
+    }
+    label(t, (left + right) / 2, bottom + 38, "middle", x_name);
+    text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
+    html_text(t, y_name);
+    text_add(t, "</text></svg>\n");
+}
+
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
                    size_t count) {
     double low = x[0], high = x[0], left = 58, right = 448, top = 10, bottom = 400;

@@ -44,6 +44,9 @@ void chart_interval(text *t, double low, double high, double value, const double
 /* A line through the points (i, y[i]), the point `chosen` filled. */
 void chart_line(text *t, const char *title, const double *y, size_t count, size_t chosen);
 
+/* A line through the points (x[i], y[i]), x > 0 ascending on a logarithmic scale; the point `chosen` filled; a dashed line at `level`. */
+void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count, size_t chosen, double level);
+
 /* Points (x, y) on one scale for both axes, and the line where they are equal. */
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
                    size_t count);

@@ -62,7 +62,7 @@ void report_scores(report *r, machine *m) {
     any_model model = any_of_numbers(&r->model);
     r->score = score_sample(m, &model, &r->rows, NULL);
     r->outputs = allocate(r->rows.rows, r->model.c * sizeof *r->outputs, "predictions");
-    predict_rows(m, &model, r->rows.x, r->rows.rows, r->outputs, NULL, NULL);
+    predict_rows(m, &r->model, r->rows.x, r->rows.rows, r->outputs);
     if (r->classes > 0)
         classify(r);
     else

@@ -54,7 +54,7 @@ int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, r
     return status;
 }
 
-static int predict_numbers(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
+static int numbers_of_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
     size_t first, count, bytes = 0;
     int status = rfm_predict_need(&m->ctx, model, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE, &bytes);
     if (status == RFM_OK) machine_memory(m, bytes, "predictions");
@@ -65,7 +65,7 @@ static int predict_numbers(machine *m, const rfm_model *model, const rfm_real *x
     return status;
 }
 
-void predict_rows(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
     size_t i, none = 0;
     int status;
     if (saturated == NULL) saturated = &none;
@@ -73,10 +73,15 @@ void predict_rows(machine *m, const any_model *model, const rfm_real *x, size_t 
     if (rows == 0) return;
     if (has_integers(model)) status = predict_integers(&model->integers, x, rows, y, classes, saturated);
     else {
-        status = predict_numbers(m, &model->numbers, x, rows, y);
+        status = numbers_of_rows(m, &model->numbers, x, rows, y);
         for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++) classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
     }
     if (status != RFM_OK) fail("cannot predict: %s", rfm_status_text(status));
+}
+
+void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
+    any_model any = any_of_numbers(model);
+    predict_any(m, &any, x, rows, y, NULL, NULL);
 }
 
 void saturated_note(const any_model *model, size_t saturated, size_t rows) {
@@ -105,7 +110,7 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
     rfm_real *y = allocate(s->rows, c * sizeof *y, "predictions");
     uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
     double *around = allocate(c, sizeof *around, "statistics");
-    predict_rows(m, model, s->x, s->rows, y, classes, saturated);
+    predict_any(m, model, s->x, s->rows, y, classes, saturated);
     if (s->labels != NULL) {
         for (i = 0; i < s->rows; i++) right += classes[i] == s->labels[i];
         result.accuracy = s->rows > 0 ? (double)right / (double)s->rows : 0;

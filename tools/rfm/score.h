@@ -42,7 +42,10 @@ void model_means(const any_model *model, const char *file);
 
 /* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits that firmware gives;
  * y is then score times unit. */
-void predict_rows(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+
+/* y of a model of numbers. */
+void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y);
 
 /* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);

@@ -51,17 +51,16 @@ static void shuffle(uint32_t *at, size_t count, uint64_t seed) {
     }
 }
 
-/* Rows in random order; the classes take turns as far as they reach, so that folds have all of them. */
-static uint32_t *random_order(const search_problem *p, uint64_t seed) {
-    size_t n = p->x.rows, i, k, at = 0;
+uint32_t *rows_in_turn(size_t n, const uint32_t *labels, size_t classes, uint64_t seed) {
+    size_t i, k, at = 0;
     uint32_t *order = allocate(n, sizeof *order, "folds"), *sorted;
     for (i = 0; i < n; i++) order[i] = (uint32_t)i;
     shuffle(order, n, seed * 2654435761u + 17);
-    if (p->labels == NULL) return order;
+    if (labels == NULL) return order;
     sorted = allocate(n, sizeof *sorted, "folds");
-    for (k = 0; k < p->classes; k++)
+    for (k = 0; k < classes; k++)
         for (i = 0; i < n; i++)
-            if (p->labels[order[i]] == k) sorted[at++] = order[i];
+            if (labels[order[i]] == k) sorted[at++] = order[i];
     free(order);
     return sorted;
 }
@@ -88,7 +87,7 @@ static part make_part(const search_problem *p, const uint32_t *fit, size_t n, co
 
 static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
     size_t n = p->x.rows, folds = n < FOLDS ? n : FOLDS, f, i;
-    uint32_t *order = random_order(p, seed), *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
+    uint32_t *order = rows_in_turn(n, p->labels, p->classes, seed), *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
     for (f = 0; f < folds; f++) {
         size_t count = 0, v = 0;
         for (i = 0; i < n; i++) {

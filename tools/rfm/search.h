@@ -34,6 +34,9 @@ typedef struct {
 /* 1 if the problem leaves anything to choose. */
 int search_needed(const search_problem *p);
 
+/* 0..n-1 in random order, class after class: every k-th of them is a sample that has all classes as far as they reach. */
+uint32_t *rows_in_turn(size_t n, const uint32_t *labels, size_t classes, uint64_t seed);
+
 search_result search(const search_problem *p);
 
 #endif
