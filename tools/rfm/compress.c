@@ -151,7 +151,7 @@ static void read_data(job *t) {
         t->form.class_names = t->source.class_names, t->form.classes = t->source.c == 1 ? 2 : t->source.c;
     }
     t->c = t->source.c;
-    t->inputs = inputs_of_names(&t->file, t->source.input_names, t->source.d, target, t->form.targets);
+    t->inputs = inputs_of_model(&t->file, t->source.input_names, t->source.d, target, t->form.targets);
     t->names = t->source.input_names;
     if (t->names == NULL) {
         text names = {NULL, 0, 0};
@@ -172,7 +172,7 @@ static void read_data(job *t) {
         csv_read(&other, a->test, !a->no_header);
         all = split_read(NULL, &other, USE_TEST);
         rows = rows_of(&other, all, USE_TEST);
-        inputs = inputs_of_names(&other, t->source.input_names, t->source.d, target, t->form.targets);
+        inputs = inputs_of_model(&other, t->source.input_names, t->source.d, target, t->form.targets);
         t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[column], t->form.targets), &t->form, rows);
         free(all);
         free(rows.at);

@@ -78,7 +78,7 @@ typedef struct {
 typedef struct {
     candidate chosen;
     double full_score;        /* of a model of full size, fitted on the same rows */
-    candidate *curve;         /* those that no other beats in bytes and score, the smallest first */
+    candidate *curve;         /* those that no other beats in bytes and score (of equal scores: in squared error), the smallest first */
     size_t curve_count, curve_chosen, tried;
     size_t rows_held;         /* scored on */
     size_t parts;

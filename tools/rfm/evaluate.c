@@ -39,7 +39,7 @@ int command_evaluate(char **argv) {
     rows = rows_of(&file, use, USE_TEST);
     if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
     form.targets = model.task == RFM_CLASSIFY ? 1 : model.c;
-    inputs = inputs_of_names(&file, model.input_names, model.d, target, form.targets);
+    inputs = inputs_of_model(&file, model.input_names, model.d, target, form.targets);
     form.missing_mean = missing != NULL;
     if (model.task == RFM_CLASSIFY) {
         if (model.class_names == NULL) fail("%s: expected a model that has class names", operands[0]);

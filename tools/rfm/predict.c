@@ -32,7 +32,7 @@ int command_predict(char **argv) {
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0)) fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
     csv_read(&file, operands[1], !no_header);
     file_check(out);
-    inputs = inputs_of_names(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
+    inputs = inputs_of_model(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
     use = split_read(NULL, &file, USE_TEST);
     rows = rows_of(&file, use, USE_TEST);
     x = allocate(rows.count, model.d * sizeof *x, "inputs");

@@ -48,7 +48,7 @@ static void read_rows(report *r, csv *file, const char *split, const char *targe
     memset(&form, 0, sizeof form);
     if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
     form.targets = r->classes > 0 ? 1 : r->model.c;
-    inputs = inputs_of_names(file, r->model.input_names, r->model.d, target, form.targets);
+    inputs = inputs_of_model(file, r->model.input_names, r->model.d, target, form.targets);
     form.missing_mean = missing_mean;
     form.class_names = r->model.class_names, form.classes = r->classes;
     if (target == NULL && form.targets == 1) target = target_guess(file, inputs);

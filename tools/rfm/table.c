@@ -191,17 +191,25 @@ static void columns_in_order(const csv *c, input_list *list, const char *target,
     for (i = 0; i < list->count; i++) list->at[i].column = i < first ? i : i + targets;
 }
 
-input_list inputs_of_names(csv *c, const char *names, size_t count, const char *target, size_t targets) {
+input_list inputs_of_model(csv *c, const char *names, size_t count, const char *target, size_t targets) {
+    input_list list;
+    if (names != NULL) return inputs_of_names(c, names, count);
+    list.at = allocate(count, sizeof *list.at, "inputs");
+    list.count = count, list.names = NULL;
+    columns_in_order(c, &list, target, targets);
+    return list;
+}
+
+input_list inputs_of_names(csv *c, const char *names, size_t count) {
     input_list list;
     unsigned char *taken = allocate(c->columns, 1, "columns");
     size_t i, bytes = 0;
     const char *name;
-    for (i = 0; names != NULL && i < count; i++) bytes += strlen(names + bytes) + 1;
+    for (i = 0; i < count; i++) bytes += strlen(names + bytes) + 1;
     list.at = allocate(count, sizeof *list.at, "inputs");
     list.count = count;
-    list.names = names == NULL ? NULL : copy_text(names, bytes);
-    if (names == NULL) columns_in_order(c, &list, target, targets);
-    else if (!c->header) columns_by_position(c, &list);
+    list.names = copy_text(names, bytes);
+    if (!c->header) columns_by_position(c, &list);
     else
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
             list.at[i].column = column_by_name(c, name, taken, &list.at[i].level);

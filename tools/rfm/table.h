@@ -36,9 +36,12 @@ typedef struct {
 /* Every column but the targets. A text column is one-hot coded if that is wanted. */
 input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, int one_hot);
 
-/* The columns that have these names; by position if the file has no header. Without names the `count` columns in their order, beside
- * which there may be the targets: the one called `target`, else by the rule of target_find. */
-input_list inputs_of_names(csv *c, const char *names, size_t count, const char *target, size_t targets);
+/* The columns that have these names; by position if the file has no header. */
+input_list inputs_of_names(csv *c, const char *names, size_t count);
+
+/* The same for a model that may have no names: then its `count` columns in their order, beside which there may be the targets, found as
+ * target_find has it. */
+input_list inputs_of_model(csv *c, const char *names, size_t count, const char *target, size_t targets);
 
 /* x (rows.count, inputs.count); missing cells become NaN if they are allowed. */
 void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, rfm_real *x);

@@ -429,9 +429,10 @@ static size_t centers_within(const work *w, size_t set, int type, size_t rank, s
     return m < w->t->c ? 0 : m;
 }
 
-static cell cell_of(size_t set, size_t rank, size_t centers, unsigned types) {
+static cell cell_of(const work *w, size_t set, size_t rank, size_t centers, unsigned types) {
     cell c;
-    c.set = set, c.rank = rank, c.centers = centers, c.types = types, c.polish = 0, c.ridge = 1;
+    c.set = set, c.rank = rank, c.centers = centers, c.types = types;
+    c.polish = w->t->polish_fixed ? w->t->how.polish : 0, c.ridge = 1;
     return c;
 }
 
@@ -457,9 +458,8 @@ static void try_ranks(work *w, size_t set, const size_t *ranks, size_t count) {
     unsigned types = wanted_types(w);
     for (i = 0; i < count; i++) {
         size_t m = centers_within(w, set, smallest_type(types), ranks[i], w->t->budget);
-        if (m > 0) cells[n++] = cell_of(set, ranks[i], m, types_within(w, set, ranks[i], m, types));
+        if (m > 0) cells[n++] = cell_of(w, set, ranks[i], m, types_within(w, set, ranks[i], m, types));
     }
-    for (i = 0; i < n; i++) cells[i].polish = w->t->polish_fixed ? w->t->how.polish : 0;
     run_cells(w, cells, n);
 }
 
@@ -485,27 +485,33 @@ static unsigned type_bit(int type) {
     return 1u << i;
 }
 
-/* Ridges around the model's, and polish. */
-static size_t add_finishes(const work *w, cell *cells, size_t n, size_t set, const candidate *k) {
-    static const double ridges[] = {0.1, 1, 10};
-    size_t r, p;
-    for (r = 0; r < sizeof ridges / sizeof *ridges; r++)
-        for (p = 0; p < 2; p++) {
-            if (w->t->polish_fixed && p > 0) break;
-            cells[n] = cell_of(set, k->rank, k->centers, type_bit(k->type));
-            cells[n].ridge = ridges[r];
-            cells[n++].polish = w->t->polish_fixed ? w->t->how.polish : p * POLISH;
-        }
-    return n;
+/* The best few get other ridges, and then the best of those polish. */
+static void finish_best(work *w) {
+    static const double ridges[] = {0.1, 10};
+    cell cells[2 * FINISHED];
+    candidate few[FINISHED];
+    size_t sets[FINISHED], count = best_few(w, few, sets, FINISHED), i, n = 0;
+    for (i = 0; i < 2 * count; i++) {
+        cells[n] = cell_of(w, sets[i / 2], few[i / 2].rank, few[i / 2].centers, type_bit(few[i / 2].type));
+        cells[n++].ridge = ridges[i % 2];
+    }
+    run_cells(w, cells, n);
+    if (w->t->polish_fixed) return;
+    count = best_few(w, few, sets, FINISHED);
+    for (i = 0, n = 0; i < count; i++) {
+        cells[n] = cell_of(w, sets[i], few[i].rank, few[i].centers, type_bit(few[i].type));
+        cells[n].ridge = few[i].ridge;
+        cells[n++].polish = POLISH;
+    }
+    run_cells(w, cells, n);
 }
 
 /* ---- a budget ------------------------------------------------------------------------------------------------------------------------ */
 
 static void within_budget(work *w) {
-    size_t ranks[MOST_RANKS], rank_count = rank_list(w, 0, ranks), good[GOOD_RANKS], good_count = 0, sets[FINISHED], i, j, n, count;
+    size_t ranks[MOST_RANKS], rank_count = rank_list(w, 0, ranks), good[GOOD_RANKS], good_count = 0, i, j, n;
     unsigned types = wanted_types(w);
     cell cells[MOST_RANKS * (TYPES + 3)];
-    candidate few[FINISHED];
     const candidate *best;
     try_ranks(w, 0, ranks, rank_count);
     if (w->count == 0) return;
@@ -524,10 +530,9 @@ static void within_budget(work *w) {
             int type = j < TYPES ? all_types[j] : smallest_type(types);
             size_t m = centers_within(w, 0, type, good[i], j < TYPES ? w->t->budget : w->t->budget >> (j - TYPES + 1));
             if (j < TYPES && !(types >> j & 1)) continue;
-            if (m > 0) cells[n++] = cell_of(0, good[i], m, types_within(w, 0, good[i], m, types));
+            if (m > 0) cells[n++] = cell_of(w, 0, good[i], m, types_within(w, 0, good[i], m, types));
         }
     }
-    for (i = 0; i < n; i++) cells[i].polish = w->t->polish_fixed ? w->t->how.polish : 0;
     run_cells(w, cells, n);
     best = best_of(w, 0);
     if (best != NULL && w->t->rank == 0) { /* ranks between */
@@ -550,9 +555,7 @@ static void within_budget(work *w) {
             try_ranks(w, set, near, w->t->rank > 0 || near[1] == near[0] ? 1 : 2);
         }
     }
-    count = best_few(w, few, sets, FINISHED);
-    for (i = 0, n = 0; i < count; i++) n = add_finishes(w, cells, n, sets[i], &few[i]);
-    run_cells(w, cells, n);
+    finish_best(w);
 }
 
 /* ---- a loss -------------------------------------------------------------------------------------------------------------------------- */
@@ -588,10 +591,9 @@ static void climb(work *w, size_t set, const size_t *ranks, size_t rank_count, d
         size_t n = 0;
         for (i = 0; i < rank_count; i++) {
             unsigned left = types_smaller(w, set, ranks[i], m, types, best);
-            if (left != 0) cells[n++] = cell_of(set, ranks[i], m, left);
+            if (left != 0) cells[n++] = cell_of(w, set, ranks[i], m, left);
         }
-        for (i = 0; i < n; i++) cells[i].polish = w->t->polish_fixed ? w->t->how.polish : 0;
-        if (n == 0) break;
+            if (n == 0) break;
         run_cells(w, cells, n);
         if (m == most) break;
         m = m + (m + 1) / 2 < most ? m + (m + 1) / 2 : most;
@@ -617,19 +619,18 @@ static void within_loss(work *w, double least) {
             best = smallest_good(w, least, &set);
         }
     }
-    for (round = 0; best != NULL && round < 4; round++) { /* fewer centres, lower ranks, with every finish */
-        static const double shares[] = {0.75, 0.9};
-        cell cells[64];
-        size_t n = 0, at = best->rank, lower = at - (at + 5) / 6, before = best->bytes;
-        for (i = 0; i < 2 && w->t->centers == 0; i++) {
-            candidate k = *best;
-            k.centers = (size_t)(shares[i] * (double)best->centers);
-            if (k.centers >= w->t->c && k.centers < best->centers) n = add_finishes(w, cells, n, set, &k);
-        }
-        if (w->t->rank == 0 && lower > 0) {
-            candidate k = *best;
-            k.rank = lower;
-            n = add_finishes(w, cells, n, set, &k);
+    for (round = 0; best != NULL && round < 6; round++) { /* fewer centres, a lower rank; polish makes up for some of it */
+        static const double shares[] = {0.7, 0.85, 1};
+        cell cells[6];
+        size_t n = 0, at = best->rank, before = best->bytes;
+        unsigned type = type_bit(best->type);
+        for (i = 0; i < 3; i++) {
+            size_t m = (size_t)(shares[i] * (double)best->centers), rank = i < 2 ? at : at - (at + 5) / 6;
+            if (m < w->t->c || rank == 0 || (m < best->centers && w->t->centers > 0) || (rank < at && w->t->rank > 0)) continue;
+            cells[n++] = cell_of(w, set, rank, m, type);
+            if (w->t->polish_fixed) continue;
+            cells[n] = cells[n - 1];
+            cells[n++].polish = POLISH;
         }
         run_cells(w, cells, n);
         best = smallest_good(w, least, &set);
@@ -652,7 +653,7 @@ static void make_curve(work *w, tradeoff_result *result) {
     for (i = 0; i < w->count; i++) {
         const candidate *k = &w->list[i], *c = &result->chosen;
         int taken = k->bytes == c->bytes && k->score == c->score && k->loss == c->loss && k->polish == c->polish && k->ridge == c->ridge;
-        if (result->curve_count > 0 && k->score <= result->curve[result->curve_count - 1].score) continue;
+        if (result->curve_count > 0 && !better(k, &result->curve[result->curve_count - 1])) continue;
         if (taken) result->curve_chosen = result->curve_count;
         result->curve[result->curve_count++] = *k;
     }

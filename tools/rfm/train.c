@@ -171,7 +171,7 @@ static void read_data(job *t) {
         csv_read(&other, a->test, !a->no_header);
         all = split_read(NULL, &other, USE_TEST);
         rows = rows_of(&other, all, USE_TEST);
-        inputs = inputs_of_names(&other, t->inputs.names, t->d, NULL, 0);
+        inputs = inputs_of_names(&other, t->inputs.names, t->d);
         t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows);
         free(all);
         free(rows.at);
