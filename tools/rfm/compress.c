@@ -61,7 +61,7 @@ static void read_arguments(char **argv, arguments *a, double *max_loss) {
     static const char *const missing_words[] = {"mean", NULL};
     memset(a, 0, sizeof *a);
     a->max_loss = -1, a->rank = a->centers = a->budget = SIZE_MAX;
-    a->port = "auto", a->method = "cholesky", a->polish = "auto", a->rows = MOST_ROWS;
+    a->port = "auto", a->method = "residual", a->polish = "auto", a->rows = MOST_ROWS;
     options_read("compress", argv, table, 1, &a->model, "MODEL.rfm");
     if (a->data == NULL) usage("compress: expected --data DATA.csv, rows that the model was trained on; see rfm help compress");
     if (a->out == NULL) usage("compress: expected -o SMALL.rfm; see rfm help compress");
@@ -552,7 +552,7 @@ int command_compress(char **argv) {
     t->shape.features = t->features > 0 ? t->features : t->source.d;
     t->shape.rank = t->wishes.rank > 0 ? t->wishes.rank : t->source.r;
     t->shape.centers = t->wishes.centers > 0 ? t->wishes.centers : t->source.n < t->learn.rows ? t->source.n : t->learn.rows;
-    t->shape.polish = t->wishes.how.polish, t->shape.ridge = 1;
+    t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
         find_settings(t);
         t->wishes.options = t->options;

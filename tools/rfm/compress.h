@@ -7,6 +7,7 @@
 #define MOST_PARTS 5
 #define MOST_RANKS 24
 #define TYPES 3
+#define POLISH 10 /* steps, where they are not given */
 
 /* ---- shrink.c: one small model -------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *row
 typedef struct {
     const char *class_names, *input_names; /* NULL: left out */
     int summary;
-    size_t nodes; /* of phi; 0: as many as there can be */
+    size_t nodes; /* of phi in 8 bits; 0: as many as there can be */
 } extras;
 
 /* Bytes of a blob of such sizes. `source` has d, c, the kernel's form, task and summary. */

@@ -123,7 +123,7 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         static const int32_t there[2] = {0, 0}; /* what arrays point to where only their sizes count */
         rfm_model_i m;
         memset(&m, 0, sizeof m);
-        m.n = centers, m.d = source->d, m.c = source->c, m.r = rank, m.type = type, m.nodes = e->nodes > 0 ? e->nodes : NODES_MOST;
+        m.n = centers, m.d = source->d, m.c = source->c, m.r = rank, m.type = type, m.nodes = e->nodes > 0 && e->nodes < NODES_MOST && type == RFM_I8 ? e->nodes : NODES_MOST;
         m.metric = rank < source->r || source->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
         m.task = source->task;
         m.inputs = (const rfm_input_i *)there, m.p = m.centers = m.alpha = there, m.bias = m.offset = there;

@@ -28,8 +28,8 @@
 #define SHARE_LOW 0.5      /* ranks that leave less of the distances are not tried, */
 #define SHARE_HIGH 0.9997  /* and of those that leave more only the first */
 #define GOOD_RANKS 4       /* that are looked at closely */
-#define FINISHED 3         /* candidates that get every finish */
-#define POLISH 20
+#define FINISHED 3         /* candidates that get other ridges; */
+#define POLISHED 2         /* and polish */
 
 static const int all_types[TYPES] = {RFM_I8, RFM_I16, RFM_REAL_BYTES};
 
@@ -131,13 +131,14 @@ typedef struct {
     uint32_t *order;
     double *around;
     input_set sets[MOST_SETS];
-    size_t set_count;
+    size_t set_count, nodes;
     candidate *list;
     size_t *list_set;
     size_t count, room;
     /* a batch */
     const cell *cells;
     outcome *outcomes; /* (cells, parts, TYPES) */
+    const char *label;
     size_t done, all;
     pthread_mutex_t lock;
 } work;
@@ -184,6 +185,7 @@ static size_t add_set(work *w, size_t count) {
     s->kept = kept_inputs(count < t->d ? t->order : NULL, t->d, count);
     s->names = kept_names(t->input_names, s->kept, count);
     s->extras = t->extras;
+    s->extras.nodes = w->nodes;
     if (count < t->d) s->extras.input_names = s->names;
     s->like = *t->source;
     s->like.d = count;
@@ -299,7 +301,7 @@ static void cell_job(void *arg, size_t index, size_t worker) {
     pthread_mutex_lock(&w->lock);
     done = ++w->done;
     pthread_mutex_unlock(&w->lock);
-    if (worker == 0) progress_show("trying small models", (double)done, (double)w->all);
+    if (worker == 0) progress_show(w->label, (double)done, (double)w->all);
 }
 
 static void add_candidate(work *w, const candidate *k, size_t set) {
@@ -329,7 +331,7 @@ static unsigned types_tried(const work *w, const cell *c) {
     return tried;
 }
 
-static void run_cells(work *w, cell *cells, size_t count) {
+static void run_cells(work *w, const char *label, cell *cells, size_t count) {
     machine *m = w->t->machine;
     size_t i, j, f, kept = 0, jobs;
     for (i = 0; i < count; i++) {
@@ -344,7 +346,7 @@ static void run_cells(work *w, cell *cells, size_t count) {
     }
     if (kept == 0) return;
     jobs = kept * w->part_count;
-    w->cells = cells, w->done = 0, w->all = jobs;
+    w->cells = cells, w->label = label, w->done = 0, w->all = jobs;
     w->outcomes = allocate(jobs, TYPES * sizeof *w->outcomes, "scores");
     if (m->ctx.run != NULL) m->ctx.run(m->ctx.pool, cell_job, w, jobs);
     else
@@ -376,6 +378,7 @@ static void run_cells(work *w, cell *cells, size_t count) {
 
 static int better(const candidate *a, const candidate *b) {
     if (a->score != b->score) return a->score > b->score;
+    if (a->features != b->features) return a->features > b->features; /* a fit of its own has to pay */
     if (a->loss != b->loss) return a->loss < b->loss;
     return a->bytes < b->bytes;
 }
@@ -452,7 +455,7 @@ static int smallest_type(unsigned types) {
 }
 
 /* Ranks at the budget with the smallest type. */
-static void try_ranks(work *w, size_t set, const size_t *ranks, size_t count) {
+static void try_ranks(work *w, const char *label, size_t set, const size_t *ranks, size_t count) {
     cell cells[MOST_RANKS];
     size_t i, n = 0;
     unsigned types = wanted_types(w);
@@ -460,7 +463,7 @@ static void try_ranks(work *w, size_t set, const size_t *ranks, size_t count) {
         size_t m = centers_within(w, set, smallest_type(types), ranks[i], w->t->budget);
         if (m > 0) cells[n++] = cell_of(w, set, ranks[i], m, types_within(w, set, ranks[i], m, types));
     }
-    run_cells(w, cells, n);
+    run_cells(w, label, cells, n);
 }
 
 /* The best candidates, no two of one shape. */
@@ -495,15 +498,15 @@ static void finish_best(work *w) {
         cells[n] = cell_of(w, sets[i / 2], few[i / 2].rank, few[i / 2].centers, type_bit(few[i / 2].type));
         cells[n++].ridge = ridges[i % 2];
     }
-    run_cells(w, cells, n);
+    run_cells(w, "trying ridges", cells, n);
     if (w->t->polish_fixed) return;
-    count = best_few(w, few, sets, FINISHED);
+    count = best_few(w, few, sets, POLISHED);
     for (i = 0, n = 0; i < count; i++) {
         cells[n] = cell_of(w, sets[i], few[i].rank, few[i].centers, type_bit(few[i].type));
         cells[n].ridge = few[i].ridge;
         cells[n++].polish = POLISH;
     }
-    run_cells(w, cells, n);
+    run_cells(w, "polishing", cells, n);
 }
 
 /* ---- a budget ------------------------------------------------------------------------------------------------------------------------ */
@@ -513,7 +516,7 @@ static void within_budget(work *w) {
     unsigned types = wanted_types(w);
     cell cells[MOST_RANKS * (TYPES + 3)];
     const candidate *best;
-    try_ranks(w, 0, ranks, rank_count);
+    try_ranks(w, "trying ranks", 0, ranks, rank_count);
     if (w->count == 0) return;
     while (good_count < GOOD_RANKS) { /* the best ranks */
         const candidate *next = NULL;
@@ -533,14 +536,14 @@ static void within_budget(work *w) {
             if (m > 0) cells[n++] = cell_of(w, 0, good[i], m, types_within(w, 0, good[i], m, types));
         }
     }
-    run_cells(w, cells, n);
+    run_cells(w, "trying types and sizes", cells, n);
     best = best_of(w, 0);
     if (best != NULL && w->t->rank == 0) { /* ranks between */
         size_t at = best->rank, near[4], most = w->sets[0].like.r;
         near[0] = at - (at + 3) / 6, near[1] = at + (at + 3) / 6, near[2] = at - (at + 5) / 10, near[3] = at + (at + 5) / 10;
         for (i = 0, n = 0; i < 4; i++)
             if (near[i] > 0 && near[i] < most) near[n++] = near[i];
-        try_ranks(w, 0, near, n);
+        try_ranks(w, "trying ranks between", 0, near, n);
         best = best_of(w, 0);
     }
     if (best != NULL && w->t->order != NULL && w->t->features == 0) { /* fewer inputs: bytes for centres */
@@ -552,7 +555,7 @@ static void within_budget(work *w) {
             set = add_set(w, fewer[i]);
             near[0] = at < w->sets[set].like.r ? at : w->sets[set].like.r, near[1] = at - at / 4;
             if (w->t->rank > 0 && w->t->rank > w->sets[set].like.r) continue;
-            try_ranks(w, set, near, w->t->rank > 0 || near[1] == near[0] ? 1 : 2);
+            try_ranks(w, "trying fewer inputs", set, near, w->t->rank > 0 || near[1] == near[0] ? 1 : 2);
         }
     }
     finish_best(w);
@@ -594,7 +597,7 @@ static void climb(work *w, size_t set, const size_t *ranks, size_t rank_count, d
             if (left != 0) cells[n++] = cell_of(w, set, ranks[i], m, left);
         }
             if (n == 0) break;
-        run_cells(w, cells, n);
+        run_cells(w, "trying more and more centres", cells, n);
         if (m == most) break;
         m = m + (m + 1) / 2 < most ? m + (m + 1) / 2 : most;
     }
@@ -632,10 +635,33 @@ static void within_loss(work *w, double least) {
             cells[n] = cells[n - 1];
             cells[n++].polish = POLISH;
         }
-        run_cells(w, cells, n);
+        run_cells(w, "trying fewer centres", cells, n);
         best = smallest_good(w, least, &set);
         if (best->bytes == before) break;
     }
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* How long the table of phi is, from a try with the smallest type on a middle rank; a few more, for others differ a little. */
+static void measure_table(work *w) {
+    const input_set *s = &w->sets[0];
+    const part *p = &s->parts[0];
+    size_t ranks[MOST_RANKS], count = rank_list(w, 0, ranks);
+    thinning how = w->t->how;
+    rfm_data rows;
+    rfm_model small;
+    rfm_model_i integers;
+    void *memory = NULL, *more = NULL;
+    memset(&rows, 0, sizeof rows);
+    rows.x = rfm_cview(p->x, p->n, s->count), rows.y = rfm_cview(p->y, p->n, w->t->c);
+    how.polish = 0;
+    if (shrink(&w->t->machine->ctx, &p->source, &rows, ranks[count / 2] < p->source.r ? ranks[count / 2] : p->source.r, w->t->c < p->n ? w->t->c : p->n, &how, &small,
+               &memory) == RFM_OK &&
+        to_integers(&w->t->machine->ctx, &small, &rows, RFM_I8, how.ridge, &integers, &more) == RFM_OK)
+        w->nodes = integers.nodes + 8;
+    free(memory);
+    free(more);
 }
 
 /* ---- the curve ------------------------------------------------------------------------------------------------------------------------- */
@@ -700,6 +726,8 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     for (f = 0; f < w->part_count; f++) w->held += w->sets[0].parts[f].v;
     for (i = 0; i < t->c && w->part_count == 1; i++) w->around[i] *= (double)w->held / (double)t->rows;
     full_score(w, &result);
+    measure_table(w);
+    w->sets[0].extras.nodes = w->nodes;
     if (t->budget > 0 && smallest_possible(w) > t->budget)
         fail("--budget %zu: expected at least %zu, the smallest that a model of %zu inputs and %zu outputs can be%s%s", t->budget, smallest_possible(w),
              w->sets[0].count, t->c, t->rank > 0 || t->centers > 0 || t->type != 0 ? " with what else is asked for" : "",
