@@ -300,7 +300,7 @@ static void rank_features(job *t) {
     for (i = 0; i < d; i++) t->order[i] = i;
     order_by = importance;
     qsort(t->order, d, sizeof *t->order, by_importance);
-    equal = importance[t->order[0]] == importance[t->order[d - 1]];
+    equal = strcmp(model_metric(&t->source, NULL), "identity") == 0 || importance[t->order[0]] == importance[t->order[d - 1]];
     if (t->a.features != NULL) {
         t->features = read_features(t->a.features, &threshold);
         if (t->features > d) usage("--features %zu: expected at most %zu, the inputs of the model", t->features, d);

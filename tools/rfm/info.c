@@ -35,25 +35,44 @@ static void print_metric(text *t, const rfm_real *m, size_t rows, size_t d) {
 
 /* ---- sections ----------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t u32_at(const char *p) {
-    const unsigned char *b = (const unsigned char *)p;
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-/* Calls `each` with the name and the bytes of every section that an opened blob has (rfm/FORMAT.md), and last with what is between them. */
-static void sections(const char *blob, int integers, text *t, void (*each)(text *t, const char *name, uint32_t bytes)) {
-    static const char *const names[] = {"shift", "P", "centers", "alpha", "offset", "class_names", "input_names", "summary", "bias", "shifts", "phi", "units"};
-    uint32_t i, count = u32_at(blob + 44), rest = u32_at(blob + 12);
-    for (i = 0; i < count && i < sizeof names / sizeof *names; i++) {
-        uint32_t bytes = u32_at(blob + 52 + 8 * i);
-        if (bytes > 0) each(t, integers && i == 0 ? "inputs" : names[i], bytes);
-        rest -= bytes;
+/* Calls `each` with the name and the bytes of everything that a model has, and last with the rest of its `size` bytes. */
+static void sections(const any_model *any, size_t size, text *t, void (*each)(text *t, const char *name, size_t bytes)) {
+    const rfm_model *m = &any->numbers;
+    size_t type = (size_t)any->type, classes = m->c == 1 && m->task == RFM_CLASSIFY ? 2 : m->c, count = 0, i;
+    struct {
+        const char *name;
+        size_t bytes;
+    } list[12];
+    int full = m->metric == RFM_FULL;
+    rfm_summary s;
+    if (has_integers(any)) {
+        list[count].name = "inputs", list[count++].bytes = m->d * sizeof(rfm_input_i);
+        list[count].name = "P", list[count++].bytes = full ? m->r * m->d * type : 0;
+        list[count].name = "bias", list[count++].bytes = m->r * sizeof(int32_t);
+        list[count].name = "shifts", list[count++].bytes = full ? m->r : 0;
+        list[count].name = "phi", list[count++].bytes = any->integers.nodes * sizeof(uint16_t);
+        list[count].name = "units", list[count++].bytes = m->c * sizeof(float);
+    } else {
+        list[count].name = "shift", list[count++].bytes = m->d * type;
+        list[count].name = "P", list[count++].bytes = (full ? m->r : 1) * m->d * type;
     }
-    each(t, "head", rest);
+    list[count].name = "centers", list[count++].bytes = m->n * m->r * type;
+    list[count].name = "alpha", list[count++].bytes = m->n * m->c * type;
+    list[count].name = "offset", list[count++].bytes = m->c * (has_integers(any) ? sizeof(int32_t) : type);
+    list[count].name = "class_names", list[count++].bytes = m->class_names != NULL ? (size_t)(rfm_name(m->class_names, classes) - m->class_names) : 0;
+    list[count].name = "input_names", list[count++].bytes = m->input_names != NULL ? (size_t)(rfm_name(m->input_names, m->d) - m->input_names) : 0;
+    list[count].name = "summary", list[count].bytes = 0;
+    if (rfm_model_summary(m, &s, NULL, 0) == RFM_OK) /* rfm/FORMAT.md */
+        list[count].bytes = 32 + 16 * (size_t)s.steps + (s.x_scale != NULL ? m->d * (has_integers(any) ? sizeof(float) : type) : 0);
+    for (i = 0; i <= count; i++) {
+        if (list[i].bytes > 0) each(t, list[i].name, list[i].bytes);
+        size -= list[i].bytes;
+    }
+    each(t, "head", size);
 }
 
-static void section_json(text *t, const char *name, uint32_t bytes) { json_number(t, name, bytes); }
-static void section_text(text *t, const char *name, uint32_t bytes) { text_add(t, "%s %lu, ", name, (unsigned long)bytes); }
+static void section_json(text *t, const char *name, size_t bytes) { json_number(t, name, (double)bytes); }
+static void section_text(text *t, const char *name, size_t bytes) { text_add(t, "%s %zu, ", name, bytes); }
 
 /* The ranges that the inputs of a model of integers were calibrated for, in the units of the data. */
 static void show_ranges(text *t, const rfm_model_i *m) {
@@ -128,7 +147,7 @@ int command_info(char **argv) {
         json_number(&t, "centers", (double)model.n);
         json_number(&t, "model_bytes", (double)size);
         json_number(&t, "scratch_bytes", (double)(RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes));
-        sections(blob, integers, &parts, section_json);
+        sections(&any, size, &parts, section_json);
         json_object(&t, "sections", &parts);
         if (integers) ranges_json(&t, &any.integers);
         if (model.class_names != NULL && classes > 0) json_names(&t, "classes", model.class_names, classes);
@@ -152,7 +171,7 @@ int command_info(char **argv) {
         if (s.validation != 0) text_add(&t, "validation    %.4f\n", (double)s.validation);
         text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size, RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);
         text_add(&t, "bytes         ");
-        sections(blob, integers, &t, section_text);
+        sections(&any, size, &t, section_text);
         t.size -= 2; /* the last comma */
         text_add(&t, "\n");
     }

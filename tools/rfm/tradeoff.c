@@ -5,7 +5,7 @@
  * is made from that fit as the final one will be made from the model, and the fit itself, unchanged, gives the score that a candidate is
  * measured by.
  *
- *   a budget         every rank with as many centres of the smallest type as fit; for the best ranks the other types, and half, a quarter and an
+ *   a budget         every rank with as many centres as fit; for the best ranks the other types, and half, a quarter and an
  *                    eighth of the budget for the curve; ranks between; fewer inputs; then the finish of the best: ridges and polish
  *   a loss           ranks and doubling numbers of centres from few to many, as long as the blob can be smaller than the smallest that is good
  *                    enough; then fewer centres step by step, with every finish
@@ -448,19 +448,24 @@ static unsigned types_within(const work *w, size_t set, size_t rank, size_t cent
     return types;
 }
 
-static int smallest_type(unsigned types) {
-    size_t i = 0;
-    while (!(types >> i & 1)) i++;
-    return all_types[i];
+/* The most centres of any wanted type within `bytes`. */
+static size_t most_centers(const work *w, size_t set, size_t rank, size_t bytes) {
+    unsigned types = wanted_types(w);
+    size_t most = 0, i;
+    for (i = 0; i < TYPES; i++) {
+        size_t m = types >> i & 1 ? centers_within(w, set, all_types[i], rank, bytes) : 0;
+        if (m > most) most = m;
+    }
+    return most;
 }
 
-/* Ranks at the budget with the smallest type. */
+/* Ranks at the budget, with the type that has the most centres. */
 static void try_ranks(work *w, const char *label, size_t set, const size_t *ranks, size_t count) {
     cell cells[MOST_RANKS];
     size_t i, n = 0;
     unsigned types = wanted_types(w);
     for (i = 0; i < count; i++) {
-        size_t m = centers_within(w, set, smallest_type(types), ranks[i], w->t->budget);
+        size_t m = most_centers(w, set, ranks[i], w->t->budget);
         if (m > 0) cells[n++] = cell_of(w, set, ranks[i], m, types_within(w, set, ranks[i], m, types));
     }
     run_cells(w, label, cells, n);
@@ -530,8 +535,7 @@ static void within_budget(work *w) {
     }
     for (i = 0, n = 0; i < good_count; i++) {
         for (j = 0; j < TYPES + 3; j++) {
-            int type = j < TYPES ? all_types[j] : smallest_type(types);
-            size_t m = centers_within(w, 0, type, good[i], j < TYPES ? w->t->budget : w->t->budget >> (j - TYPES + 1));
+            size_t m = j < TYPES ? centers_within(w, 0, all_types[j], good[i], w->t->budget) : most_centers(w, 0, good[i], w->t->budget >> (j - TYPES + 1));
             if (j < TYPES && !(types >> j & 1)) continue;
             if (m > 0) cells[n++] = cell_of(w, 0, good[i], m, types_within(w, 0, good[i], m, types));
         }
@@ -553,7 +557,7 @@ static void within_budget(work *w) {
             size_t set, near[2];
             if (fewer[i] >= w->t->d || fewer[i] == 0) continue;
             set = add_set(w, fewer[i]);
-            near[0] = at < w->sets[set].like.r ? at : w->sets[set].like.r, near[1] = at - at / 4;
+            near[0] = at < w->sets[set].like.r ? at : w->sets[set].like.r, near[1] = near[0] - near[0] / 4;
             if (w->t->rank > 0 && w->t->rank > w->sets[set].like.r) continue;
             try_ranks(w, "trying fewer inputs", set, near, w->t->rank > 0 || near[1] == near[0] ? 1 : 2);
         }
@@ -702,10 +706,10 @@ static void full_score(work *w, tradeoff_result *result) {
 static size_t smallest_possible(const work *w) {
     const input_set *s = &w->sets[0];
     size_t ranks[MOST_RANKS], count, i, least = SIZE_MAX;
-    count = rank_list(w, 0, ranks);
+    count = rank_list(w, 0, ranks) * TYPES;
     for (i = 0; i < count; i++) {
-        size_t bytes = shape_bytes(&s->like, &s->extras, smallest_type(wanted_types(w)), ranks[i], w->t->centers > 0 ? w->t->centers : w->t->c);
-        if (bytes < least) least = bytes;
+        size_t bytes = shape_bytes(&s->like, &s->extras, all_types[i % TYPES], ranks[i / TYPES], w->t->centers > 0 ? w->t->centers : w->t->c);
+        if ((wanted_types(w) >> i % TYPES & 1) && bytes < least) least = bytes;
     }
     return least;
 }
