@@ -49,8 +49,7 @@ typedef uint32_t real_bits;
 
 #define FAR R(1e30) /* s^2 is at most this: phi is 0 there, and no product overflows */
 
-/* Pieces: so many elements of a dot product, features of a row of differences, pairs of rows, elements of anything else. */
-#define DOT 64
+/* Pieces: so many features of a row of differences, pairs of rows, kernel values, elements of anything else. */
 #define LANES 8
 #define PAIRS 8
 #define VALUES 4
@@ -60,8 +59,11 @@ typedef uint32_t real_bits;
 #define COST_CALL 90     /* of rfm_online_step itself */
 #define COST_PHASE 60    /* from one phase to the next */
 #define COST_SMALL 50    /* a few operations */
-#define COST_DOT 34      /* and per element: */
-#define COST_DOT_EACH 5
+#define COST_SQUARE 5
+#define COST_ROWS 120    /* of a substitution, four rows, and per element: */
+#define COST_ROWS_EACH 13
+#define COST_ROW 60      /* and one row: */
+#define COST_ROW_EACH 6
 #define COST_PAIRS 66    /* and per pair of rows, and per feature: */
 #define COST_PAIR 14
 #define COST_FEATURE 6
@@ -77,6 +79,16 @@ typedef uint32_t real_bits;
 #define COST_AGOP_EACH 58
 #define COST_OUTPUT 22   /* one output of a score */
 #define COST_METRIC 24   /* one element of M */
+
+/* sum + a b, in one rounding where that is one instruction: fewer instructions and a little more exact. So the last bits may differ between
+ * processors, as they do anyway by libm's exp; on one processor they are the same for any slices. */
+#if RFM_REAL_BYTES == 4 && defined(__FP_FAST_FMAF)
+static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return __builtin_fmaf(a, b, sum); }
+#elif RFM_REAL_BYTES == 8 && defined(__FP_FAST_FMA)
+static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return __builtin_fma(a, b, sum); }
+#else
+static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return sum + a * b; }
+#endif
 
 static int finite_real(rfm_real x) { return x >= -REAL_MAX && x <= REAL_MAX; }
 
@@ -345,30 +357,17 @@ static rfm_real target(const rfm_online *o, size_t place, size_t k) {
     return label == k ? R(1) : R(0);
 }
 
-static rfm_real dot(size_t n, const rfm_real *a, const rfm_real *b) {
-    rfm_real sum = R(0);
-    for (; n >= 4; n -= 4, a += 4, b += 4) {
-        sum += a[0] * b[0];
-        sum += a[1] * b[1];
-        sum += a[2] * b[2];
-        sum += a[3] * b[3];
-    }
-    for (; n > 0; n--) sum += *a++ * *b++;
-    return sum;
-}
-
-/* a'b, added to o->sum. */
-static int dot_pieces(rfm_online *o, size_t n, const rfm_real *a, const rfm_real *b) {
-    size_t at = o->at;
+/* o->sum += |a|^2; the last piece also pays for `rest`, what comes after it. */
+static int add_squares(rfm_online *o, size_t n, const rfm_real *a, size_t rest) {
+    size_t end, p;
     do {
-        size_t len = min_size(DOT, n - at);
-        if (!afford(o, COST_DOT + len * COST_DOT_EACH)) {
-            o->at = at;
-            return 0;
-        }
-        o->sum += dot(len, a + at, b + at);
-        at += len;
-    } while (at < n);
+        rfm_real sum = o->sum;
+        end = min_size(n, o->at + RUN);
+        if (!afford(o, COST_RUN + (end - o->at) * COST_SQUARE + (end == n ? rest : 0))) return 0;
+        for (p = o->at; p < end; p++) sum = plus(sum, a[p], a[p]);
+        o->sum = sum;
+        o->at = end;
+    } while (end < n);
     o->at = 0;
     return 1;
 }
@@ -391,14 +390,14 @@ static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_r
         for (j = from; j < to; j++) {
             const rfm_real *b = x + rows[j] * d;
             rfm_real sum = q == 0 ? R(0) : s2[j], t;
-            t = a0 - b[0], sum += m0 * t * t;
-            t = a1 - b[1], sum += m1 * t * t;
-            t = a2 - b[2], sum += m2 * t * t;
-            t = a3 - b[3], sum += m3 * t * t;
-            t = a4 - b[4], sum += m4 * t * t;
-            t = a5 - b[5], sum += m5 * t * t;
-            t = a6 - b[6], sum += m6 * t * t;
-            t = a7 - b[7], sum += m7 * t * t;
+            t = a0 - b[0], sum = plus(sum, m0 * t, t);
+            t = a1 - b[1], sum = plus(sum, m1 * t, t);
+            t = a2 - b[2], sum = plus(sum, m2 * t, t);
+            t = a3 - b[3], sum = plus(sum, m3 * t, t);
+            t = a4 - b[4], sum = plus(sum, m4 * t, t);
+            t = a5 - b[5], sum = plus(sum, m5 * t, t);
+            t = a6 - b[6], sum = plus(sum, m6 * t, t);
+            t = a7 - b[7], sum = plus(sum, m7 * t, t);
             s2[j] = sum;
         }
         return;
@@ -407,24 +406,32 @@ static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_r
         rfm_real sum = q == 0 ? R(0) : s2[j];
         for (p = 0; p < width; p++) {
             rfm_real t = element(o, rows[i], q + p) - element(o, rows[j], q + p);
-            sum += m[p] * t * t;
+            sum = plus(sum, m[p] * t, t);
         }
         s2[j] = sum;
     }
 }
 
-/* phi(s) as a function of s^2, or its gradient weight w(s) = -phi'(s) / s, 0 where s = 0. */
-static rfm_real radial(const rfm_online *o, rfm_real s2, int weight) {
-    rfm_real inverse = o->inverse, s;
+/* phi(s) as a function of s^2. */
+static rfm_real radial(const rfm_online *o, rfm_real s2) {
     if (!(s2 <= FAR)) s2 = FAR;
-    if (o->options.kernel == RFM_GAUSSIAN) {
-        s2 *= inverse * inverse;
-        s = REAL_EXP(R(-0.5) * s2);
-        return weight ? s * inverse * inverse : s;
-    }
-    s = REAL_SQRT(s2);
-    if (!weight) return REAL_EXP(-s * inverse);
-    return s > R(0) ? inverse * REAL_EXP(-s * inverse) / s : R(0);
+    if (o->options.kernel == RFM_GAUSSIAN) return REAL_EXP(R(-0.5) * s2 * o->inverse * o->inverse);
+    return REAL_EXP(-REAL_SQRT(s2) * o->inverse);
+}
+
+/* s2[j] -> phi(s), or the gradient weight w(s) = -phi'(s) / s, 0 where s = 0, for `count` of them. */
+static void radial_values(const rfm_online *o, size_t count, rfm_real *s2, int weight) {
+    rfm_real inverse = o->inverse, s;
+    size_t j;
+    if (!weight) {
+        for (j = 0; j < count; j++) s2[j] = radial(o, s2[j]);
+    } else if (o->options.kernel == RFM_GAUSSIAN) {
+        for (j = 0; j < count; j++) s2[j] = inverse * inverse * radial(o, s2[j]);
+    } else
+        for (j = 0; j < count; j++) {
+            s = s2[j] <= FAR ? REAL_SQRT(s2[j]) : REAL_SQRT(FAR);
+            s2[j] = s > R(0) ? inverse * REAL_EXP(-s * inverse) / s : R(0);
+        }
 }
 
 /* line[j] = phi, or the weight, of rows o->i and j < o->i. */
@@ -441,10 +448,9 @@ static int kernel_row(rfm_online *o, rfm_real *line, int weight) {
         }
     }
     for (; j < i; j = end) {
-        size_t p;
         end = min_size(i, j + VALUES);
         if (!afford(o, COST_VALUES + (end - j) * COST_VALUE)) goto later;
-        for (p = j; p < end; p++) line[p] = radial(o, line[p], weight);
+        radial_values(o, end - j, line + j, weight);
     }
     o->j = o->q = 0;
     return 1;
@@ -459,23 +465,64 @@ later:
  * sample is one more row of the same. Cost n^3 / 6 multiply-adds, a row n^2 / 2.
  */
 
+#define ROWS 4
+
+/* h[r] += sum of x[p] times row r, p < n, for four rows. */
+static void four_rows(size_t n, const rfm_real *x, const rfm_real *r0, const rfm_real *r1, const rfm_real *r2, const rfm_real *r3, rfm_real *h) {
+    rfm_real h0 = h[0], h1 = h[1], h2 = h[2], h3 = h[3];
+    for (; n > 0; n--) {
+        rfm_real xp = *x++;
+        h0 = plus(h0, xp, *r0++), h1 = plus(h1, xp, *r1++), h2 = plus(h2, xp, *r2++), h3 = plus(h3, xp, *r3++);
+    }
+    h[0] = h0, h[1] = h1, h[2] = h2, h[3] = h3;
+}
+
+static rfm_real one_row(size_t n, const rfm_real *x, const rfm_real *row, rfm_real sum) {
+    for (; n > 0; n--) sum = plus(sum, *x++, *row++);
+    return sum;
+}
+
+/* L x = b, in place of b, rows and columns from..to-1: x_j = (b_j - sum_{from <= p < j} L_jp x_p) / L_jj. Four rows at a time, so that an
+ * element of x is read for four products; the last ones alone. o->j begins at `from`, the sums are in o->h. */
+static int substitute(rfm_online *o, rfm_real *x, size_t from, size_t to) {
+    rfm_real *h = o->h;
+    size_t j = o->j, at = o->at > from ? o->at : from, end;
+    while (j < to) {
+        const rfm_real *r0 = row_of(o, j), *r1 = r0 + j + 1, *r2 = r1 + j + 2, *r3 = r2 + j + 3;
+        int four = to - j >= ROWS;
+        do {
+            end = min_size(j, at + RUN);
+            if (!afford(o, four ? COST_ROWS + (end - at) * COST_ROWS_EACH : COST_ROW + (end - at) * COST_ROW_EACH)) {
+                o->j = j, o->at = at;
+                return 0;
+            }
+            if (at == from) h[0] = h[1] = h[2] = h[3] = R(0);
+            if (four) four_rows(end - at, x + at, r0 + at, r1 + at, r2 + at, r3 + at, h);
+            else h[0] = one_row(end - at, x + at, r0 + at, h[0]);
+            at = end;
+        } while (at < j);
+        x[j] = (x[j] - h[0]) / r0[j];
+        if (four) {
+            x[j + 1] = (x[j + 1] - one_row(1, x + j, r1 + j, h[1])) / r1[j + 1];
+            x[j + 2] = (x[j + 2] - one_row(2, x + j, r2 + j, h[2])) / r2[j + 2];
+            x[j + 3] = (x[j + 3] - one_row(3, x + j, r3 + j, h[3])) / r3[j + 3];
+            j += ROWS;
+        } else j++;
+        at = from;
+    }
+    o->j = j, o->at = 0;
+    return 1;
+}
+
 /* Row o->i, in which the kernel values are, becomes a row of L. o->bad: its pivot is not positive. */
 static int factor_row(rfm_online *o, rfm_real *line) {
-    size_t i = o->i, j = o->j;
+    size_t i = o->i;
     rfm_real pivot;
-    for (; j < i; j++) {
-        const rfm_real *other = row_of(o, j);
-        if (!dot_pieces(o, j, line, other)) {
-            o->j = j;
-            return 0;
-        }
-        line[j] = (line[j] - take_sum(o)) / other[j];
-    }
-    o->j = j;
-    if (!dot_pieces(o, i, line, line)) return 0;
+    if (o->j < i && !substitute(o, line, 0, i)) return 0;
+    if (!add_squares(o, i, line, COST_SMALL)) return 0;
     pivot = line[i] - take_sum(o);
     o->bad = !(pivot > R(0)) || !finite_real(pivot);
-    line[i] = REAL_SQRT(pivot);
+    line[i] = REAL_SQRT(o->bad ? R(1) : pivot);
     o->j = 0;
     return 1;
 }
@@ -554,7 +601,7 @@ static int solve_forward(rfm_online *o) {
                     rfm_real s0 = own[0], s1 = own[1], s2 = own[2], s3 = own[3];
                     for (p = from; p < end; p++, other += c) {
                         rfm_real l = line[p];
-                        s0 -= l * other[0], s1 -= l * other[1], s2 -= l * other[2], s3 -= l * other[3];
+                        s0 = plus(s0, -l, other[0]), s1 = plus(s1, -l, other[1]), s2 = plus(s2, -l, other[2]), s3 = plus(s3, -l, other[3]);
                     }
                     own[0] = s0, own[1] = s1, own[2] = s2, own[3] = s3;
                 } else
@@ -591,7 +638,7 @@ static int solve_backward(rfm_online *o) {
                     rfm_real a0 = own[0], a1 = own[1], a2 = own[2], a3 = own[3];
                     for (p = from; p < end; p++, other += c) {
                         rfm_real l = line[p];
-                        other[0] -= l * a0, other[1] -= l * a1, other[2] -= l * a2, other[3] -= l * a3;
+                        other[0] = plus(other[0], -l, a0), other[1] = plus(other[1], -l, a1), other[2] = plus(other[2], -l, a2), other[3] = plus(other[3], -l, a3);
                     }
                 } else
                     for (k = 0; k < width; k++)
@@ -629,29 +676,21 @@ static rfm_real add_score(rfm_online *o, size_t place) {
 static int score_left_out(rfm_online *o) {
     const uint16_t *rows = o->rows[o->set];
     rfm_real *v = o->work, error;
-    size_t k;
+    size_t k, end;
     for (; o->i < o->n; o->i++, o->stage = 0) {
-        size_t i = o->i, j = o->j;
+        size_t i = o->i;
         const rfm_real *alpha = o->alpha[o->set] + i * o->c;
-        if (o->stage == 0) {
-            if (!afford(o, COST_SMALL)) return 0;
-            v[i] = R(1) / row_of(o, i)[i];
-            o->other = v[i] * v[i];
-            o->stage = 1;
-            j = i + 1;
+        if (o->stage == 0) o->at = i, o->stage = 1;
+        for (; o->stage == 1 && o->at < o->n; o->at = end) {
+            end = min_size(o->n, o->at + RUN);
+            if (!afford(o, COST_RUN + (end - o->at) * COST_COPY)) return 0;
+            for (k = o->at; k < end; k++) v[k] = k == i ? R(1) : R(0);
         }
-        for (; j < o->n; j++) {
-            const rfm_real *line = row_of(o, j);
-            if (!dot_pieces(o, j - i, line + i, v + i)) {
-                o->j = j;
-                return 0;
-            }
-            v[j] = -take_sum(o) / line[j];
-            o->other += v[j] * v[j];
-        }
-        o->j = j;
-        if (!afford(o, COST_SMALL + o->c * COST_OUTPUT)) return 0;
-        for (k = 0; k < o->c; k++) o->agop[k] = target(o, rows[i], k) - alpha[k] / o->other;
+        if (o->stage == 1) o->stage = 2, o->at = 0, o->j = i;
+        if (o->j < o->n && !substitute(o, v, i, o->n)) return 0;
+        if (!add_squares(o, o->n - i, v + i, COST_SMALL + o->c * COST_OUTPUT)) return 0;
+        for (k = 0; k < o->c; k++) o->agop[k] = target(o, rows[i], k) - alpha[k] / o->sum;
+        o->sum = R(0);
         error = add_score(o, rows[i]);
         if (i == 0 || error < o->least) o->least = error, o->victim = i;
     }
@@ -745,10 +784,10 @@ static void agop_terms(const rfm_online *o, size_t j, size_t k, size_t q, size_t
         for (i = from; i < to; i++, alpha += c) {
             const rfm_real *z = x + rows[i] * d;
             rfm_real wi = w[i], t, t0 = z[0] - y0, t1 = z[1] - y1, t2 = z[2] - y2, t3 = z[3] - y3;
-            t = wi * alpha[0], h00 += t * t0, h01 += t * t1, h02 += t * t2, h03 += t * t3;
-            t = wi * alpha[1], h10 += t * t0, h11 += t * t1, h12 += t * t2, h13 += t * t3;
-            t = wi * alpha[2], h20 += t * t0, h21 += t * t1, h22 += t * t2, h23 += t * t3;
-            t = wi * alpha[3], h30 += t * t0, h31 += t * t1, h32 += t * t2, h33 += t * t3;
+            t = wi * alpha[0], h00 = plus(h00, t, t0), h01 = plus(h01, t, t1), h02 = plus(h02, t, t2), h03 = plus(h03, t, t3);
+            t = wi * alpha[1], h10 = plus(h10, t, t0), h11 = plus(h11, t, t1), h12 = plus(h12, t, t2), h13 = plus(h13, t, t3);
+            t = wi * alpha[2], h20 = plus(h20, t, t0), h21 = plus(h21, t, t1), h22 = plus(h22, t, t2), h23 = plus(h23, t, t3);
+            t = wi * alpha[3], h30 = plus(h30, t, t0), h31 = plus(h31, t, t1), h32 = plus(h32, t, t2), h33 = plus(h33, t, t3);
         }
         h[0] = h00, h[1] = h01, h[2] = h02, h[3] = h03, h[4] = h10, h[5] = h11, h[6] = h12, h[7] = h13;
         h[8] = h20, h[9] = h21, h[10] = h22, h[11] = h23, h[12] = h30, h[13] = h31, h[14] = h32, h[15] = h33;
@@ -757,7 +796,7 @@ static void agop_terms(const rfm_online *o, size_t j, size_t k, size_t q, size_t
     for (i = from; i < to; i++)
         for (b = 0; b < features; b++) {
             rfm_real t = w[i] * (element(o, rows[i], q + b) - element(o, rows[j], q + b));
-            for (a = 0; a < outputs; a++) h[a * FEATURES + b] += alpha[i * c + a] * t;
+            for (a = 0; a < outputs; a++) h[a * FEATURES + b] = plus(h[a * FEATURES + b], alpha[i * c + a], t);
         }
 }
 
@@ -1145,7 +1184,7 @@ int rfm_online_predict(const rfm_online *o, const rfm_real *x, rfm_real *scores,
             for (q = 0; q < d; q++) t = z[q] - y[q], s2 += m[q] * t * t;
         } else
             for (q = 0; q < d; q++) t = element(o, rows[i], q) - y[q], s2 += m[q] * t * t;
-        phi = radial(o, s2, 0);
+        phi = radial(o, s2);
         largest = max_real(largest, phi);
         for (k = 0; k < c; k++) scores[k] += *alpha++ * phi;
     }

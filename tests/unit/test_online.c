@@ -7,6 +7,7 @@
 
 #ifndef BOARD_BARE
 #include <pthread.h>
+#include <sched.h>
 #endif
 
 void setUp(void) {
@@ -590,9 +591,15 @@ static void test_balanced_reservoir(void) {
     CHECK(young >= 10 && young <= 30); /* of 40: each sample had the same chance, half of them come after number 30 */
 }
 
+#ifdef BOARD_BARE
+#define LEFT_OUT_MAX 6 /* the matrix is on the stack */
+#else
+#define LEFT_OUT_MAX 20
+#endif
+
 /* Errors by leaving samples out and solving again, in double: err[i], their squares summed over the outputs. */
 static double left_out(const window *w, double *err, int accuracy) {
-    double a[22][23], total = 0;
+    double a[LEFT_OUT_MAX][LEFT_OUT_MAX + 1], total = 0;
     size_t n = w->n, i, j, k, l, out;
 
     for (out = 0; out < n; out++) {
@@ -625,14 +632,7 @@ static double left_out(const window *w, double *err, int accuracy) {
     return total;
 }
 
-#ifdef BOARD_BARE
-#define LEFT_OUT_MAX 6 /* 4 KiB of stack for `a` would be too much */
-#else
-#define LEFT_OUT_MAX 20
-#endif
-
 static void test_forgets_the_least_useful(void) {
-#if !defined BOARD_BARE
     rfm_online_options p;
     size_t i, j, k;
     shape s;
@@ -650,7 +650,7 @@ static void test_forgets_the_least_useful(void) {
         for (k = s.n; k < 3 * s.n; k++) {
             const size_t mark = test_mark();
             window before, after;
-            double err[20];
+            double err[LEFT_OUT_MAX];
             size_t least = 0;
 
             if (!look(o, &before)) break;
@@ -664,9 +664,6 @@ static void test_forgets_the_least_useful(void) {
             test_rewind(mark);
         }
     }
-#else
-    TEST_IGNORE_MESSAGE("needs a stack for its reference");
-#endif
 }
 
 /* ---- the guard -------------------------------------------------------------------------------------------------------------------- */
@@ -715,7 +712,6 @@ static void test_guard(void) {
 
 /* The scores that the guard goes by are leave-one-out scores. */
 static void test_guard_scores(void) {
-#if !defined BOARD_BARE
     rfm_online_options p;
     size_t i;
     shape s;
@@ -724,7 +720,7 @@ static void test_guard_scores(void) {
     plain_world();
     for (i = 0; shape_at(i, &s) && s.n <= LEFT_OUT_MAX; i++)
         for (score = RFM_SCORE_SQUARED; score <= RFM_SCORE_ACCURACY; score++) {
-            double err[20], before, after;
+            double err[LEFT_OUT_MAX], before, after;
             rfm_online *o;
             window w;
 
@@ -745,9 +741,6 @@ static void test_guard_scores(void) {
             CHECK_BELOW(fabs(before - (double)report_of(o).old_score), 1000 * TEST_EPS);
             CHECK_BELOW(fabs(after - (double)report_of(o).new_score), 1000 * TEST_EPS);
         }
-#else
-    TEST_IGNORE_MESSAGE("needs a stack for its reference");
-#endif
 }
 
 /* A start model serves until a refit is as good as it is. */
@@ -908,7 +901,7 @@ static void test_add_between_slices(void) {
 }
 
 #ifndef BOARD_BARE
-#define THREAD_SAMPLES 20000
+#define THREAD_SAMPLES 3000
 
 /* Every input of a sample has the same value, so that a torn one is seen. */
 static void *producer(void *arg) {
@@ -919,6 +912,7 @@ static void *producer(void *arg) {
     while (i < THREAD_SAMPLES) {
         for (q = 0; q < o->d; q++) x[q] = (rfm_real)i;
         if (rfm_online_add(o, x, i % 2) == RFM_OK) i++;
+        else sched_yield();
     }
     return NULL;
 }
@@ -1351,7 +1345,7 @@ static void test_poor_windows(void) {
             for (i = 0; i < 12; i++) {
                 make_sample(kind == 2 ? 0 : i, 2, 2, x);
                 if (kind == 3) x[0] = (rfm_real)(i % 2 ? FLT_MAX : -FLT_MAX), x[1] = (rfm_real)(i % 3 ? FLT_MAX : -FLT_MAX);
-                if (kind == 4) x[0] = x[1] = FLT_MIN * (rfm_real)(i % 3);
+                if (kind == 4) x[0] = x[1] = (rfm_real)FLT_MIN * (rfm_real)(i % 3);
                 CHECK_INT(RFM_OK, rfm_online_add(o, x, kind == 1 ? 1 : i % 2));
                 finish(o);
                 CHECK_INT(RFM_OK, rfm_online_predict(o, x, scores, NULL, NULL));
