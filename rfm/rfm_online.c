@@ -55,30 +55,38 @@ typedef uint32_t real_bits;
 #define VALUES 4
 #define RUN 32
 
-/* What pieces cost, in instructions of a Cortex-M4F by gcc -O2: never less than counted by boards/retrain/measure, which checks it. */
-#define COST_CALL 90     /* of rfm_online_step itself */
-#define COST_PHASE 60    /* from one phase to the next */
-#define COST_SMALL 50    /* a few operations */
+/* What pieces cost, in instructions of a Cortex-M4F by gcc -O2: what boards/retrain/measure counts and a little more. "each": per element.
+ * "slow" is the way that is not written out: other widths, bytes. */
+#define COST_CALL 150        /* of rfm_online_step, and to get back to where the work stands */
+#define COST_PHASE 80        /* from one phase to the next */
+#define COST_SMALL 80        /* a few operations */
+#define COST_RUN 56          /* of up to RUN elements; each: */
+#define COST_SET 6           /* set or gathered */
+#define COST_COPY 16         /* copied by a rule */
 #define COST_SQUARE 5
-#define COST_ROWS 120    /* of a substitution, four rows, and per element: */
-#define COST_ROWS_EACH 13
-#define COST_ROW 60      /* and one row: */
+#define COST_ROTATE 13
+#define COST_ADD 9           /* an output of the start model */
+#define COST_PAIRS 90        /* of rows in a kernel matrix; each pair, and each of its features: */
+#define COST_PAIR 10
+#define COST_FEATURE 4
+#define COST_FEATURE_SLOW 24
+#define COST_VALUES 60       /* of the kernel; each: */
+#define COST_VALUE 82
+#define COST_ROWS 54         /* four rows of a substitution; each, and at the end of the rows: */
+#define COST_ROWS_EACH 12
+#define COST_ROWS_LAST 90
+#define COST_ROW 76          /* one row; each: */
 #define COST_ROW_EACH 6
-#define COST_PAIRS 66    /* and per pair of rows, and per feature: */
-#define COST_PAIR 14
-#define COST_FEATURE 6
-#define COST_VALUES 40   /* and per kernel value: */
-#define COST_VALUE 125
-#define COST_RUN 40      /* of RUN elements, and per element, of a copy, a gathering, a solve, an AGOP: */
-#define COST_COPY 8
-#define COST_GATHER 10
-#define COST_ROTATE 16
-#define COST_SOLVE 20
-#define COST_SOLVE_EACH 18
-#define COST_AGOP 110
-#define COST_AGOP_EACH 58
-#define COST_OUTPUT 22   /* one output of a score */
-#define COST_METRIC 24   /* one element of M */
+#define COST_SOLVE 180       /* a row of four right-hand sides; each, forward and backward: */
+#define COST_FORWARD 13
+#define COST_BACKWARD 17
+#define COST_SOLVE_SLOW 11   /* and of each output */
+#define COST_AGOP 104        /* a block of h; each, and at the end of the block: */
+#define COST_AGOP_EACH 41
+#define COST_AGOP_SLOW 22    /* each feature */
+#define COST_AGOP_LAST 130
+#define COST_OUTPUT 28       /* of a score */
+#define COST_METRIC 28       /* each element of M */
 
 /* sum + a b, in one rounding where that is one instruction: fewer instructions and a little more exact. So the last bits may differ between
  * processors, as they do anyway by libm's exp; on one processor they are the same for any slices. */
@@ -129,14 +137,15 @@ static int between(int low, int value, int high) { return value >= low && value 
 static int check_options(const rfm_online_options *o) {
     const rfm_model *s = o->start;
     if (o->window == 0 || o->inputs == 0 || o->outputs == 0 || o->pending == 0) return RFM_EZERO;
-    if (o->window > 65535 || o->pending > 65535 - o->window || o->inputs > UINT32_MAX || o->outputs > 65535) return RFM_EOVERFLOW;
+    if (o->window > 65535 || o->pending > 65535 - o->window || o->inputs > UINT32_MAX / 4 || o->outputs > 65535) return RFM_EOVERFLOW;
     if (!between(RFM_LAPLACE, o->kernel, RFM_GAUSSIAN) || !between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE)) return RFM_EVALUE;
     if (!between(RFM_BEGIN_MODEL, o->begin, RFM_BEGIN_UNITS) || !between(RFM_FORGET_OLDEST, o->forget, RFM_FORGET_LEAST)) return RFM_EVALUE;
     if (!between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY) || !between(0, o->int8, 1)) return RFM_EVALUE;
     if (!(o->ridge > R(0)) || !finite_real(o->ridge) || !(o->bandwidth >= R(0)) || !finite_real(o->bandwidth)) return RFM_EVALUE;
     if (!(o->margin >= R(0)) || !finite_real(o->margin) || o->iterations > UINT16_MAX || o->refit_every > UINT32_MAX) return RFM_EVALUE;
     if (s == NULL) return RFM_OK;
-    if (s->d != o->inputs || s->c != o->outputs || s->kernel != o->kernel || s->n == 0 || s->r == 0 || s->r > UINT32_MAX) return RFM_ESHAPE;
+    if (s->d != o->inputs || s->c != o->outputs || s->kernel != o->kernel || s->n == 0 || s->r == 0) return RFM_ESHAPE;
+    if (s->r > UINT32_MAX / 4) return RFM_EOVERFLOW;
     if (s->shift == NULL || s->centers == NULL || s->alpha == NULL || (s->p == NULL && s->metric != RFM_IDENTITY)) return RFM_ENULL;
     return RFM_OK;
 }
@@ -170,7 +179,7 @@ static int layout(rfm_arena *arena, const rfm_online_options *p, rfm_online *o) 
     o->step = take_reals(arena, p->int8 ? d : 0, 1);
     o->offset = take_reals(arena, p->int8 ? d : 0, 1);
     o->agop = take_reals(arena, max_size(d, c), 1);
-    o->work = take_reals(arena, max_size(n, rank), 1);
+    o->work = take_reals(arena, max_size(n, rank > 0 ? rank + d : 0), 1);
     o->query = take_reals(arena, RFM_PREDICT_SCRATCH(d, rank), 1);
     o->label = take_u16(arena, places);
     o->ring = take_u16(arena, p->pending);
@@ -440,10 +449,10 @@ static int kernel_row(rfm_online *o, rfm_real *line, int weight) {
     const rfm_real *m = o->metric[o->met];
     size_t d = o->d, i = o->i, j = o->j, q = o->q, end;
     for (; q < d; q += LANES, j = 0) {
-        size_t width = min_size(LANES, d - q);
+        size_t width = min_size(LANES, d - q), each = width == LANES && o->x8 == NULL ? COST_FEATURE : COST_FEATURE_SLOW;
         for (; j < i; j = end) {
             end = min_size(i, j + PAIRS);
-            if (!afford(o, COST_PAIRS + (end - j) * (COST_PAIR + width * COST_FEATURE))) goto later;
+            if (!afford(o, COST_PAIRS + (end - j) * (COST_PAIR + width * each))) goto later;
             add_distances(o, rows, m, i, q, width, j, end, line);
         }
     }
@@ -492,7 +501,8 @@ static int substitute(rfm_online *o, rfm_real *x, size_t from, size_t to) {
         int four = to - j >= ROWS;
         do {
             end = min_size(j, at + RUN);
-            if (!afford(o, four ? COST_ROWS + (end - at) * COST_ROWS_EACH : COST_ROW + (end - at) * COST_ROW_EACH)) {
+            if (!afford(o, four ? COST_ROWS + (end - at) * COST_ROWS_EACH + (end == j ? COST_ROWS_LAST : 0)
+                                : COST_ROW + (end - at) * COST_ROW_EACH)) {
                 o->j = j, o->at = at;
                 return 0;
             }
@@ -555,7 +565,7 @@ static int delete_row(rfm_online *o) {
         rfm_real *from = row_of(o, i), *to = row_of(o, i - 1), w, c, s, l;
         for (; o->k < v; o->k = end) {
             end = min_size(v, o->k + RUN);
-            if (!afford(o, COST_RUN + (end - o->k) * COST_COPY)) return 0;
+            if (!afford(o, COST_RUN + (end - o->k) * COST_SET)) return 0;
             for (k = o->k; k < end; k++) to[k] = from[k];
         }
         if (o->k == v) o->other = from[v], o->k = v + 1;
@@ -593,7 +603,7 @@ static int solve_forward(rfm_online *o) {
             rfm_real *z = o->alpha[o->set] + o->k, *own = z + o->i * c;
             do {
                 size_t from = o->at, end = min_size(o->i, from + RUN);
-                if (!afford(o, COST_RUN + COST_SOLVE + (end - from) * COST_SOLVE_EACH)) return 0;
+                if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_FORWARD : width * COST_SOLVE_SLOW))) return 0;
                 if (from == 0)
                     for (k = 0; k < width; k++) own[k] = target(o, rows[o->i], o->k + k);
                 if (width == 4) {
@@ -627,7 +637,7 @@ static int solve_backward(rfm_online *o) {
             rfm_real *z = o->alpha[o->set] + o->k, *own = z + i * c;
             do {
                 size_t from = o->at, end = min_size(i, from + RUN);
-                if (!afford(o, COST_RUN + COST_SOLVE + (end - from) * COST_SOLVE_EACH)) return 0;
+                if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_BACKWARD : width * COST_SOLVE_SLOW))) return 0;
                 if (from == 0)
                     for (k = 0; k < width; k++) {
                         own[k] /= line[i];
@@ -702,52 +712,69 @@ static rfm_real raw(const rfm_online *o, size_t place, size_t q) {
     return o->x8 != NULL ? o->offset[q] + o->step[q] * R(o->x8[place * o->d + q]) : o->x[place * o->d + q];
 }
 
-/* The start model on the window, in stages: z = P (x - shift) in o->work, the centres, the score. */
+static rfm_real squared_distance(size_t n, const rfm_real *a, const rfm_real *b, rfm_real sum) {
+    rfm_real t;
+    for (; n >= 4; n -= 4, a += 4, b += 4) {
+        t = a[0] - b[0], sum = plus(sum, t, t);
+        t = a[1] - b[1], sum = plus(sum, t, t);
+        t = a[2] - b[2], sum = plus(sum, t, t);
+        t = a[3] - b[3], sum = plus(sum, t, t);
+    }
+    for (; n > 0; n--) t = *a++ - *b++, sum = plus(sum, t, t);
+    return sum;
+}
+
+/* The start model on the window, in stages: x - shift (d) behind z = P (x - shift) (r) in o->work, the centres, the score. */
 static int score_start(rfm_online *o) {
     const rfm_model *m = o->options.start;
     const uint16_t *rows = o->rows[o->set];
-    rfm_real *z = o->work, inverse = R(1) / m->bandwidth, phi;
-    size_t k, p, end;
+    rfm_real *z = o->work, *x = z + m->r, inverse = R(1) / m->bandwidth, phi;
+    size_t d = m->d, r = m->r, k, p, end;
     for (; o->i < o->n; o->i++, o->stage = 0) {
         size_t place = rows[o->i];
-        for (; o->stage == 0 && o->q < m->r; o->q++) {
-            if (m->metric == RFM_FULL) {
-                for (; o->at < m->d; o->at = end) {
-                    end = min_size(m->d, o->at + RUN);
-                    if (!afford(o, COST_RUN + (end - o->at) * COST_ROTATE)) return 0;
-                    for (p = o->at; p < end; p++) o->sum += m->p[o->q * m->d + p] * (raw(o, place, p) - m->shift[p]);
-                }
-                o->at = 0;
-            } else {
+        for (; o->stage == 0 && o->at < d; o->at = end) {
+            end = min_size(d, o->at + RUN);
+            if (!afford(o, COST_RUN + (end - o->at) * COST_COPY)) return 0;
+            for (p = o->at; p < end; p++) x[p] = raw(o, place, p) - m->shift[p];
+        }
+        if (o->stage == 0) o->stage = 1, o->q = o->at = 0;
+        for (; o->stage == 1 && o->q < r; o->q++) {
+            if (m->metric == RFM_FULL)
+                do {
+                    end = min_size(d, o->at + RUN);
+                    if (!afford(o, COST_ROW + (end - o->at) * COST_ROW_EACH)) return 0;
+                    o->sum = one_row(end - o->at, x + o->at, m->p + o->q * d + o->at, o->sum);
+                    o->at = end;
+                } while (end < d);
+            else {
                 if (!afford(o, COST_SMALL)) return 0;
-                o->sum = (m->metric == RFM_DIAGONAL ? m->p[o->q] : R(1)) * (raw(o, place, o->q) - m->shift[o->q]);
+                o->sum = (m->metric == RFM_DIAGONAL ? m->p[o->q] : R(1)) * x[o->q];
             }
             z[o->q] = take_sum(o);
+            o->at = 0;
         }
-        if (o->stage == 0) {
-            if (!afford(o, COST_SMALL + o->c * COST_COPY)) return 0;
+        if (o->stage == 1) {
+            if (!afford(o, COST_SMALL + o->c * COST_SET)) return 0;
             for (k = 0; k < o->c; k++) o->agop[k] = m->offset != NULL ? m->offset[k] : R(0);
-            o->stage = 1, o->j = o->q = 0;
+            o->stage = 2, o->j = 0;
         }
-        for (; o->stage == 1 && o->j < m->n; o->j++) {
-            for (; o->q < m->r; o->q = end) {
-                end = min_size(m->r, o->q + RUN);
-                if (!afford(o, COST_RUN + (end - o->q) * COST_ROTATE)) return 0;
-                for (p = o->q; p < end; p++) {
-                    rfm_real t = m->centers[o->j * m->r + p] - z[p];
-                    o->sum += t * t;
-                }
-            }
-            if (!afford(o, COST_VALUES + COST_VALUE + o->c * COST_OUTPUT)) return 0;
+        for (; o->stage == 2 && o->j < m->n; o->j++) {
+            do {
+                end = min_size(r, o->at + RUN);
+                if (!afford(o, COST_ROW + (end - o->at) * COST_ROW_EACH + (end == r ? COST_VALUE + COST_RUN + o->c * COST_ADD : 0))) return 0;
+                o->sum = squared_distance(end - o->at, m->centers + o->j * r + o->at, z + o->at, o->sum);
+                o->at = end;
+            } while (end < r);
+            o->at = 0;
             phi = take_sum(o);
             if (!(phi <= FAR)) phi = FAR;
             phi = m->kernel == RFM_GAUSSIAN ? REAL_EXP(R(-0.5) * phi * inverse * inverse) : REAL_EXP(-REAL_SQRT(phi) * inverse);
-            for (k = 0; k < o->c; k++) o->agop[k] += m->alpha[o->j * o->c + k] * phi;
-            o->q = 0;
+            for (k = 0; k < o->c; k++) o->agop[k] = plus(o->agop[k], m->alpha[o->j * o->c + k], phi);
         }
-        o->stage = 2;
+        o->stage = 3;
         if (!afford(o, COST_SMALL + o->c * COST_OUTPUT)) return 0;
         (void)add_score(o, place);
+        o->at = 0;
     }
     return 1;
 }
@@ -806,7 +833,7 @@ static int agop(rfm_online *o) {
     if (o->stage == 0) {
         for (; o->q < o->d; o->q = end) {
             end = min_size(o->d, o->q + RUN);
-            if (!afford(o, COST_RUN + (end - o->q) * COST_COPY)) return 0;
+            if (!afford(o, COST_RUN + (end - o->q) * COST_SET)) return 0;
             for (i = o->q; i < end; i++) o->agop[i] = R(0);
         }
         memset(o->h, 0, sizeof o->h);
@@ -817,16 +844,19 @@ static int agop(rfm_online *o) {
         for (; o->stage == 1 && o->at < n; o->at = end) {
             const rfm_real *line = row_of(o, j);
             end = min_size(n, o->at + RUN);
-            if (!afford(o, COST_RUN + (end - o->at) * COST_GATHER)) return 0;
+            if (!afford(o, COST_RUN + (end - o->at) * COST_SET)) return 0;
             for (i = o->at; i < end && i <= j; i++) o->work[i] = line[i];
             for (line = row_of(o, i) + j; i < end; line += ++i) o->work[i] = *line;
         }
         if (o->stage == 1) o->stage = 2, o->at = 0;
         for (; o->k < o->c; o->k += OUTPUTS, o->q = 0)
             for (; o->q < o->d; o->q += FEATURES) {
+                size_t outputs = min_size(OUTPUTS, o->c - o->k), features = min_size(FEATURES, o->d - o->q);
+                int whole = outputs == OUTPUTS && features == FEATURES && o->x8 == NULL;
+                size_t each = whole ? COST_AGOP_EACH : features * (COST_AGOP_SLOW + outputs * COST_ADD);
                 for (; o->at < n; o->at = end) {
-                    end = min_size(n, o->at + RUN);
-                    if (!afford(o, COST_AGOP + (end - o->at) * COST_AGOP_EACH)) return 0;
+                    end = min_size(n, o->at + (whole ? RUN : RUN / 4));
+                    if (!afford(o, COST_AGOP + (end - o->at) * each + (end == n ? COST_AGOP_LAST : 0))) return 0;
                     agop_terms(o, j, o->k, o->q, o->at, end, o->h);
                 }
                 for (b = 0; b < FEATURES && o->q + b < o->d; b++)
@@ -1332,6 +1362,14 @@ static rfm_real get_real(stream *s) {
     return s->status == RFM_OK ? value : R(0);
 }
 
+/* The integers of the state that are members of the learner, in its order. */
+static const uint16_t members[] = {
+    offsetof(rfm_online, random),        offsetof(rfm_online, since),         offsetof(rfm_online, taken),        offsetof(rfm_online, absorbed),
+    offsetof(rfm_online, dropped),       offsetof(rfm_online, refused_value), offsetof(rfm_online, refused_label), offsetof(rfm_online, refused_full),
+    offsetof(rfm_online, refits),        offsetof(rfm_online, rejected),      offsetof(rfm_online, failed),
+};
+#define MEMBERS (sizeof members / sizeof members[0])
+
 static uint32_t fingerprint(const rfm_online *o) {
     const rfm_online_options *p = &o->options;
     stream s;
@@ -1387,7 +1425,7 @@ int rfm_online_save_need(const rfm_online *o, size_t *bytes) {
 
 int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
     size_t set, n, pending, i, k;
-    uint32_t tail;
+    uint32_t tail, member;
     stream s;
     if (o == NULL || put == NULL) return RFM_ENULL;
     memset(&s, 0, sizeof s);
@@ -1406,17 +1444,10 @@ int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
     put_u32(&s, (uint32_t)pending);
     put_u32(&s, o->serving & SERVE_OWN ? 1 : 0);
     put_u32(&s, o->task == TASK_REFIT ? 0 : o->wanted ? (uint32_t)waiting(o, o->refit_after, tail) : NOT_WANTED);
-    put_u32(&s, o->random);
-    put_u32(&s, o->since);
-    put_u32(&s, o->taken);
-    put_u32(&s, o->absorbed);
-    put_u32(&s, o->dropped);
-    put_u32(&s, o->refused_value);
-    put_u32(&s, o->refused_label);
-    put_u32(&s, o->refused_full);
-    put_u32(&s, o->refits);
-    put_u32(&s, o->rejected);
-    put_u32(&s, o->failed);
+    for (k = 0; k < MEMBERS; k++) {
+        memcpy(&member, (const unsigned char *)o + members[k], sizeof member);
+        put_u32(&s, member);
+    }
     put_real(&s, o->ridge[metric_of(o->serving)]);
     put_real(&s, o->old_score);
     put_real(&s, o->new_score);
@@ -1438,17 +1469,10 @@ static void load_content(stream *s, rfm_online *o) {
     size_t i, k;
     if (s->status == RFM_OK && (n > o->window || pending > o->pending || own > 1)) s->status = RFM_ECONTENT;
     if (s->status == RFM_OK && ((wait > pending && wait != NOT_WANTED) || (own == 0 && o->options.start == NULL))) s->status = RFM_ECONTENT;
-    o->random = get_u32(s);
-    o->since = get_u32(s);
-    o->taken = get_u32(s);
-    o->absorbed = get_u32(s);
-    o->dropped = get_u32(s);
-    o->refused_value = get_u32(s);
-    o->refused_label = get_u32(s);
-    o->refused_full = get_u32(s);
-    o->refits = get_u32(s);
-    o->rejected = get_u32(s);
-    o->failed = get_u32(s);
+    for (k = 0; k < MEMBERS; k++) {
+        uint32_t member = get_u32(s);
+        memcpy((unsigned char *)o + members[k], &member, sizeof member);
+    }
     o->ridge[0] = get_real(s);
     o->old_score = get_real(s);
     o->new_score = get_real(s);

@@ -87,7 +87,7 @@ typedef struct {
     rfm_real *first, *unit2;           /* (d) M to start from; units^2 of the stored numbers */
     rfm_real *step, *offset;           /* (d) of int8 */
     rfm_real *agop;                    /* (max(d, c)) */
-    rfm_real *work;                    /* (max(window, rank of the start model)) */
+    rfm_real *work;                    /* (max(window, rank of the start model + d)) */
     rfm_real *query;                   /* (d, and the rank) scratch of predict */
     uint16_t *rows[2];                 /* (window) places in the pool, oldest first */
     uint16_t *label;                   /* (window + pending) by place */

@@ -129,7 +129,7 @@ static rfm_online online;
 /* All slices are called from here: the counting ends when control comes back to main. */
 int main(void) {
     static const uint32_t bounds[] = {5000, 20000, 100000, 2000000000};
-    static const char *const policy[] = {"oldest", "balanced", "least"};
+    static const char *const policy[] = {"oldest", "balanced", "least", "awkward"};
     static float x[D], scores[C];
     static rfm_online_options options;
     static rfm_online_report report;
@@ -141,23 +141,24 @@ int main(void) {
     int status;
     make_start(&start);
     for (bound = 0; bound < 4; bound++)
-        for (forget = 0; forget < 3; forget++) {
+        for (forget = 0; forget < 4; forget++) { /* the policies; then once more in an awkward shape */
             if (forget > 0 && bound != 0 && bound != 3) continue;
             rfm_online_options_init(&options);
             options.window = N, options.inputs = D, options.outputs = C, options.bandwidth = 5.0f, options.begin = RFM_BEGIN_UNITS;
-            options.forget = (int)forget;
+            options.forget = (int)(forget % 3);
             options.margin = 1000.0f; /* so that each refit runs to its end and is taken */
             options.start = &start;
+            if (forget == 3) options.start = NULL, options.inputs = 6, options.outputs = 3, options.int8 = 1, options.kernel = RFM_GAUSSIAN;
             if (rfm_online_need(&options, &need) != RFM_OK || rfm_arena_init(&arena, memory, need <= sizeof memory ? need : 0) != RFM_OK) return 1;
             if (rfm_online_init(&online, &options, &arena) != RFM_OK) return 2;
             if (bound == 0 && forget == 0) print_line("bytes", "arena+struct", need, sizeof online);
             for (part = 0; part < 5; part++) {
                 static const char *const name[] = {"fill", "first-refit", "refit", "rejected", ""};
                 calls = 0;
-                if (forget > 0 && part != 0 && part != 4) continue;
+                if ((forget == 1 || forget == 2) && part != 0 && part != 4) continue;
                 if (part == 3) online.options.margin = -1000.0f; /* not to be had by options: every refit is worse */
                 for (i = part == 0 ? N : part == 4 ? 8 : 1; i > 0; i--) {
-                    label = sample(&state, x);
+                    label = sample(&state, x) % options.outputs;
                     if (part >= 1 && part <= 3) status = rfm_online_refit(&online);
                     else status = rfm_online_add(&online, x, label);
                     if (status != RFM_OK) return 3;
@@ -167,7 +168,7 @@ int main(void) {
                     if (status != RFM_OK) return 4;
                 }
                 if (bound == 0 && forget == 0 && part == 2) PRINT_STACK("step");
-                print_line("part", part < 4 ? name[part] : policy[forget], bounds[bound], calls);
+                print_line("part", part == 4 || forget > 0 ? policy[forget] : name[part], bounds[bound], calls);
             }
             if (rfm_online_report_get(&online, &report) != RFM_OK) return 5;
             if (forget == 0 && (report.refits != 2 || report.rejected != 1 || report.failed != 0)) return 6;

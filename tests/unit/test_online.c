@@ -887,7 +887,7 @@ static void test_add_between_slices(void) {
             CHECK_SIZE(2, r.waiting);
             CHECK_SIZE(++turn, report_of(o).refused_full);
         }
-        CHECK(rfm_online_step(o, 700) >= 0);
+        CHECK(rfm_online_step(o, 1500) >= 0);
     }
     finish(o);
     r = report_of(o);
