@@ -68,6 +68,8 @@ static void plain_world(void) {
     world.scale = 1;
 }
 
+static int same(rfm_real a, rfm_real b) { return memcmp(&a, &b, sizeof a) == 0; }
+
 /* ---- learners ----------------------------------------------------------------------------------------------------------- */
 
 static void options(rfm_online_options *p, shape s) {
@@ -312,7 +314,11 @@ static void refit_is_fit(const rfm_online_options *p, const rfm_real *unit, cons
     fill(o, 0, 1 + p->window);
     CHECK_INT(RFM_OK, rfm_online_refit(o));
     finish(o);
-    CHECK_INT(1, (int)report_of(o).refits);
+    CHECK_SIZE(1, report_of(o).refits);
+    check_same_model(o, &reference_case.m, unit, factor);
+    CHECK_INT(RFM_OK, rfm_online_refit(o)); /* again: the same window gives the same model, from wherever */
+    finish(o);
+    CHECK_SIZE(2, report_of(o).refits);
     check_same_model(o, &reference_case.m, unit, factor);
     test_rewind(mark);
 }
@@ -406,6 +412,58 @@ static void test_start_metric(void) {
     for (i = 0; i < 3; i++) CHECK_BELOW(fabs(win_m(&w, i) - expect[i]), 1e-6);
 }
 
+/* A blob says the bandwidth and the units that it was trained with. */
+static void test_start_blob(void) {
+    static const rfm_real p[2] = { (rfm_real)0.5, 2 }, centers[4] = { 1, 0, 0, 1 }, alpha[4] = { 1, 0, 0, 1 }, zero[2] = { 0, 0 };
+    static const rfm_real scale[2] = { 4, (rfm_real)0.25 }, mean[2] = { 1, 2 };
+    const uint16_t one = 1;
+    rfm_online_options q;
+    rfm_summary summary;
+    rfm_parts parts;
+    rfm_model m, opened;
+    rfm_online *o;
+    size_t bytes = 0, begin, i;
+    void *blob;
+    window w;
+
+    plain_world();
+    if (*(const unsigned char *)&one != 1) return; /* no blobs on this machine */
+    memset(&m, 0, sizeof m);
+    memset(&parts, 0, sizeof parts);
+    memset(&summary, 0, sizeof summary);
+    m.n = m.d = m.r = m.c = 2, m.metric = RFM_DIAGONAL, m.bandwidth = 3, m.exponent = 1;
+    m.p = p, m.centers = centers, m.alpha = alpha, m.shift = zero;
+    summary.bandwidth = 3;
+    parts.model = &m, parts.task = RFM_CLASSIFY, parts.x_mean = mean, parts.x_scale = scale, parts.summary = &summary;
+    CHECK_INT(RFM_OK, rfm_model_size(&parts, &bytes));
+    blob = test_take(bytes);
+    CHECK(blob != NULL);
+    CHECK_INT(RFM_OK, rfm_model_write(&parts, blob, bytes));
+    CHECK_INT(RFM_OK, rfm_model_open(blob, bytes, &opened));
+    for (begin = RFM_BEGIN_MODEL; begin <= RFM_BEGIN_UNITS; begin++) {
+        const size_t mark = test_mark();
+
+        options(&q, shapes[0]);
+        q.start = &opened;
+        q.bandwidth = 0;
+        q.begin = (int)begin;
+        o = learner(&q);
+        CHECK(o != NULL && look(o, &w));
+        CHECK_BELOW(fabs(w.inverse - 1.0 / 3), 1e-6);
+        for (i = 0; i < 2; i++) {
+            double unit = (double)scale[i], expect = begin == RFM_BEGIN_MODEL ? (double)p[i] * (double)p[i] : 1;
+
+            CHECK_BELOW(fabs(win_m(&w, i) * unit * unit - expect), 1e-5 * expect);
+        }
+        test_rewind(mark);
+        q.int8 = 1;
+        o = learner(&q);
+        CHECK(o != NULL);
+        for (i = 0; i < 2; i++) CHECK(same(o->step[i], scale[i] / 32) && same(o->offset[i], mean[i]));
+        test_rewind(mark);
+    }
+}
+
 /* ---- slices --------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the state, hashed. */
@@ -434,8 +492,6 @@ static rfm_real probe(const rfm_online *o) {
     for (k = 0; k < o->c; k++) sum += scores[k] * (rfm_real)(k + 1);
     return sum;
 }
-
-static int same(rfm_real a, rfm_real b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 /* Steps of `units`, or of random ones. What is served changes only when a sample or a refit is done with. */
 static void step_by(rfm_online *o, uint32_t units) {
@@ -502,6 +558,33 @@ static void test_slices_do_not_matter(void) {
                     test_rewind(mark);
                 }
             }
+}
+
+/* A refit takes the samples that were there when it was asked for, and no later ones. */
+static void test_refit_waits_for_its_samples(void) {
+    rfm_online_options p;
+    rfm_online_report r;
+    rfm_online *o;
+    int more;
+
+    plain_world();
+    options(&p, shapes[0]);
+    p.pending = 3;
+    p.margin = 1000;
+    o = learner(&p);
+    CHECK(o != NULL);
+    fill(o, 0, 2);
+    add(o, 2);
+    add(o, 3);
+    CHECK_INT(RFM_OK, rfm_online_refit(o));
+    add(o, 4);
+    do {
+        more = rfm_online_step(o, 1);
+        r = report_of(o);
+        CHECK(r.refits == 0 ? r.absorbed <= 4 : r.absorbed >= 4);
+    } while (more == 1);
+    CHECK_SIZE(1, r.refits);
+    CHECK_SIZE(5, r.absorbed);
 }
 
 /* ---- incremental ---------------------------------------------------------------------------------------------------------------- */
@@ -907,28 +990,39 @@ static void test_add_between_slices(void) {
 }
 
 #ifndef BOARD_BARE
-#define THREAD_SAMPLES 3000
+#define THREAD_SAMPLES 1000
+#define THREAD_D 1000
 
-/* Every input of a sample has the same value, so that a torn one is seen. */
+/* Every input of a sample has the same value, so that a torn one is seen. Half of them are added when the other side is waiting for one. */
 static void *producer(void *arg) {
     rfm_online *o = arg;
-    rfm_real x[D_MAX];
+    rfm_real x[THREAD_D];
     size_t i = 0, q;
 
     while (i < THREAD_SAMPLES) {
-        for (q = 0; q < o->d; q++) x[q] = (rfm_real)i;
-        if (rfm_online_add(o, x, i % 2) == RFM_OK) i++;
+        for (q = 0; q < THREAD_D; q++) x[q] = (rfm_real)i;
+        if (i % 4 < 2 && report_of(o).waiting > 0) sched_yield();
+        else if (rfm_online_add(o, x, i % 2) == RFM_OK) i++;
         else sched_yield();
     }
     return NULL;
+}
+
+static size_t whole_sample(const rfm_online *o, size_t place) {
+    const rfm_real *x = o->x + place * THREAD_D;
+    size_t q;
+
+    for (q = THREAD_D - 1; q > 0; q--) CHECK(same(x[q], x[0])); /* from the end: what is written last */
+    CHECK_SIZE((size_t)x[0] % 2, o->label[place]);
+    return (size_t)x[0];
 }
 
 static void test_add_from_a_thread(void) {
     rfm_online_options p;
     rfm_online *o;
     pthread_t thread;
-    size_t last = 0, i, q;
-    shape s = { 3, 16, 2 };
+    size_t last = 0, next = 0, i;
+    shape s = { 2, THREAD_D, 2 };
 
     options(&p, s);
     p.pending = 3;
@@ -936,15 +1030,13 @@ static void test_add_from_a_thread(void) {
     CHECK(o != NULL);
     CHECK_INT(0, pthread_create(&thread, NULL, producer, o));
     while (last < THREAD_SAMPLES - 1) {
-        const rfm_real *x;
+        size_t set;
 
-        CHECK(rfm_online_step(o, 500) >= 0);
-        for (i = 0; i < o->count[o->serving & 1]; i++) {
-            x = o->x + o->rows[o->serving & 1][i] * o->d;
-            for (q = 1; q < o->d; q++) CHECK(same(x[q], x[0]));
-            CHECK_SIZE((size_t)x[0] % 2, o->label[o->rows[o->serving & 1][i]]);
-            last = (size_t)x[0];
-        }
+        if (report_of(o).waiting > 0) CHECK_SIZE(next, whole_sample(o, o->ring[o->tail % 3])); /* in order, and whole at first sight */
+        CHECK(rfm_online_step(o, 2000) >= 0);
+        set = o->serving & 1;
+        for (i = 0; i < o->count[set]; i++) last = whole_sample(o, o->rows[set][i]);
+        next = o->absorbed;
     }
     CHECK_INT(0, pthread_join(thread, NULL));
     CHECK_SIZE(THREAD_SAMPLES, o->absorbed);
@@ -1329,9 +1421,14 @@ static void test_bad_samples(void) {
 static void test_poor_windows(void) {
     rfm_online_options p;
     rfm_real x[2], scores[2];
+    const rfm_real weight[2] = { 0, 1 };
+    rfm_model m;
     size_t kind, i, k, kernel;
 
-    for (kind = 0; kind < 5; kind++)
+    memset(&m, 0, sizeof m);
+    m.n = 1, m.d = m.r = m.c = 2, m.metric = RFM_DIAGONAL, m.bandwidth = m.exponent = 1;
+    m.shift = m.p = m.centers = m.alpha = weight;
+    for (kind = 0; kind < 6; kind++)
         for (kernel = 0; kernel < 2; kernel++) {
             const size_t mark = test_mark();
             rfm_online *o;
@@ -1347,11 +1444,14 @@ static void test_poor_windows(void) {
             p.margin = 1000;
             p.refit_every = 3;
             if (kind == 2) p.ridge = (rfm_real)1e-30; /* equal rows: not positive definite without a larger ridge */
+            m.kernel = (int)kernel;
+            if (kind == 5) p.start = &m; /* an input without weight, as far away as can be */
             o = learner(&p);
             CHECK(o != NULL);
             for (i = 0; i < 12; i++) {
                 make_sample(kind == 2 ? 0 : i, 2, 2, x);
                 if (kind == 3) x[0] = (rfm_real)(i % 2 ? FLT_MAX : -FLT_MAX), x[1] = (rfm_real)(i % 3 ? FLT_MAX : -FLT_MAX);
+                if (kind == 5) x[0] = (rfm_real)(i % 2 ? FLT_MAX : -FLT_MAX);
                 if (kind == 4) x[0] = x[1] = (rfm_real)FLT_MIN * (rfm_real)(i % 3);
                 CHECK_INT(RFM_OK, rfm_online_add(o, x, kind == 1 ? 1 : i % 2));
                 finish(o);
@@ -1372,7 +1472,9 @@ int main(void) {
     RUN_TEST(test_refit_equals_fit);
     RUN_TEST(test_refit_in_units);
     RUN_TEST(test_start_metric);
+    RUN_TEST(test_start_blob);
     RUN_TEST(test_slices_do_not_matter);
+    RUN_TEST(test_refit_waits_for_its_samples);
     RUN_TEST(test_incremental_stays_exact);
     RUN_TEST(test_forgets_the_oldest);
     RUN_TEST(test_balanced_reservoir);
