@@ -158,6 +158,36 @@ void chart_curve(text *t, const char *title, const char *x_name, const char *y_n
     text_add(t, "</text></svg>\n");
 }
 
+void chart_curves(text *t, const char *title, const char *x_name, const char *y_name, const double *x, size_t count,
+                  const chart_series *curves, size_t curve_count, const double *marks, size_t mark_count) {
+    double low = curves[0].y[0], high = low, left = 58, right = 748, top = 10, bottom = 300;
+    size_t i, k;
+    axis a, b;
+    for (k = 0; k < curve_count; k++) range_of(curves[k].y, count, &low, &high);
+    a = axis_around(x[0], x[count - 1], 8);
+    b = axis_around(100 * low, 100 * high, 5);
+    open_svg(t, 760, 372, title);
+    draw_x_axis(t, &a, left, right, top, bottom);
+    draw_y_axis(t, &b, left, right, top, bottom);
+    for (i = 0; i < mark_count; i++) {
+        double at = axis_place(&a, marks[i], left, right);
+        line(t, "ideal", at, top, at, bottom);
+    }
+    for (k = 0; k < curve_count; k++) {
+        double from = left + (right - left) * (double)k / (double)curve_count;
+        text_add(t, "<polyline class=\"%s\" fill=\"none\" points=\"", curves[k].css);
+        for (i = 0; i < count; i++)
+            text_add(t, "%.1f,%.1f ", axis_place(&a, x[i], left, right), axis_place(&b, 100 * curves[k].y[i], bottom, top));
+        text_add(t, "\"/>\n");
+        line(t, curves[k].css, from, bottom + 60, from + 24, bottom + 60);
+        label(t, from + 32, bottom + 64, "start", curves[k].name);
+    }
+    label(t, (left + right) / 2, bottom + 38, "middle", x_name);
+    text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
+    html_text(t, y_name);
+    text_add(t, "</text></svg>\n");
+}
+
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
                    size_t count) {
     double low = x[0], high = x[0], left = 58, right = 448, top = 10, bottom = 400;

@@ -47,6 +47,15 @@ void chart_line(text *t, const char *title, const double *y, size_t count, size_
 /* A line through the points (x[i], y[i]), x > 0 ascending on a logarithmic scale; the point `chosen` filled; a dashed line at `level`. */
 void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count, size_t chosen, double level);
 
+/* Curves y[i] in percent over the same x[i], rising, named in a legend; css: curve, base or ideal. Dashed lines at the `mark_count` marks. */
+typedef struct {
+    const char *name, *css;
+    const double *y; /* (count) shares of 1 */
+} chart_series;
+
+void chart_curves(text *t, const char *title, const char *x_name, const char *y_name, const double *x, size_t count,
+                  const chart_series *curves, size_t curve_count, const double *marks, size_t mark_count);
+
 /* Points (x, y) on one scale for both axes, and the line where they are equal. */
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
                    size_t count);
