@@ -73,9 +73,10 @@ lib_obj   = $(lib_src:%.c=$(BUILD)/obj/%.o)
 pool_obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/pool/*.c))
 bench_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/bench/*.c)) $(pool_obj)
 rfm_obj   = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/rfm/*.c)) $(pool_obj)
+adapt_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/adapt/*.c)) $(filter-out %/tools/rfm/main.o,$(rfm_obj))
 papers_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/papers/*.c))
-small_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/small/*.c)) $(filter-out %/main.o,$(rfm_obj))
-tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small
+small_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/small/*.c)) $(filter-out %/tools/rfm/main.o,$(rfm_obj))
+tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small $(BUILD)/rfm-adapt
 unit      = $(patsubst tests/unit/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 # Linked to each unit test: Unity, what the tests share, and what the target needs; threads come with an operating system.
 shared    = $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
@@ -97,6 +98,9 @@ $(BUILD)/rfm-papers: $(papers_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 $(BUILD)/rfm-small: $(small_obj) $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
+
+$(BUILD)/rfm-adapt: $(adapt_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
 
 $(BUILD)/rfm: $(rfm_obj) $(BUILD)/librfm.a

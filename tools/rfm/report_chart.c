@@ -101,6 +101,13 @@ void chart_interval(text *t, double low, double high, double value, const double
     text_add(t, "</svg>\n");
 }
 
+static void name_axes(text *t, const char *x_name, const char *y_name, double left, double right, double top, double bottom) {
+    label(t, (left + right) / 2, bottom + 38, "middle", x_name);
+    text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
+    html_text(t, y_name);
+    text_add(t, "</text>");
+}
+
 void chart_line(text *t, const char *title, const double *y, size_t count, size_t chosen) {
     double low = y[0], high = y[0], left = 56, right = 310, top = 12, bottom = 140, step;
     char room[NUMBER_ROOM];
@@ -152,10 +159,8 @@ void chart_curve(text *t, const char *title, const char *x_name, const char *y_n
         text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"><title>%s: %s</title></circle>", i == chosen ? "dot" : "ring",
                  axis_place(&b, log2(x[i]), left, right), axis_place(&a, y[i], bottom, top), i == chosen ? 6 : 4, html_bytes(room, x[i]), html_score(score, y[i]));
     }
-    label(t, (left + right) / 2, bottom + 38, "middle", x_name);
-    text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
-    html_text(t, y_name);
-    text_add(t, "</text></svg>\n");
+    name_axes(t, x_name, y_name, left, right, top, bottom);
+    text_add(t, "</svg>\n");
 }
 
 void chart_curves(text *t, const char *title, const char *x_name, const char *y_name, const double *x, size_t count,
@@ -182,10 +187,8 @@ void chart_curves(text *t, const char *title, const char *x_name, const char *y_
         line(t, curves[k].css, from, bottom + 60, from + 24, bottom + 60);
         label(t, from + 32, bottom + 64, "start", curves[k].name);
     }
-    label(t, (left + right) / 2, bottom + 38, "middle", x_name);
-    text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
-    html_text(t, y_name);
-    text_add(t, "</text></svg>\n");
+    name_axes(t, x_name, y_name, left, right, top, bottom);
+    text_add(t, "</svg>\n");
 }
 
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
@@ -207,10 +210,8 @@ void chart_scatter(text *t, const char *title, const char *x_name, const char *y
                  axis_place(&a, y[k], bottom, top), shown > 600 ? "2.4" : "3.4");
     }
     text_add(t, "</g>");
-    label(t, (left + right) / 2, bottom + 38, "middle", x_name);
-    text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
-    html_text(t, y_name);
-    text_add(t, "</text></svg>\n<p class=\"small\">");
+    name_axes(t, x_name, y_name, left, right, top, bottom);
+    text_add(t, "</svg>\n<p class=\"small\">");
     if (shown < count) text_add(t, "%zu of %zu rows are drawn. ", shown, count);
     text_add(t, "On the dashed line a prediction is exact.</p>\n");
 }
