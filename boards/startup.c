@@ -188,7 +188,10 @@ __attribute__((naked)) void board_fault(void) {
                      ".ltorg");
 }
 
-/* The first words of flash: initial stack pointer, reset, then the system exceptions. No interrupts are used. */
+/* SysTick belongs to a program that defines board_tick(); without one it is a fault like the others. */
+void board_tick(void) __attribute__((weak, alias("board_fault")));
+
+/* The first words of flash: initial stack pointer, reset, then the system exceptions. No other interrupts are used. */
 typedef union {
     uint32_t *stack;
     void (*handler)(void);
@@ -199,7 +202,7 @@ __attribute__((section(".vectors"), used)) const vector board_vectors[16] = {
     {.stack = __stack_top},   {.handler = board_reset}, {.handler = board_fault}, {.handler = board_fault},
     {.handler = board_fault}, {.handler = board_fault}, {.handler = board_fault}, {.handler = board_fault},
     {.handler = NULL},        {.handler = NULL},        {.handler = NULL},        {.handler = board_fault},
-    {.handler = board_fault}, {.handler = NULL},        {.handler = board_fault}, {.handler = board_fault},
+    {.handler = board_fault}, {.handler = NULL},        {.handler = board_fault}, {.handler = board_tick},
 };
 
 #elif defined __riscv
