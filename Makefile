@@ -160,6 +160,27 @@ $(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(BUILD)/obj/boards
 $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
 
+# Retraining in firmware (boards/retrain). The arena is what the board's RAM leaves; RETRAIN_ARENA=bytes: another one. retrain-polled takes its
+# samples without interrupts.
+RETRAIN_STREAM ?= build/retrain
+RETRAIN_ARENA  ?= $(if $(filter 8K,$(board_ram)),3584,$(if $(filter 16K,$(board_ram)),10240,16384))
+stream_src = boards/retrain/make_stream.c tools/adapt/scenario.c tools/adapt/train.c tools/pool/pool.c rfm/rfm.c $(wildcard port/*.c) \
+             $(patsubst %,tools/rfm/%.c,csv files progress options help machine)
+
+$(RETRAIN_STREAM)/stream.h: $(stream_src) tools/adapt/adapt.h rfm/rfm.h tools/data/gesture_digits.csv
+	@mkdir -p $(@D)
+	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -Iport -o $(RETRAIN_STREAM)/make_stream $(stream_src) -lm -lpthread
+	$(RETRAIN_STREAM)/make_stream tools/data $(RETRAIN_STREAM)
+
+$(BUILD)/obj/retrain/retrain%.o: boards/retrain/retrain.c $(RETRAIN_STREAM)/stream.h $(BUILD)/flags FORCE
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -Iboards -I$(RETRAIN_STREAM) $(if $(bare),-DBOARD_BARE) -DARENA=$(RETRAIN_ARENA) \
+	    $(if $(findstring polled,$*),-DPOLLED) -MMD -MP -c -o $@ $<
+
+$(BUILD)/retrain $(BUILD)/retrain-polled: $(BUILD)/%: $(BUILD)/obj/retrain/%-.o $(if $(bare),$(BUILD)/obj/boards/startup.o) \
+    $(patsubst %,$(BUILD)/obj/rfm/%.o,rfm rfm_online rfm_store)
+	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
+
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/pool -isystem $(unity) \

@@ -1,60 +1,10 @@
 #include "adapt.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void check(int status, const char *what) {
     if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
-}
-
-/* ---- rfm_fit, as `rfm train --metric diag --bandwidth 2m --ridge 1e-3 --iterations 2` calls it -------------------------------------- */
-
-#define ITERATIONS 2
-
-/* Trains on the first `rows` rows of the draw, each as it looked when it came. The model is opened from a blob, which is returned. */
-static void *fit(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *bytes) {
-    size_t d = w->d, c = w->classes, first = w->of->start, i, j, scratch = 0, store = 0;
-    rfm_real *x = allocate(rows * d, sizeof *x, "rows"), *y = allocate(rows * c, sizeof *y, "targets");
-    rfm_real mean[MOST_INPUTS], scale[MOST_INPUTS];
-    rfm_step path[ITERATIONS + 1];
-    rfm_options options;
-    rfm_report report;
-    rfm_summary summary;
-    rfm_data data;
-    rfm_model model;
-    rfm_parts parts;
-    void *blob;
-    for (i = 0; i < rows; i++) y[i * c + scenario_row(w, i, i < first ? 0 : i - first, x + i * d)] = 1;
-    for (j = 0; j < d; j++) {
-        double sum = 0, squares = 0, centre;
-        for (i = 0; i < rows; i++) sum += (double)x[i * d + j];
-        mean[j] = (rfm_real)(sum / (double)rows), centre = (double)mean[j];
-        for (i = 0; i < rows; i++) squares += ((double)x[i * d + j] - centre) * ((double)x[i * d + j] - centre);
-        scale[j] = squares > 0 ? (rfm_real)sqrt(squares / (double)rows) : 1;
-        for (i = 0; i < rows; i++) x[i * d + j] = (x[i * d + j] - mean[j]) / scale[j];
-    }
-    rfm_options_init(&options);
-    options.metric = RFM_DIAGONAL, options.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, options.bandwidth = 2;
-    options.ridge = (rfm_real)1e-3, options.iterations = ITERATIONS;
-    memset(&data, 0, sizeof data);
-    data.x = rfm_cview(x, rows, d), data.y = rfm_cview(y, rows, c);
-    check(rfm_fit_need(&m->ctx, &data, &options, &scratch, &store), "training");
-    machine_memory(m, scratch + store, "training");
-    report.path = path;
-    check(rfm_fit(&m->ctx, &data, &options, m->ctx.arena, &model, &report), "training");
-    memset(&summary, 0, sizeof summary);
-    summary.bandwidth = model.bandwidth, summary.ridge = path[ITERATIONS].ridge, summary.rows = (uint32_t)rows;
-    summary.iterations = ITERATIONS, summary.steps = ITERATIONS + 1, summary.path = path;
-    memset(&parts, 0, sizeof parts);
-    parts.model = &model, parts.task = RFM_CLASSIFY, parts.x_mean = mean, parts.x_scale = scale, parts.summary = &summary;
-    check(rfm_model_size(&parts, bytes), "the model");
-    blob = allocate_aligned(*bytes, "the model");
-    check(rfm_model_write(&parts, blob, *bytes), "the model");
-    check(rfm_model_open(blob, *bytes, opened), "the model");
-    free(x);
-    free(y);
-    return blob;
 }
 
 static size_t predict(const rfm_model *model, const rfm_real *x, rfm_real *scores) {
@@ -151,12 +101,12 @@ void contest_run(machine *m, const draw *w, const learner_kind *kinds, size_t le
     double after = (double)(s->stream - s->to);
     void *blob, *other;
     memset(c, 0, sizeof *c);
-    blob = fit(m, w, s->start, &start, &c->model_bytes);
+    blob = train(m, w, s->start, &start, &c->model_bytes);
     c->centres = start.n;
     for (k = 0; k < learners; k++) learner_start(&l[k], &kinds[k], w, &start, &c->learners[k]);
     for (i = 0; i <= s->stream; i++) {
         if ((i % every == 0 && c->points < MOST_POINTS - 1) || i == s->stream) {
-            other = fit(m, w, s->start + i, &pc, &bytes);
+            other = train(m, w, s->start + i, &pc, &bytes);
             c->seen[c->points] = (double)i;
             c->frozen[c->points] = share_right(w, i, &start, NULL);
             c->pc[c->points] = share_right(w, i, &pc, NULL);
