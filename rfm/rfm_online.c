@@ -4,7 +4,7 @@
  *   1. Numbers            constants of the number type, costs
  *   2. Options, memory    checks, the layout, an empty learner
  *   3. Ring               samples on their way from an interrupt
- *   4. Pieces             dot products and rows of the kernel matrix, a bounded piece at a time
+ *   4. Pieces             what they cost is paid here; rows of the kernel matrix
  *   5. Factor             build, append, delete, solve
  *   6. Scores             leave-one-out, and the start model's
  *   7. Metric             gradient weights, AGOP
@@ -359,7 +359,7 @@ static rfm_real element(const rfm_online *o, size_t place, size_t q) {
     return o->x8 != NULL ? R(o->x8[place * o->d + q]) : o->x[place * o->d + q];
 }
 
-/* Row i's target for output k. */
+/* A sample's target for output k. */
 static rfm_real target(const rfm_online *o, size_t place, size_t k) {
     size_t label = o->label[place];
     if (o->c == 1) return label == 1 ? R(1) : R(-1);
@@ -477,7 +477,8 @@ later:
 #define ROWS 4
 
 /* h[r] += sum of x[p] times row r, p < n, for four rows. */
-static void four_rows(size_t n, const rfm_real *x, const rfm_real *r0, const rfm_real *r1, const rfm_real *r2, const rfm_real *r3, rfm_real *h) {
+static void four_rows(size_t n, const rfm_real *x, const rfm_real *r0, const rfm_real *r1, const rfm_real *r2, const rfm_real *r3,
+                      rfm_real *h) {
     rfm_real h0 = h[0], h1 = h[1], h2 = h[2], h3 = h[3];
     for (; n > 0; n--) {
         rfm_real xp = *x++;
@@ -648,7 +649,8 @@ static int solve_backward(rfm_online *o) {
                     rfm_real a0 = own[0], a1 = own[1], a2 = own[2], a3 = own[3];
                     for (p = from; p < end; p++, other += c) {
                         rfm_real l = line[p];
-                        other[0] = plus(other[0], -l, a0), other[1] = plus(other[1], -l, a1), other[2] = plus(other[2], -l, a2), other[3] = plus(other[3], -l, a3);
+                        other[0] = plus(other[0], -l, a0), other[1] = plus(other[1], -l, a1);
+                        other[2] = plus(other[2], -l, a2), other[3] = plus(other[3], -l, a3);
                     }
                 } else
                     for (k = 0; k < width; k++)
@@ -1363,11 +1365,9 @@ static rfm_real get_real(stream *s) {
 }
 
 /* The integers of the state that are members of the learner, in its order. */
-static const uint16_t members[] = {
-    offsetof(rfm_online, random),        offsetof(rfm_online, since),         offsetof(rfm_online, taken),        offsetof(rfm_online, absorbed),
-    offsetof(rfm_online, dropped),       offsetof(rfm_online, refused_value), offsetof(rfm_online, refused_label), offsetof(rfm_online, refused_full),
-    offsetof(rfm_online, refits),        offsetof(rfm_online, rejected),      offsetof(rfm_online, failed),
-};
+#define AT(member) offsetof(rfm_online, member)
+static const uint16_t members[] = {AT(random),        AT(since),        AT(taken),  AT(absorbed), AT(dropped), AT(refused_value),
+                                   AT(refused_label), AT(refused_full), AT(refits), AT(rejected), AT(failed)};
 #define MEMBERS (sizeof members / sizeof members[0])
 
 static uint32_t fingerprint(const rfm_online *o) {

@@ -40,7 +40,7 @@ extern "C" {
                                  and keeps wrong labels for long */
 
 /* Where every refit starts. */
-#define RFM_BEGIN_MODEL 0 /* the diagonal of the start model's M; without a start model as RFM_BEGIN_UNITS */
+#define RFM_BEGIN_MODEL 0 /* the diagonal of the start model's M, where an input of weight 0 stays out; without a start model as the next */
 #define RFM_BEGIN_UNITS 1 /* M = I in the units below */
 
 /* rfm_online_options_init() sets what is said in (parentheses). Arrays are copied by rfm_online_init, but not `start`.
@@ -132,9 +132,9 @@ int rfm_online_add(rfm_online *online, const rfm_real *x, size_t label);
 int rfm_online_refit(rfm_online *online);
 
 /* Works for at most `units`, but at least one piece: 1: there is more to do, 0: nothing is left. RFM_ENULL, RFM_EZERO.
- * A unit is about one instruction of a Cortex-M4F (gcc -O2): from 2,000 units on, and with up to 64 samples at a time, no call takes more
- * instructions than that. Other processors: boards/retrain/measure says how many instructions they take per unit. The result does not
- * depend on how the work is cut, to the bit. */
+ * A unit is about one instruction of a Cortex-M4F (gcc -O2): from 2,000 units on, and with up to 50 outputs, no call takes more
+ * instructions than that, whatever the window. Other processors and options: boards/retrain/measure counts what the largest slice takes;
+ * up to 1.4 per unit by -Os, some 80 without an FPU. The result does not depend on how the work is cut, to the bit. */
 int rfm_online_step(rfm_online *online, uint32_t units);
 
 /* scores (c) of x (d) by the model that serves; the class in *label, the largest kernel value in *novelty, each if not NULL. RFM_ENULL;
