@@ -1131,10 +1131,10 @@ static int next_task(rfm_online *o) {
     int phase;
     o->set = set_of(o->serving), o->met = metric_of(o->serving);
     o->n = o->count[o->set];
+    if (o->wanted && o->n == 0 && o->tail == o->refit_after) o->wanted = 0; /* of nothing */
     if (!o->factored) o->task = TASK_REBUILD, phase = PHASE_BUILD;
     else if (o->wanted && o->tail == o->refit_after) {
         o->wanted = 0, o->since = 0;
-        if (o->n == 0) return 0;
         o->task = TASK_REFIT, phase = o->serving & SERVE_OWN ? PHASE_OLD : PHASE_START;
     } else if (load_acquire(&o->head) != o->tail) o->task = TASK_ABSORB, phase = PHASE_CHOOSE;
     else return 0;
@@ -1443,7 +1443,7 @@ int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
     put_u32(&s, (uint32_t)n);
     put_u32(&s, (uint32_t)pending);
     put_u32(&s, o->serving & SERVE_OWN ? 1 : 0);
-    put_u32(&s, o->task == TASK_REFIT ? 0 : o->wanted ? (uint32_t)waiting(o, o->refit_after, tail) : NOT_WANTED);
+    put_u32(&s, o->wanted ? (uint32_t)waiting(o, o->refit_after, tail) : o->task == TASK_REFIT ? 0 : NOT_WANTED);
     for (k = 0; k < MEMBERS; k++) {
         memcpy(&member, (const unsigned char *)o + members[k], sizeof member);
         put_u32(&s, member);

@@ -63,7 +63,8 @@ typedef struct {
     int forget;            /* (RFM_FORGET_OLDEST) */
     uint32_t seed;         /* (0) of the reservoir */
     size_t refit_every;    /* (0: only when asked) samples absorbed between refits */
-    int score;             /* (RFM_SCORE_SQUARED) what the guard compares */
+    int score;             /* (RFM_SCORE_SQUARED) what the guard compares. A sample is left out of alpha, not out of M: a new M is flattered a
+                              little, and the more so the more iterations */
     rfm_real margin;       /* (0) >= 0: a new model may be worse by so much */
     const rfm_real *units; /* (NULL) (d) > 0; NULL: the start model's x_scale if its summary has it, else ones */
     const rfm_real *step, *offset; /* (NULL) (d) of int8; NULL: units / 32, and the start model's shift or zeros */

@@ -1422,8 +1422,11 @@ static void test_bad_samples(void) {
     CHECK_INT(0, rfm_online_step(o, 1));
     CHECK_INT(RFM_OK, rfm_online_refit(o)); /* of nothing */
     CHECK_INT(0, rfm_online_step(o, 1));
+    CHECK_INT(RFM_OK, rfm_online_refit(o));
+    fill(o, 0, 1); /* it does not keep the next sample waiting */
+    CHECK_SIZE(1, report_of(o).samples);
     CHECK_SIZE(0, report_of(o).refits + report_of(o).rejected + report_of(o).failed);
-    fill(o, 0, 3);
+    fill(o, 1, 3);
     for (i = 0; i < 3; i++) {
         x[1] = bad[i];
         CHECK_INT(RFM_EFINITE, rfm_online_add(o, x, 0));
