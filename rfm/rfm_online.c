@@ -892,7 +892,7 @@ static int update_metric(rfm_online *o) {
     if (o->stage == 0) o->stage = 1, o->q = 0;
     o->bad |= !(o->total > R(0)) || !finite_real(o->total);
     if (scale == RFM_SCALE_NONE || o->bad) return 1;
-    factor = scale == RFM_SCALE_MAX ? R(1) / o->total : R(o->d) / o->total;
+    factor = R(scale == RFM_SCALE_MAX ? 1 : o->d) / o->total;
     for (; o->q < o->d; o->q = end) {
         end = min_size(o->d, o->q + RUN);
         if (!afford(o, COST_RUN + (end - o->q) * COST_METRIC)) return 0;
