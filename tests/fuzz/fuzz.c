@@ -43,6 +43,60 @@ void fuzz_seal(unsigned char *blob, size_t size) {
     fuzz_put32(blob + FUZZ_CRC, ~crc & 0xFFFFFFFFu);
 }
 
+static uint32_t next(uint32_t *x) {
+    *x = *x * 1664525u + 1013904223u;
+    return *x >> 16;
+}
+
+/* Models of integers: both types and metrics, with and without names. */
+static size_t seed_i(size_t index, unsigned char *blob) {
+    static const struct {
+        size_t n, d, c, r, nodes;
+        int type, metric, names;
+    } seeds[] = {
+        { 1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0 },   { 1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1 },
+        { 5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1 }, { 7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0 },
+        { 9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1 },    { 30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0 },
+    };
+    static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
+    rfm_input_i inputs[16];
+    int8_t p8[256], centers8[256], alpha8[256];
+    int16_t p16[256], centers16[256], alpha16[256];
+    int32_t bias[16], offset[16];
+    uint8_t shifts[16];
+    uint16_t phi[233];
+    float units[16];
+    rfm_model_i m;
+    size_t size = 0, i;
+    uint32_t x = (uint32_t)index + 77;
+    int wide;
+
+    if (index >= sizeof seeds / sizeof seeds[0]) return 0;
+    memset(&m, 0, sizeof m);
+    m.n = seeds[index].n, m.d = seeds[index].d, m.c = seeds[index].c, m.r = seeds[index].r, m.nodes = seeds[index].nodes;
+    m.type = seeds[index].type, m.metric = seeds[index].metric, m.task = RFM_CLASSIFY;
+    wide = m.type == RFM_I16;
+    m.limit = !wide ? 255 : m.r <= 4 ? 16383 : 8191;
+    for (i = 0; i < 16; i++) {
+        inputs[i].low = (int16_t)-(int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
+        inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24, inputs[i].exponent = 0; /* u <= 40000 * 65535 / 2^24 < 160 */
+        bias[i] = (int32_t)next(&x) - 32768, offset[i] = (int32_t)next(&x) - 32768;
+        shifts[i] = (uint8_t)(next(&x) % 10), units[i] = 0.25f;
+    }
+    for (i = 0; i < 256; i++) {
+        p8[i] = (int8_t)(next(&x) % 255 - 127), centers8[i] = (int8_t)(next(&x) % 255 - 127), alpha8[i] = (int8_t)(next(&x) % 255 - 127);
+        p16[i] = (int16_t)((int32_t)next(&x) - 32768), centers16[i] = (int16_t)(next(&x) % 8000), alpha16[i] = (int16_t)((int32_t)next(&x) - 32768);
+    }
+    for (i = 0; i < 233; i++) phi[i] = (uint16_t)(32767 - 140 * i);
+    m.inputs = inputs, m.bias = bias, m.offset = offset, m.units = units, m.phi = phi;
+    m.centers = wide ? (const void *)centers16 : centers8, m.alpha = wide ? (const void *)alpha16 : alpha8;
+    if (m.metric == RFM_FULL) m.p = wide ? (const void *)p16 : p8, m.shifts = shifts;
+    if (seeds[index].names) m.class_names = names, m.input_names = names;
+    require(rfm_model_size_i(&m, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed of integers");
+    require(rfm_model_write_i(&m, blob, size) == RFM_OK, "a seed of integers is written");
+    return size;
+}
+
 size_t fuzz_seed(size_t index, unsigned char *blob) {
     static const struct {
         size_t n, d, c, r;
@@ -63,7 +117,7 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
     size_t size = 0, i, p;
     uint32_t x = (uint32_t)index + 1;
 
-    if (index >= sizeof seeds / sizeof seeds[0]) return 0;
+    if (index >= sizeof seeds / sizeof seeds[0]) return seed_i(index - sizeof seeds / sizeof seeds[0], blob);
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) { /* in (0, 2] */
         x = x * 1664525u + 1013904223u;
         numbers[i] = (rfm_real)((double)((x >> 16) + 1) / 32768.0);
@@ -150,20 +204,61 @@ static void use_model(const rfm_model *m) {
     free(scratch);
 }
 
+/* Inputs of every kind for integers. */
+static int16_t input_i(const rfm_input_i *in, size_t which, size_t j) {
+    switch (which) {
+    case 0: return in->low;
+    case 1: return in->high;
+    case 2: return (int16_t)((in->low + in->high) / 2);
+    case 3: return -32768;
+    case 4: return 32767;
+    default: return j % 2 ? -32768 : 32767;
+    }
+}
+
+static void use_model_i(const rfm_model_i *m) {
+    int16_t *x = malloc(m->d * sizeof *x), *scratch = malloc(RFM_PREDICT_I_SCRATCH(m->d, m->r) * sizeof *scratch);
+    int32_t *scores = malloc(m->c * sizeof *scores);
+    size_t which, i, classes = m->c == 1 ? 2 : m->c;
+
+    require(x != NULL && scores != NULL && scratch != NULL, "memory");
+    for (which = 0; which < 6; which++) {
+        rfm_notes_i notes = { 0xffff, 0xffffffffu };
+
+        for (i = 0; i < m->d; i++) x[i] = input_i(&m->inputs[i], which, i);
+        require(rfm_predict_i(m, x, scores, scratch, NULL, &notes) == RFM_OK, "status of a prediction in integers");
+        require(notes.nearest <= RFM_PHI_ONE && notes.saturated <= m->d, "notes");
+        require(which > 2 || notes.saturated == 0, "inside of the range");
+        require(rfm_class_i(m, scores) < classes, "class");
+    }
+    for (i = 0; i < classes; i++) require(strlen(rfm_name(m->class_names, i)) < SIZE_MAX, "class names");
+    for (i = 0; i < m->d; i++) require(strlen(rfm_name(m->input_names, i)) < SIZE_MAX, "input names");
+    for (i = 0; i < m->c; i++) require(m->units[i] > 0 && m->units[i] <= FLT_MAX, "units");
+    free(x);
+    free(scores);
+    free(scratch);
+}
+
 int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
     unsigned char *block = malloc(size + shift > 0 ? size + shift : 1), *blob;
     rfm_model model, before;
-    int status;
+    rfm_model_i model_i, before_i;
+    int status, status_i;
 
     require(block != NULL && (uintptr_t)block % RFM_ALIGN == 0, "aligned memory");
     blob = block + shift;
     if (size > 0) memcpy(blob, bytes, size);
     memset(&model, 0xA5, sizeof model);
-    before = model;
+    memset(&model_i, 0xA5, sizeof model_i);
+    before = model, before_i = model_i;
     status = rfm_model_open(blob, size, &model);
+    status_i = rfm_model_open_i(blob, size, &model_i);
     if (status == RFM_OK) use_model(&model);
     else require(memcmp(&model, &before, sizeof model) == 0, "a refusal leaves the model alone");
+    if (status_i == RFM_OK) use_model_i(&model_i);
+    else require(memcmp(&model_i, &before_i, sizeof model_i) == 0, "a refusal leaves the model of integers alone");
+    require(status == RFM_ETYPE || status_i == RFM_ETYPE || status == status_i, "the two agree on what they have in common");
     require(size == 0 || memcmp(blob, bytes, size) == 0, "the blob is only read");
     free(block);
-    return status;
+    return status == RFM_ETYPE ? status_i : status;
 }

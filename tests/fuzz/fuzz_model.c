@@ -1,4 +1,4 @@
-/* libFuzzer's harness for rfm_model_open: clang -fsanitize=fuzzer,address,undefined. The bytes as they are, and then with a right
+/* libFuzzer's harness for rfm_model_open and rfm_model_open_i: clang -fsanitize=fuzzer,address,undefined. The bytes as they are, and then with a right
  * length and checksum, which no random change would hit. */
 #include "fuzz.h"
 
