@@ -1347,7 +1347,6 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 #define GAIN_BITS 16
 #define SCALES 12        /* of alpha that are tried, each SCALE_STEP times the last */
 #define SCALE_STEP R(0.88)
-#define ROUNDS 50        /* of changes of one alpha at a time, at most */
 
 typedef struct {
     thinning t;
@@ -1363,7 +1362,7 @@ typedef struct {
     int16_t *z, *scratch;             /* (n, r) of the rows; (d + r), then (d) for x */
     int32_t *scores;                  /* (c) */
     rfm_real *a, *rounded, *best;     /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
-    rfm_real *error, *pull;           /* (m) each: alpha - scale rounded, and H times that */
+    rfm_real *error;                  /* (m) alpha - scale rounded, of one output */
     rfm_real unit;                    /* of z */
 } quantising;
 
@@ -1391,7 +1390,7 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     thinning *t = &g->t;
     rows *s = &t->rows;
     const rfm_model *m = &s->m;
-    size_t type = (size_t)g->to.type, full = m->metric == RFM_FULL ? m->r : 0, bytes = 0;
+    size_t type = (size_t)g->to.type, full = m->metric == RFM_FULL ? m->r : 0;
     g->inputs = (rfm_input_i *)rfm_arena_take(store, m->d, sizeof *g->inputs);
     g->p = rfm_arena_take(store, full, m->d * type);
     g->bias = (int32_t *)rfm_arena_take(store, m->r, sizeof *g->bias);
@@ -1412,8 +1411,6 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     g->rounded = take_reals(arena, m->n, m->c);
     g->best = take_reals(arena, m->n, m->c);
     g->error = take_reals(arena, 1, m->n);
-    g->pull = take_reals(arena, 1, m->n);
-    bytes_for(s, rfm_syrk_need(s->ctx, m->n, m->n, &bytes), &bytes);
     inner_layout(arena, s);
     return arena->status;
 }
@@ -1594,10 +1591,9 @@ static int integer_kernel(thinning *t, const rfm_real *centers, int of_rows, siz
     return RFM_OK;
 }
 
-/* C = T U in place of T: both are upper triangular, T'T = A'A + ridge I and U'U = Kmm. Then H = C'C in place of U. */
-static int join_factors(thinning *t) {
+/* C = T U in place of T: both are upper triangular, T'T = A'A + ridge I and U'U = Kmm. */
+static void join_factors(thinning *t) {
     size_t m = t->m, i, j, k;
-    int status;
     for (i = 0; i < m; i++) {
         rfm_real *row = t->gram + i * m;
         for (j = i; j < m; j++) t->diagonal[j] = R(0);
@@ -1605,19 +1601,13 @@ static int join_factors(thinning *t) {
             const rfm_real *u = t->kmm + k * m;
             for (j = k; j < m; j++) t->diagonal[j] += row[k] * u[j];
         }
-        memset(row, 0, i * sizeof *row);
         memcpy(row + i, t->diagonal + i, (m - i) * sizeof *row);
     }
-    status = rfm_syrk(&t->rows.inner, RFM_TN, R(1), rfm_cview(t->gram, m, m), R(0), rfm_view(t->kmm, m, m));
-    for (i = 0; status == RFM_OK && i < m; i++)
-        for (j = 0; j < i; j++) t->kmm[i * m + j] = t->kmm[j * m + i];
-    return status;
 }
 
-/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss. From the last centre to the first, each to what
- * is best given those before; then one after the other, round by round, as long as a change of one makes it better. */
+/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss. */
 static rfm_real round_output(quantising *g, size_t k, rfm_real scale) {
-    size_t m = g->t.m, c = g->to.c, i, j, round;
+    size_t m = g->t.m, c = g->to.c, i, j;
     rfm_real limit = g->to.type == RFM_I8 ? R(127) : R(32767), loss = R(0);
     for (i = m; i-- > 0;) {
         const rfm_real *row = g->t.gram + i * m;
@@ -1625,25 +1615,9 @@ static rfm_real round_output(quantising *g, size_t k, rfm_real scale) {
         for (j = i + 1; j < m; j++) pull += row[j] * g->error[j];
         g->rounded[i * c + k] = clamp_real(round_real((value + pull / row[i]) / scale), limit);
         g->error[i] = value - scale * g->rounded[i * c + k];
+        pull += row[i] * g->error[i];
+        loss += pull * pull;
     }
-    for (i = 0; i < m; i++) {
-        const rfm_real *row = g->t.kmm + i * m;
-        for (g->pull[i] = R(0), j = 0; j < m; j++) g->pull[i] += row[j] * g->error[j];
-    }
-    for (round = 0; round < ROUNDS; round++) {
-        int changed = 0;
-        for (i = 0; i < m; i++) {
-            const rfm_real *row = g->t.kmm + i * m;
-            rfm_real was = g->rounded[i * c + k], value = clamp_real(was + round_real(R(0.999) * g->pull[i] / (row[i] * scale)), limit);
-            if (value == was) continue;
-            for (j = 0; j < m; j++) g->pull[j] -= row[j] * scale * (value - was);
-            g->error[i] -= scale * (value - was);
-            g->rounded[i * c + k] = value;
-            changed = 1;
-        }
-        if (!changed) break;
-    }
-    for (i = 0; i < m; i++) loss += g->error[i] * g->pull[i];
     return loss;
 }
 
@@ -1720,8 +1694,8 @@ static int quantise(quantising *g) {
         if (status == RFM_OK) status = kernel_means(t, NULL);
         if (status == RFM_OK) status = factor_gram(t, NULL, NULL);
     }
-    if (status == RFM_OK) status = join_factors(t);
     if (status != RFM_OK) return status;
+    join_factors(t);
     if (m->task == RFM_CLASSIFY) round_outputs(g, 0, m->c);
     else
         for (k = 0; k < m->c; k++) round_outputs(g, k, 1);
