@@ -12,7 +12,7 @@
 typedef struct {
     const char *model, *data, *out, *features, *type, *target, *split, *test, *port, *missing, *method, *polish, *report;
     size_t rank, centers, budget, seed, threads, rows;
-    double max_loss;
+    double max_loss, ridge;
     int json, no_header, names, summary;
 } arguments;
 
@@ -56,11 +56,11 @@ static void read_arguments(char **argv, arguments *a, double *max_loss) {
         {"--max-loss", OPTION_NUMBER, &a->max_loss}, {"--target", OPTION_TEXT, &a->target}, {"--split", OPTION_TEXT, &a->split},
         {"--test", OPTION_TEXT, &a->test}, {"--seed", OPTION_SIZE, &a->seed}, {"--threads", OPTION_SIZE, &a->threads}, {"--port", OPTION_TEXT, &a->port},
         {"--json", OPTION_FLAG, &a->json}, {"--no-header", OPTION_FLAG, &a->no_header}, {"--missing", OPTION_TEXT, &a->missing},
-        {"--method", OPTION_TEXT, &a->method}, {"--polish", OPTION_TEXT, &a->polish}, {"--rows", OPTION_SIZE, &a->rows}, {"--names", OPTION_FLAG, &a->names},
+        {"--method", OPTION_TEXT, &a->method}, {"--polish", OPTION_TEXT, &a->polish}, {"--ridge", OPTION_NUMBER, &a->ridge}, {"--rows", OPTION_SIZE, &a->rows}, {"--names", OPTION_FLAG, &a->names},
         {"--summary", OPTION_FLAG, &a->summary}, {"--report", OPTION_TEXT, &a->report}, {NULL, 0, NULL}};
     static const char *const missing_words[] = {"mean", NULL};
     memset(a, 0, sizeof *a);
-    a->max_loss = -1, a->rank = a->centers = a->budget = SIZE_MAX;
+    a->max_loss = a->ridge = -1, a->rank = a->centers = a->budget = SIZE_MAX;
     a->port = "auto", a->method = "residual", a->polish = "auto", a->rows = MOST_ROWS;
     options_read("compress", argv, table, 1, &a->model, "MODEL.rfm");
     if (a->data == NULL) usage("compress: expected --data DATA.csv, rows that the model was trained on; see rfm help compress");
@@ -69,6 +69,7 @@ static void read_arguments(char **argv, arguments *a, double *max_loss) {
     if (a->rank == 0) usage("--rank: expected at least 1, found 0");
     if (a->centers == 0) usage("--centers: expected at least 1, found 0");
     if (a->budget == 0) usage("--budget: expected a number of bytes above 0, found 0");
+    if (a->ridge >= 0 && !((rfm_real)a->ridge > 0)) usage("--ridge: expected a number above 0");
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->report != NULL && a->budget == SIZE_MAX && a->max_loss < 0)
@@ -405,7 +406,8 @@ static void wish(job *t) {
     w->form = &t->form, w->raw = t->summary.x_scale == NULL;
     w->how.method = read_method(a->method);
     w->how.polish = read_polish(a->polish, &w->polish_fixed);
-    w->how.ridge = t->summary.ridge > 0 ? t->summary.ridge : (rfm_real)1e-3;
+    w->ridge_fixed = a->ridge >= 0;
+    w->how.ridge = a->ridge >= 0 ? (rfm_real)a->ridge : t->summary.ridge > 0 ? t->summary.ridge : (rfm_real)1e-3;
     w->how.seed = (uint32_t)a->seed;
     w->extras.class_names = t->source.class_names;
     if (a->names || t->levels) w->extras.input_names = t->names;

@@ -65,7 +65,7 @@ typedef struct {
     const sample_form *form;
     int raw;
     thinning how;             /* ridge: the source's */
-    int polish_fixed;
+    int polish_fixed, ridge_fixed;
     extras extras;            /* without a change of features */
     const size_t *order;      /* (d) inputs, the most important first; NULL: none are to be left out */
     /* What is given: 0, or the only value. */

@@ -108,6 +108,7 @@ static const struct {
      "  --method residual|cholesky|leverage|kmeans\n"
      "                         how centres are chosen (default residual: the row that takes most of what is left)\n"
      "  --polish auto|off|N    N steps in which the centres move; auto: 10, or none if that was better in the search\n"
+     "  --ridge R              of the fits of alpha (default: the model's; a search also tries a tenth and ten times that)\n"
      "  --names                input names stay in the model. They are left out unless inputs were left out or one-hot coded; without them the\n"
      "                         columns are taken in their order, all but the target\n"
      "  --summary              what rfm info and rfm report tell about the training stays in the model; left out otherwise\n"

@@ -71,7 +71,12 @@ static void sections(const any_model *any, size_t size, text *t, void (*each)(te
     each(t, "head", size);
 }
 
-static void section_json(text *t, const char *name, size_t bytes) { json_number(t, name, (double)bytes); }
+static void section_json(text *t, const char *name, size_t bytes) { /* centers and others are counts outside of this object */
+    char key[40];
+    snprintf(key, sizeof key, "%s_bytes", name);
+    json_number(t, key, (double)bytes);
+}
+
 static void section_text(text *t, const char *name, size_t bytes) { text_add(t, "%s %zu, ", name, bytes); }
 
 /* The ranges that the inputs of a model of integers were calibrated for, in the units of the data. */

@@ -499,7 +499,7 @@ static void finish_best(work *w) {
     cell cells[2 * FINISHED];
     candidate few[FINISHED];
     size_t sets[FINISHED], count = best_few(w, few, sets, FINISHED), i, n = 0;
-    for (i = 0; i < 2 * count; i++) {
+    for (i = 0; i < 2 * count && !w->t->ridge_fixed; i++) {
         cells[n] = cell_of(w, sets[i / 2], few[i / 2].rank, few[i / 2].centers, type_bit(few[i / 2].type));
         cells[n++].ridge = ridges[i % 2];
     }
