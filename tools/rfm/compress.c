@@ -383,6 +383,7 @@ static void finish(job *t) {
         size_t fit;
         e.nodes = has_integers(&t->small) ? t->small.integers.nodes : 0;
         fit = shape_centers(&source, &e, t->shape.type, t->shape.rank, most);
+        if (fit > t->learn.rows) fit = t->learn.rows;
         if (t->small_size <= most && (fit <= asked || t->wishes.max_loss >= 0 || tries > 0)) break;
         asked = t->small_size <= most ? fit : fit < asked ? fit : asked - 1;
         if (asked < t->c) break;

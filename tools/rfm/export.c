@@ -86,8 +86,8 @@ int command_export(char **argv) {
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
     classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
-    text_add(&t, "/* A model made by rfm %s, for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu, numbers of type %s.\n",
-             integers ? "compress" : "train", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n,
+    text_add(&t, "/* A model for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu, numbers of type %s.\n",
+             RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n,
              any_metric(&any), model.r, type_word(any.type));
     if (integers) use_integers(&t, &any.integers, id, upper);
     else use_numbers(&t, &model, id, upper);

@@ -127,11 +127,12 @@ typedef struct {
 
 typedef struct {
     const tradeoff *t;
-    size_t part_count, held;
+    size_t folds, part_count, held; /* part_count: of the folds, as many as are used */
     uint32_t *order;
     double *around;
     input_set sets[MOST_SETS];
     size_t set_count, nodes;
+    size_t ranks[MOST_RANKS], rank_count; /* to try, of the first set */
     candidate *list;
     size_t *list_set;
     size_t count, room;
@@ -165,7 +166,7 @@ static void part_rows(const work *w, size_t f, uint32_t *fit, size_t *n, uint32_
     size_t i, every = 1;
     *n = *v = 0;
     for (i = 0; i < w->t->rows; i++) {
-        if (i % FOLDS == f) held[(*v)++] = w->order[i];
+        if (i % w->folds == f) held[(*v)++] = w->order[i];
         else fit[(*n)++] = w->order[i];
     }
     while (*v / every > MOST_HELD || *n / every > MOST_FIT) every++;
@@ -262,6 +263,14 @@ static double score_of(const work *w, size_t right, double loss) {
     return w->t->labels != NULL ? (double)right / (double)w->held : 1 - loss;
 }
 
+/* For work on the calling thread only. */
+static rfm_ctx own_ctx(const work *w) {
+    rfm_ctx ctx;
+    memset(&ctx, 0, sizeof ctx);
+    ctx.port = w->t->machine->ctx.port;
+    return ctx;
+}
+
 /* One cell on one part. */
 static void cell_job(void *arg, size_t index, size_t worker) {
     work *w = arg;
@@ -270,15 +279,13 @@ static void cell_job(void *arg, size_t index, size_t worker) {
     const part *p = &w->sets[c->set].parts[index % w->part_count];
     outcome *out = w->outcomes + index * TYPES;
     thinning how = t->how;
-    rfm_ctx ctx;
+    rfm_ctx ctx = own_ctx(w);
     rfm_data rows;
     rfm_model small;
     void *memory = NULL;
     size_t centers = c->centers < p->n ? c->centers : p->n, rank = c->rank < p->source.r ? c->rank : p->source.r, i, done;
     int status;
-    memset(&ctx, 0, sizeof ctx);
     memset(&rows, 0, sizeof rows);
-    ctx.port = t->machine->ctx.port;
     rows.x = rfm_cview(p->x, p->n, w->sets[c->set].count), rows.y = rfm_cview(p->y, p->n, t->c);
     how.polish = c->polish, how.ridge = (rfm_real)((double)how.ridge * c->ridge);
     status = shrink(&ctx, &p->source, &rows, rank, centers, &how, &small, &memory);
@@ -400,26 +407,26 @@ static unsigned wanted_types(const work *w) {
     return (1u << TYPES) - 1;
 }
 
-/* Ranks to try: given, or every half as large again as the one before, as the distances between rows call for. */
-static size_t rank_list(const work *w, size_t set, size_t *ranks) {
-    const input_set *s = &w->sets[set];
+/* Ranks of the first set to try: given, or every half as large again as the one before, as the distances between rows call for. */
+static void list_ranks(work *w) {
+    const input_set *s = &w->sets[0];
     const part *p = &s->parts[0];
-    size_t most = s->like.r, count = 0, rank;
+    size_t most = s->like.r, rank;
+    rfm_ctx ctx = own_ctx(w);
     rfm_data rows;
     if (w->t->rank > 0) {
-        ranks[0] = w->t->rank < most ? w->t->rank : most;
-        return 1;
+        w->ranks[w->rank_count++] = w->t->rank < most ? w->t->rank : most;
+        return;
     }
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->x, p->n, s->count), rows.y = rfm_cview(p->y, p->n, w->t->c);
-    for (rank = 1; rank < most && rank < p->source.r && count + 1 < MOST_RANKS; rank += 1 + (rank - 1) / 2) {
+    for (rank = 1; rank < most && rank < p->source.r && w->rank_count + 1 < MOST_RANKS; rank += 1 + (rank - 1) / 2) {
         double share = 0;
-        if (rank_share(&w->t->machine->ctx, &p->source, &rows, rank, &share) != RFM_OK) continue;
-        if (share >= SHARE_LOW) ranks[count++] = rank;
+        if (rank_share(&ctx, &p->source, &rows, rank, &share) != RFM_OK) continue;
+        if (share >= SHARE_LOW) w->ranks[w->rank_count++] = rank;
         if (share >= SHARE_HIGH) break;
     }
-    if (s->like.metric != RFM_FULL || count == 0 || rank >= p->source.r) ranks[count++] = most; /* a diagonal one stores no P */
-    return count;
+    if (s->like.metric != RFM_FULL || w->rank_count == 0 || rank >= p->source.r) w->ranks[w->rank_count++] = most; /* a diagonal one stores no P */
 }
 
 /* Centres within `bytes`: given, or as many as fit; 0: too few. */
@@ -517,17 +524,17 @@ static void finish_best(work *w) {
 /* ---- a budget ------------------------------------------------------------------------------------------------------------------------ */
 
 static void within_budget(work *w) {
-    size_t ranks[MOST_RANKS], rank_count = rank_list(w, 0, ranks), good[GOOD_RANKS], good_count = 0, i, j, n;
+    size_t good[GOOD_RANKS], good_count = 0, i, j, n;
     unsigned types = wanted_types(w);
     cell cells[MOST_RANKS * (TYPES + 3)];
     const candidate *best;
-    try_ranks(w, "trying ranks", 0, ranks, rank_count);
+    try_ranks(w, "trying ranks", 0, w->ranks, w->rank_count);
     if (w->count == 0) return;
     while (good_count < GOOD_RANKS) { /* the best ranks */
         const candidate *next = NULL;
-        for (i = 0; i < rank_count; i++) {
-            const candidate *k = best_of(w, ranks[i]);
-            for (j = 0; j < good_count && good[j] != ranks[i]; j++) continue;
+        for (i = 0; i < w->rank_count; i++) {
+            const candidate *k = best_of(w, w->ranks[i]);
+            for (j = 0; j < good_count && good[j] != w->ranks[i]; j++) continue;
             if (k != NULL && j == good_count && (next == NULL || better(k, next))) next = k;
         }
         if (next == NULL) break;
@@ -608,9 +615,9 @@ static void climb(work *w, size_t set, const size_t *ranks, size_t rank_count, d
 }
 
 static void within_loss(work *w, double least) {
-    size_t ranks[MOST_RANKS], rank_count = rank_list(w, 0, ranks), i, round, set = 0;
+    size_t i, round, set = 0;
     const candidate *best;
-    climb(w, 0, ranks, rank_count, least);
+    climb(w, 0, w->ranks, w->rank_count, least);
     best = smallest_good(w, least, &set);
     if (best != NULL && w->t->order != NULL && w->t->features == 0) {
         size_t fewer[2];
@@ -651,8 +658,9 @@ static void within_loss(work *w, double least) {
 static void measure_table(work *w) {
     const input_set *s = &w->sets[0];
     const part *p = &s->parts[0];
-    size_t ranks[MOST_RANKS], count = rank_list(w, 0, ranks);
+    size_t rank = w->ranks[w->rank_count / 2];
     thinning how = w->t->how;
+    rfm_ctx ctx = own_ctx(w);
     rfm_data rows;
     rfm_model small;
     rfm_model_i integers;
@@ -660,9 +668,9 @@ static void measure_table(work *w) {
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->x, p->n, s->count), rows.y = rfm_cview(p->y, p->n, w->t->c);
     how.polish = 0;
-    if (shrink(&w->t->machine->ctx, &p->source, &rows, ranks[count / 2] < p->source.r ? ranks[count / 2] : p->source.r, w->t->c < p->n ? w->t->c : p->n, &how, &small,
+    if (shrink(&ctx, &p->source, &rows, rank < p->source.r ? rank : p->source.r, w->t->c < p->n ? w->t->c : p->n, &how, &small,
                &memory) == RFM_OK &&
-        to_integers(&w->t->machine->ctx, &small, &rows, RFM_I8, how.ridge, &integers, &more) == RFM_OK)
+        to_integers(&ctx, &small, &rows, RFM_I8, how.ridge, &integers, &more) == RFM_OK)
         w->nodes = integers.nodes + 8;
     free(memory);
     free(more);
@@ -705,10 +713,9 @@ static void full_score(work *w, tradeoff_result *result) {
 /* The smallest blob that these wishes allow. */
 static size_t smallest_possible(const work *w) {
     const input_set *s = &w->sets[0];
-    size_t ranks[MOST_RANKS], count, i, least = SIZE_MAX;
-    count = rank_list(w, 0, ranks) * TYPES;
-    for (i = 0; i < count; i++) {
-        size_t bytes = shape_bytes(&s->like, &s->extras, all_types[i % TYPES], ranks[i / TYPES], w->t->centers > 0 ? w->t->centers : w->t->c);
+    size_t i, least = SIZE_MAX;
+    for (i = 0; i < w->rank_count * TYPES; i++) {
+        size_t bytes = shape_bytes(&s->like, &s->extras, all_types[i % TYPES], w->ranks[i / TYPES], w->t->centers > 0 ? w->t->centers : w->t->c);
         if ((wanted_types(w) >> i % TYPES & 1) && bytes < least) least = bytes;
     }
     return least;
@@ -722,7 +729,8 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     memset(&result, 0, sizeof result);
     w->t = t;
     pthread_mutex_init(&w->lock, NULL);
-    w->part_count = t->rows <= FOLD_ROWS ? FOLDS : 1;
+    w->folds = t->rows < FOLDS ? t->rows : FOLDS;
+    w->part_count = t->rows <= FOLD_ROWS ? w->folds : 1;
     w->order = rows_in_turn(t->rows, t->labels, t->form->classes, t->how.seed);
     w->around = allocate(t->c, sizeof *w->around, "statistics");
     target_spread(t->y, t->rows, t->c, w->around);
@@ -730,6 +738,7 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     for (f = 0; f < w->part_count; f++) w->held += w->sets[0].parts[f].v;
     for (i = 0; i < t->c && w->part_count == 1; i++) w->around[i] *= (double)w->held / (double)t->rows;
     full_score(w, &result);
+    list_ranks(w);
     measure_table(w);
     w->sets[0].extras.nodes = w->nodes;
     if (t->budget > 0 && smallest_possible(w) > t->budget)
