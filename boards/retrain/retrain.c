@@ -257,7 +257,7 @@ static int work(void) {
 /* Learns what comes until the position is reached, and predicts after each slice. Returns the number of slices. */
 static uint32_t live(uint32_t to) {
     float scores[CLASSES];
-    uint32_t slices = 0, from = position;
+    uint32_t slices = 0;
     size_t row = 0, label;
     int more = 0;
     interrupted = 0;
@@ -274,9 +274,8 @@ static uint32_t live(uint32_t to) {
     }
     ticks(0);
     check(more == 0, "step");
-    (void)from;
 #ifndef POLLED
-    check(from == to || interrupted > 0, "no sample has interrupted a step");
+    check(interrupted > 0, "no sample has interrupted a step");
 #endif
     return slices;
 }
@@ -349,6 +348,7 @@ static void print_result(size_t need, size_t frozen, size_t right, uint32_t crc)
     size_t i, k, label = 0;
     (void)rfm_online_report_get(&online, &report);
     print_line("window", (long)online.window);
+    print_line("room", (long)sizeof memory);
     print_line("arena", (long)need);
     print_line("learner", (long)sizeof online);
     print_line("absorbed", (long)report.absorbed);
