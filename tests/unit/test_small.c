@@ -187,6 +187,8 @@ static void test_blob_content(void) {
     kit_make(&k, RFM_I8, RFM_FULL);
     check_patched(&k, at_inputs() + 8 + LOW, 156, 2, RFM_ECONTENT); /* high is 155 */
     check_patched(&k, at_inputs() + 8 + LOW, 155, 2, RFM_OK);
+    k.inputs[1].gain = 0; /* u is 0 whatever the range */
+    check_patched(&k, at_inputs() + 8 + LOW, 156, 2, RFM_ECONTENT);
     check_patched(&k, at_inputs() + SHIFT, 32, 1, RFM_ECONTENT);
     check_patched(&k, at_inputs() + SHIFT, 31, 1, RFM_OK);
     check_patched(&k, at_inputs() + GAIN, 33, 2, RFM_ECONTENT);     /* 255 * 33 / 2 = 4207 */
@@ -319,7 +321,7 @@ static void test_write_room(void) {
 /* ---- prediction ----------------------------------------------------------------------------------------------------------- */
 
 /* One number in, one out: u = x, z = u - 100, t = (20 - z)^2, T = t + 8. */
-static int32_t one(int type, int32_t x, int32_t alpha, rfm_notes_i *notes) {
+static int32_t one_of(size_t nodes, int type, int32_t x, int32_t alpha, rfm_notes_i *notes) {
     const rfm_input_i input = {0, 255, 1, 0, 0};
     const int8_t center8 = 20, alpha8 = (int8_t)alpha;
     const int16_t center16 = 20, alpha16 = (int16_t)alpha;
@@ -331,13 +333,15 @@ static int32_t one(int type, int32_t x, int32_t alpha, rfm_notes_i *notes) {
     memset(&m, 0, sizeof m);
     phi[0] = 32767, phi[1] = 32000, phi[29] = 1000, phi[30] = 500, phi[38] = 2000, phi[39] = 4000;
     m.n = m.d = m.c = m.r = 1, m.type = type, m.metric = RFM_DIAGONAL, m.limit = 255;
-    m.inputs = &input, m.bias = &bias, m.phi = phi, m.nodes = 40, m.offset = &offset;
+    m.inputs = &input, m.bias = &bias, m.phi = phi, m.nodes = nodes, m.offset = &offset;
     m.centers = type == RFM_I8 ? (const void *)&center8 : &center16;
     m.alpha = type == RFM_I8 ? (const void *)&alpha8 : &alpha16;
     CHECK_INT(RFM_OK, rfm_predict_i(&m, &in, &score, scratch, NULL, notes));
     CHECK_INT(x > 255 ? 155 : x < 0 ? -100 : x - 100, scratch[1]); /* z */
     return score;
 }
+
+static int32_t one(int type, int32_t x, int32_t alpha, rfm_notes_i *notes) { return one_of(40, type, x, alpha, notes); }
 
 static void test_predict_one(void) {
     rfm_notes_i notes;
@@ -356,6 +360,9 @@ static void test_predict_one(void) {
     CHECK_INT(7 - 2930, one(RFM_I16, 110, -1000, NULL));
     /* T = 233 = 2^7 (1 + 6 / 8 + 9 / 128): from node 38 to node 39, 9 / 16 of the way. */
     CHECK_INT(7 + 3125, one(RFM_I8, 105, 1, NULL));
+    CHECK_INT(7, one_of(39, RFM_I8, 105, 1, NULL)); /* behind the last node there is nothing to go to */
+    CHECK_INT(7, one_of(1, RFM_I8, 120, 1, NULL));
+    CHECK_INT(7 + 32767, one_of(2, RFM_I8, 120, 1, NULL));
     /* T = 264 = 2^8 (1 + 1 / 32): node 40, behind the last. */
     CHECK_INT(7, one(RFM_I8, 104, 100, &notes));
     CHECK_INT(0, notes.nearest);
