@@ -285,22 +285,12 @@ static void find_settings(job *t) {
 
 /* ---- features ------------------------------------------------------------------------------------------------------------------------ */
 
-static const rfm_real *order_by;
-static int by_importance(const void *a, const void *b) {
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    return order_by[i] != order_by[j] ? (order_by[i] < order_by[j] ? 1 : -1) : i > j ? 1 : -1;
-}
-
 static void rank_features(job *t) {
     size_t d = t->source.d, i;
     double threshold = 0;
     rfm_real *importance = allocate(d, sizeof *importance, "importances");
-    int status = rfm_small_importance(&t->source, t->summary.x_scale, importance), equal;
-    if (status != RFM_OK) fail("%s: cannot tell what the inputs weigh: %s", t->a.model, rfm_status_text(status));
-    t->order = allocate(d, sizeof *t->order, "inputs");
-    for (i = 0; i < d; i++) t->order[i] = i;
-    order_by = importance;
-    qsort(t->order, d, sizeof *t->order, by_importance);
+    int equal;
+    t->order = input_order(&t->source, importance);
     equal = strcmp(model_metric(&t->source, NULL), "identity") == 0 || importance[t->order[0]] == importance[t->order[d - 1]];
     if (t->a.features != NULL) {
         t->features = read_features(t->a.features, &threshold);

@@ -87,6 +87,9 @@ typedef struct {
 
 tradeoff_result tradeoff_search(const tradeoff *t);
 
+/* (d) inputs, those that weigh most in M first, and what they weigh. */
+size_t *input_order(const rfm_model *model, rfm_real *importance);
+
 /* The kept inputs, in their old order: the `count` most important ones. */
 size_t *kept_inputs(const size_t *order, size_t d, size_t count);
 char *kept_names(const char *names, const size_t *kept, size_t count);
