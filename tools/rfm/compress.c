@@ -49,7 +49,7 @@ typedef struct {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
 
-static void read_arguments(char **argv, arguments *a, double *max_loss) {
+static void read_arguments(char **argv, arguments *a) {
     option table[] = {
         {"-o", OPTION_TEXT, &a->out}, {"--data", OPTION_TEXT, &a->data}, {"--features", OPTION_TEXT, &a->features}, {"--rank", OPTION_SIZE, &a->rank},
         {"--centers", OPTION_SIZE, &a->centers}, {"--type", OPTION_TEXT, &a->type}, {"--budget", OPTION_SIZE, &a->budget},
@@ -75,7 +75,6 @@ static void read_arguments(char **argv, arguments *a, double *max_loss) {
     if (a->report != NULL && a->budget == SIZE_MAX && a->max_loss < 0)
         usage("--report: expected --budget or --max-loss with it; without a search there is no trade-off to show");
     if (a->report != NULL && strcmp(a->report, a->out) == 0) usage("--report and -o: expected two files, found one name");
-    *max_loss = a->max_loss;
 }
 
 static int read_type(const char *word) {
@@ -528,7 +527,7 @@ int command_compress(char **argv) {
     double start = seconds_now(), none;
     size_t saturated = 0;
     int fixed;
-    read_arguments(argv, &t->a, &none);
+    read_arguments(argv, &t->a);
     (void)read_type(t->a.type); /* wrong usage is said before a file is read */
     (void)read_polish(t->a.polish, &fixed);
     (void)read_method(t->a.method);

@@ -1,7 +1,6 @@
 /* Which small model, out of candidates that were scored on rows they had not seen.
  *
- *   a budget         every rank with as many centres as fit; for the best ranks the other types, and half, a quarter and an eighth of the budget for
- *                    the curve; ranks between; fewer inputs; then other ridges and polish for the best
+ *   a budget         every rank with as many centres as fit; for the best ranks the other types, and parts of the budget for the curve; ranks between; fewer inputs; then other ridges and polish for the best
  *   a loss           ranks and growing numbers of centres from few to many, as long as the blob can be smaller than the smallest that is good
  *                    enough; then fewer centres step by step, with and without polish
  */
@@ -178,7 +177,7 @@ static void within_budget(work *w) {
     for (i = 0, n = 0; i < good_count; i++) {
         for (j = 0; j < TYPES + 3; j++) {
             size_t m = j < TYPES ? centers_within(w, w->base, all_types[j], good[i], w->t->budget) : most_centers(w, w->base, good[i], w->t->budget >> (j - TYPES + 1));
-            if (j < TYPES && !(types >> j & 1)) continue;
+            if (j < TYPES ? !(types >> j & 1) : w->t->type == 0 && j < TYPES + 2) continue; /* larger types come to a half and a quarter */
             if (m > 0) cells[n++] = cell_of(w, w->base, good[i], m, types_within(w, w->base, good[i], m, types));
         }
     }
