@@ -1,6 +1,7 @@
 /* Which small model, out of candidates that were scored on rows they had not seen.
  *
- *   a budget         every rank with as many centres as fit; for the best ranks the other types, and parts of the budget for the curve; ranks between; fewer inputs; then other ridges and polish for the best
+ *   a budget         every rank with as many centres as fit; for the best ranks the other types, and parts of the budget for the curve; ranks
+ *                    between; fewer inputs; then other ridges and polish for the best
  *   a loss           ranks and growing numbers of centres from few to many, as long as the blob can be smaller than the smallest that is good
  *                    enough; then fewer centres step by step, with and without polish
  */
