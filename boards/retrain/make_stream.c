@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     machine_start(&m, 1, "scalar");
     scenario_read(&w, s, argv[1]);
     thin(&w);
-    scenario_draw(&w, 1);
+    scenario_draw(&w, 1, 0);
     blob = train(&m, &w, s->start, &model, &bytes);
     text_add(&t, "/* Made by make_stream.c. */\n#define INPUTS %d\n#define CLASSES %d\n#define STREAM %zu\n#define TESTS %zu\n", INPUTS, CLASSES, s->stream, s->test);
     text_add(&t, "\nstatic const unsigned char start_blob[%zu] __attribute__((aligned(16))) = {", bytes);

@@ -29,11 +29,12 @@ typedef struct {
     rfm_real *x;      /* (rows, d) of the file */
     uint32_t *labels; /* (rows) */
     size_t *at;       /* (start + stream + test) rows of the file, in this order */
+    uint32_t *given;  /* (start + stream + test) their labels, as they are given */
 } draw;
 
 /* The file is in `folder`. A problem with it ends the program. */
 void scenario_read(draw *w, const scenario *s, const char *folder);
-void scenario_draw(draw *w, uint64_t seed);
+void scenario_draw(draw *w, uint64_t seed, double wrong); /* this share of the stream's labels is drawn at random */
 void scenario_free(draw *w);
 
 /* Row i of the draw as it looks after `seen` rows of the stream: x (d). Returns its label. */

@@ -1,6 +1,7 @@
 /* rfm-adapt: does a learner on a device win back what a change of its world has cost? README.md has the experiment.
  *
- *     rfm-adapt [-o PAGE.html] [--seeds N, 5] [--every ROWS, 50] [--memory KIB, all] [--data FOLDER, tools/data] [--threads N]
+ *     rfm-adapt [-o PAGE.html] [--seeds N, 5] [--every ROWS, 50] [--memory KIB, all] [--wrong SHARE, 0] [--data FOLDER, tools/data]
+ *               [--threads N]
  *
  * Prints a line for every scenario, learner and seed, and the smallest of all seeds; draws the means over the seeds.
  */
@@ -86,19 +87,22 @@ static void draw_scenario(text *t, const scenario *s, const contest *c, const le
 int main(int argc, char **argv) {
     const char *out = NULL, *folder = "tools/data";
     size_t seeds = 5, every = 50, memory = 0, threads = 1, learners = 0, s, seed, k;
-    option table[] = {{"-o", OPTION_TEXT, NULL},         {"--seeds", OPTION_SIZE, NULL}, {"--every", OPTION_SIZE, NULL}, {"--memory", OPTION_SIZE, NULL},
-                      {"--data", OPTION_TEXT, NULL}, {"--threads", OPTION_SIZE, NULL}, {NULL, 0, NULL}};
+    double wrong = 0;
+    option table[] = {{"-o", OPTION_TEXT, NULL},     {"--seeds", OPTION_SIZE, NULL},   {"--every", OPTION_SIZE, NULL}, {"--memory", OPTION_SIZE, NULL},
+                      {"--data", OPTION_TEXT, NULL}, {"--threads", OPTION_SIZE, NULL}, {"--wrong", OPTION_NUMBER, NULL}, {NULL, 0, NULL}};
     contest *c = allocate(1, sizeof *c, "results"), *mean = allocate(1, sizeof *mean, "results");
     learner_kind used[KINDS];
     text page = {NULL, 0, 0};
     machine m;
     table[0].to = &out, table[1].to = &seeds, table[2].to = &every, table[3].to = &memory, table[4].to = &folder, table[5].to = &threads;
+    table[6].to = &wrong;
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        puts("usage: rfm-adapt [-o PAGE.html] [--seeds N] [--every ROWS] [--memory KIB] [--data FOLDER] [--threads N]");
+        puts("usage: rfm-adapt [-o PAGE.html] [--seeds N] [--every ROWS] [--memory KIB] [--wrong SHARE] [--data FOLDER] [--threads N]");
         return 0;
     }
     options_read("rfm-adapt", argv + 1, table, 0, NULL, "no operand");
     if (seeds == 0 || every == 0) usage("--seeds, --every: expected at least 1");
+    if (wrong > 1) usage("--wrong: expected a share, at most 1");
     if (memory > 0) used[learners].memory = memory * KIB, used[learners++].forget = RFM_FORGET_LEAST;
     else memcpy(used, kinds, sizeof kinds), learners = KINDS;
     if (out != NULL) file_check(out);
@@ -115,7 +119,7 @@ int main(int argc, char **argv) {
         memset(mean, 0, sizeof *mean);
         for (seed = 1; seed <= seeds; seed++) {
             char word[24];
-            scenario_draw(&w, seed);
+            scenario_draw(&w, seed, wrong);
             contest_run(&m, &w, used, learners, every, c);
             add_means(mean, c, (double)seeds, learners);
             snprintf(word, sizeof word, "%zu", seed);

@@ -31,6 +31,7 @@ void scenario_read(draw *w, const scenario *s, const char *folder) {
     w->x = allocate(w->rows * w->d, sizeof *w->x, path);
     w->labels = allocate(w->rows, sizeof *w->labels, path);
     w->at = allocate(w->rows, sizeof *w->at, path);
+    w->given = allocate(w->rows, sizeof *w->given, path);
     for (i = 0; i < w->rows; i++) {
         for (j = 0; j <= w->d; j++)
             if (csv_kind(file.values[i * file.columns + j]) != CSV_NUMBER) csv_fail(&file, i, j, "a number");
@@ -46,6 +47,7 @@ void scenario_free(draw *w) {
     free(w->x);
     free(w->labels);
     free(w->at);
+    free(w->given);
 }
 
 /* xorshift64*: a number below n. */
@@ -58,7 +60,7 @@ static size_t below(uint64_t *state, size_t n) {
 
 /* All rows in random order: the first ones are held out, the next ones are the start and the stream. A row of the late class is left out
  * where that class must not be. */
-void scenario_draw(draw *w, uint64_t seed) {
+void scenario_draw(draw *w, uint64_t seed, double wrong) {
     const scenario *s = w->of;
     size_t *order = allocate(w->rows, sizeof *order, "rows"), i, next, total = s->start + s->stream;
     uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
@@ -73,6 +75,10 @@ void scenario_draw(draw *w, uint64_t seed) {
         while (next < w->rows && i < s->start + s->from && w->labels[order[next]] == s->late) next++;
         if (next == w->rows) fail("%s: too few rows of the classes that are there from the start", s->file);
         w->at[i] = order[next];
+    }
+    for (i = 0; i < total + s->test; i++) {
+        w->given[i] = w->labels[w->at[i]];
+        if (i >= s->start && i < total && (double)below(&state, 1000000) < 1e6 * wrong) w->given[i] = (uint32_t)below(&state, w->classes);
     }
     free(order);
 }
@@ -89,7 +95,7 @@ size_t scenario_row(const draw *w, size_t i, size_t seen, rfm_real *x) {
         x[j] = (rfm_real)(c * a - sn * b + SHIFT_X * done);
         x[j + 1] = (rfm_real)(sn * a + c * b + SHIFT_Y * done);
     }
-    return w->labels[w->at[i]];
+    return w->given[i];
 }
 
 int scenario_has(const draw *w, size_t label, size_t seen) { return label != w->of->late || seen >= w->of->from; }
