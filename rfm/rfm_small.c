@@ -159,11 +159,15 @@ static ALONE int content_right(const rfm_model_i *m) {
     return 1;
 }
 
+static int all_right(const rfm_model_i *m) {
+    if (!sums_right(m, 1) || !sums_right(m, 0)) return 0;
+    return content_right(m);
+}
+
 static ALONE int numbers_right(const rfm_blob *head, const char *at, const void *phi) {
     rfm_model_i m;
     describe(head, at, phi, &m);
-    if (!sums_right(&m, 1) || !sums_right(&m, 0)) return 0;
-    return content_right(&m);
+    return all_right(&m);
 }
 
 int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
@@ -1699,7 +1703,7 @@ static int quantise(quantising *g) {
     if (m->task == RFM_CLASSIFY) round_outputs(g, 0, m->c);
     else
         for (k = 0; k < m->c; k++) round_outputs(g, k, 1);
-    return content_right(&g->to) ? RFM_OK : RFM_ERANGE;
+    return all_right(&g->to) ? RFM_OK : RFM_ERANGE;
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
@@ -1838,7 +1842,7 @@ int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     int status = blob == NULL ? RFM_ENULL : blob_plan_of(m, &plan), i;
     if (status != RFM_OK) return status;
     if (m->task < RFM_REGRESS || m->task > RFM_CLASSIFY || m->limit != limit_of(m->r, m->type)) return RFM_EVALUE;
-    if (!sums_right(m, 1) || !sums_right(m, 0) || !content_right(m)) return RFM_EVALUE;
+    if (!all_right(m)) return RFM_EVALUE;
     memcpy(&first, &one, 1);
     if (first != 1) return RFM_ETYPE;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
