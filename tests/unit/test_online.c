@@ -694,21 +694,23 @@ static void test_balanced_reservoir(void) {
 #ifdef BOARD_BARE
 #define LEFT_OUT_MAX 6 /* the matrix is on the stack */
 #else
-#define LEFT_OUT_MAX 20
+#define LEFT_OUT_MAX 13
 #endif
 
 /* Errors by leaving samples out and solving again, in double: err[i], their squares summed over the outputs. */
 static double left_out(const window *w, double *err, int accuracy) {
-    double a[LEFT_OUT_MAX][LEFT_OUT_MAX + 1], total = 0;
+    double a[LEFT_OUT_MAX][LEFT_OUT_MAX + 1], kernel[LEFT_OUT_MAX][LEFT_OUT_MAX], total = 0;
     size_t n = w->n, i, j, k, l, out;
 
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++) kernel[i][j] = win_k(w, i, j);
     for (out = 0; out < n; out++) {
         double f[C_MAX];
         size_t best = 0;
 
         for (k = 0; k < w->c; k++) {
             for (i = 0; i < n; i++)
-                for (j = 0; j < n; j++) a[i][j] = i == out || j == out ? i == j : i == j ? 1 + w->ridge : win_k(w, i, j);
+                for (j = 0; j < n; j++) a[i][j] = i == out || j == out ? i == j : i == j ? 1 + w->ridge : kernel[i][j];
             for (i = 0; i < n; i++) a[i][n] = i == out ? 0 : win_target(w, i, k);
             for (l = 0; l < n; l++)
                 for (i = 0; i < n; i++) {
@@ -719,7 +721,7 @@ static double left_out(const window *w, double *err, int accuracy) {
                 }
             f[k] = 0;
             for (i = 0; i < n; i++)
-                if (i != out) f[k] += a[i][n] / a[i][i] * win_k(w, i, out);
+                if (i != out) f[k] += a[i][n] / a[i][i] * kernel[i][out];
         }
         err[out] = 0;
         for (k = 0; k < w->c; k++) {
