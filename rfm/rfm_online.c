@@ -26,7 +26,6 @@
 #ifndef RFM_NO_TRAIN
 
 #include <float.h>
-#include <math.h>
 #include <string.h>
 
 /* ==== 1. Numbers ====================================================================================================== */
@@ -34,14 +33,10 @@
 #define R(x) ((rfm_real)(x))
 
 #if RFM_REAL_BYTES == 8
-#define REAL_SQRT sqrt
-#define REAL_EXP exp
 #define REAL_MAX DBL_MAX
 #define REAL_EPS R(2.220446049250313e-16)
 typedef uint64_t real_bits;
 #else
-#define REAL_SQRT sqrtf
-#define REAL_EXP expf
 #define REAL_MAX FLT_MAX
 #define REAL_EPS R(1.1920929e-7)
 typedef uint32_t real_bits;
@@ -89,7 +84,7 @@ typedef uint32_t real_bits;
 #define COST_METRIC 28       /* each element of M */
 
 /* sum + a b, in one rounding where that is one instruction: fewer instructions and a little more exact. So the last bits may differ between
- * processors, as they do anyway by libm's exp; on one processor they are the same for any slices. */
+ * processors; on one processor they are the same for any slices. */
 #if RFM_REAL_BYTES == 4 && defined(__FP_FAST_FMAF)
 static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return __builtin_fmaf(a, b, sum); }
 #elif RFM_REAL_BYTES == 8 && defined(__FP_FAST_FMA)
@@ -424,8 +419,8 @@ static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_r
 /* phi(s) as a function of s^2. */
 static rfm_real radial(const rfm_online *o, rfm_real s2) {
     if (!(s2 <= FAR)) s2 = FAR;
-    if (o->options.kernel == RFM_GAUSSIAN) return REAL_EXP(R(-0.5) * s2 * o->inverse * o->inverse);
-    return REAL_EXP(-REAL_SQRT(s2) * o->inverse);
+    if (o->options.kernel == RFM_GAUSSIAN) return rfm_exp(R(-0.5) * s2 * o->inverse * o->inverse);
+    return rfm_exp(-rfm_sqrt(s2) * o->inverse);
 }
 
 /* s2[j] -> phi(s), or the gradient weight w(s) = -phi'(s) / s, 0 where s = 0, for `count` of them. */
@@ -438,8 +433,8 @@ static void radial_values(const rfm_online *o, size_t count, rfm_real *s2, int w
         for (j = 0; j < count; j++) s2[j] = inverse * inverse * radial(o, s2[j]);
     } else
         for (j = 0; j < count; j++) {
-            s = s2[j] <= FAR ? REAL_SQRT(s2[j]) : REAL_SQRT(FAR);
-            s2[j] = s > R(0) ? inverse * REAL_EXP(-s * inverse) / s : R(0);
+            s = s2[j] <= FAR ? rfm_sqrt(s2[j]) : rfm_sqrt(FAR);
+            s2[j] = s > R(0) ? inverse * rfm_exp(-s * inverse) / s : R(0);
         }
 }
 
@@ -533,7 +528,7 @@ static int factor_row(rfm_online *o, rfm_real *line) {
     if (!add_squares(o, i, line, COST_SMALL)) return 0;
     pivot = line[i] - take_sum(o);
     o->bad = !(pivot > R(0)) || !finite_real(pivot);
-    line[i] = REAL_SQRT(o->bad ? R(1) : pivot);
+    line[i] = rfm_sqrt(o->bad ? R(1) : pivot);
     o->j = 0;
     return 1;
 }
@@ -583,7 +578,7 @@ static int delete_row(rfm_online *o) {
         }
         if (!afford(o, COST_SMALL)) return 0;
         w = o->other, l = from[i];
-        s = REAL_SQRT(l * l + w * w);
+        s = rfm_sqrt(l * l + w * w);
         turn[2 * i] = l / s, turn[2 * i + 1] = w / s;
         to[i - 1] = s;
     }
@@ -770,7 +765,7 @@ static int score_start(rfm_online *o) {
             o->at = 0;
             phi = take_sum(o);
             if (!(phi <= FAR)) phi = FAR;
-            phi = m->kernel == RFM_GAUSSIAN ? REAL_EXP(R(-0.5) * phi * inverse * inverse) : REAL_EXP(-REAL_SQRT(phi) * inverse);
+            phi = m->kernel == RFM_GAUSSIAN ? rfm_exp(R(-0.5) * phi * inverse * inverse) : rfm_exp(-rfm_sqrt(phi) * inverse);
             for (k = 0; k < o->c; k++) o->agop[k] = plus(o->agop[k], m->alpha[o->j * o->c + k], phi);
         }
         o->stage = 3;
@@ -1269,7 +1264,7 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
         rfm_real first = raw(o, o->rows[set][0], q), sum = R(0);
         for (i = 1; i < n; i++) sum += raw(o, o->rows[set][i], q) - first;
         shift[q] = first + sum / R(n);
-        p[q] = REAL_SQRT(m[q]);
+        p[q] = rfm_sqrt(m[q]);
         if (o->x8 != NULL) p[q] /= o->step[q];
         for (i = 0; i < n; i++) centers[i * d + q] = p[q] * (raw(o, o->rows[set][i], q) - shift[q]);
     }

@@ -65,7 +65,8 @@ typedef struct {
     size_t refit_every;    /* (0: only when asked) samples absorbed between refits */
     int score;             /* (RFM_SCORE_SQUARED) what the guard compares. A sample is left out of alpha, not out of M: a new M is flattered a
                               little, and the more so the more iterations */
-    rfm_real margin;       /* (0) >= 0: a new model may be worse by so much */
+    rfm_real margin;       /* (0) >= 0: a new model may be worse by so much. RFM_FORGET_LEAST needs one, say 0.05: its window holds what the others
+                              do not predict, so every new model looks bad there, while a start model may know these rows by heart */
     const rfm_real *units; /* (NULL) (d) > 0; NULL: the start model's x_scale if its summary has it, else ones */
     const rfm_real *step, *offset; /* (NULL) (d) of int8; NULL: units / 32, and the start model's shift or zeros */
     const rfm_model *start;/* (NULL) serves until the first refit is accepted. Has d inputs, c outputs, the same kernel; stays where it is */
@@ -170,7 +171,8 @@ int rfm_online_model(const rfm_online *online, rfm_arena *store, rfm_model *mode
 typedef int (*rfm_online_put)(void *arg, const void *bytes, size_t count);
 typedef int (*rfm_online_get)(void *arg, void *bytes, size_t count);
 
-/* Writes the learner's state: window, pending samples, model, counters. At most rfm_online_save_need bytes, whatever the learner holds.
+/* Writes the learner's state: window, pending samples, model, counters. At most rfm_online_save_need bytes, whatever the learner holds;
+ * load reads no more than was written, so a store that wants the size beforehand gets that many, the rest anything.
  * Work under way is not part of it: it begins anew after load. RFM_ENULL, and what put returns. */
 int rfm_online_save(const rfm_online *online, rfm_online_put put, void *arg);
 int rfm_online_save_need(const rfm_online *online, size_t *bytes);

@@ -31,7 +31,7 @@ extern EXPORT int qemu_plugin_version;
 EXPORT int qemu_plugin_version = 1;
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
 
-#define CALLS 4096
+#define CALLS 65536
 static uint64_t from, low, high, counts[CALLS], count;
 static size_t calls;
 static int inside;
