@@ -337,6 +337,7 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
 #endif
 
 #define BLOCK_ROWS 128
+#define SMALL_BLOCK 8 /* models of a few outputs can need more than those of many: the last block is looked at as well */
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
@@ -470,12 +471,14 @@ static rfm_model radial_model(const rows *s, size_t count) {
 static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
     static const rfm_real somewhere = R(0); /* no array is read for a need, but NULL is refused */
     rfm_model k;
-    size_t bytes = 0;
+    size_t bytes = 0, count;
     s->zeros = take_reals(arena, 1, s->m.r);
     s->eye = take_reals(arena, s->b, s->b);
-    k = radial_model(s, s->b);
-    k.shift = k.centers = k.alpha = &somewhere;
-    bytes_for(s, rfm_predict_need(s->ctx, &k, m, &bytes), &bytes);
+    for (count = s->b; count > 0; count = count > SMALL_BLOCK ? min_size(SMALL_BLOCK, count - 1) : count - 1) {
+        k = radial_model(s, count);
+        k.shift = k.centers = k.alpha = &somewhere;
+        bytes_for(s, rfm_predict_need(s->ctx, &k, m, &bytes), &bytes);
+    }
 }
 
 /* The last block of a layout. */
@@ -683,7 +686,8 @@ static int reduce_rank(ranking *g, rfm_real *share) {
     return RFM_OK;
 }
 
-int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small, rfm_real *share) {
+int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small,
+                   rfm_real *share) {
     ranking g;
     size_t used, store_used;
     int status = check_arenas(ctx, store, small);
@@ -949,8 +953,8 @@ static int choose_by_elimination(thinning *t) {
             for (i = 0; i < n; i++) {
                 rfm_real gain = t->rest[i];
                 if (!(t->rest[i] > R(n) * REAL_EPS)) continue;
-                for (k = 0; residual && k < c; k++) gain = k == 0 ? t->left[i * c] * t->left[i * c] : gain + t->left[i * c + k] * t->left[i * c + k];
-                if (residual) gain *= weight_of(s, i);
+                if (residual) gain = R(0);
+                for (k = 0; residual && k < c; k++) gain += weight_of(s, i) * t->left[i * c + k] * t->left[i * c + k];
                 if (gain > best) best = gain, row = i;
             }
         if (step > 0 && !(best > R(0))) break;
@@ -1114,7 +1118,8 @@ static rfm_real gradient_weight(const rfm_model *m, rfm_real phi, rfm_real *w) {
 
 /* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel values, q is
  * (count, c); rows: curve too, the squares of the derivatives. */
-static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points, const rfm_real *q, int is_rows) {
+static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points, const rfm_real *q,
+                    int is_rows) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, i, j, k;
     int status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(alpha, m, c), rfm_cview(q, count, c), R(0), rfm_view(t->weight, m, count));
@@ -1227,7 +1232,8 @@ static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_
     return RFM_OK;
 }
 
-int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store) {
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch,
+                           size_t *store) {
     thinning t;
     rfm_arena kept, measure;
     int status = scratch == NULL || store == NULL ? RFM_ENULL : thinning_start(ctx, model, data, how, &t);
@@ -1735,7 +1741,8 @@ int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rf
     return status;
 }
 
-int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store, rfm_model_i *small) {
+int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store,
+                       rfm_model_i *small) {
     quantising g;
     size_t used, store_used;
     int status = check_arenas(ctx, store, small);

@@ -93,7 +93,8 @@ int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real
 /* A lower rank: the `rank` directions of the projected space in which the rows differ most (principal components of P (x - shift)), so P becomes
  * (rank, d), RFM_FULL, and the distances between rows change as little as they can. *share, if not NULL, is the part of the mean squared
  * distance that is left. alpha stays: rfm_small_centers fits it anew. data->y is not looked at. RFM_EVALUE: rank is 0 or above the model's. */
-int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small, rfm_real *share);
+int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small,
+                   rfm_real *share);
 int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch, size_t *store);
 
 /* How m centres are chosen. */
@@ -115,14 +116,16 @@ typedef struct {
 int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small);
 int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store);
 
-/* What the refit and the polish make small: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k phi(|center_j - center_k|), ridge >= 0,
- * and its gradient by the model's centres, (n, r), if that is not NULL. Nothing written on failure. */
+/* What the refit and the polish make small: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k phi(|center_j - center_k|),
+ * ridge >= 0, and its gradient by the model's centres, (n, r), if that is not NULL. Nothing written on failure. */
 int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient);
 int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes);
 
-/* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own phi, and rounded such that
- * the loss rises least (data->y NULL: not fitted, only rounded so). RFM_EVALUE: type, ridge. RFM_ERANGE: too much for the integers. Ticks. */
-int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store, rfm_model_i *small);
+/* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own phi, and alpha is
+ * rounded one centre after the other, the rest making up for each rounding (data->y NULL: not fitted, only rounded so). RFM_EVALUE: type,
+ * ridge. RFM_ERANGE: too much for the integers. Ticks. */
+int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store,
+                       rfm_model_i *small);
 int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch, size_t *store);
 
 /* Its blob; names and summary are those of the model, NULL leaves them out. Errors as rfm_model_size and rfm_model_write have them. */

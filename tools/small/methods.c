@@ -150,7 +150,8 @@ static void compare(job *j, const rfm_model *model, int method, size_t centers, 
 }
 
 int main(int argc, char **argv) {
-    const char *file = NULL, *split = NULL, *model_file = NULL, *ranks = "0", *centers = "50,100,200,400", *polishes = "0", *ridges = "1", *methods = "0,1,2,3";
+    const char *file = NULL, *split = NULL, *model_file = NULL, *ranks = "0", *centers = "50,100,200,400", *polishes = "0", *ridges = "1";
+    const char *methods = "0,1,2,3";
     job j;
     option table[] = {{"--split", OPTION_TEXT, &split},     {"--model", OPTION_TEXT, &model_file}, {"--rank", OPTION_TEXT, &ranks},
                       {"--centers", OPTION_TEXT, &centers}, {"--polish", OPTION_TEXT, &polishes},  {"--ridge", OPTION_TEXT, &ridges},
@@ -188,7 +189,8 @@ int main(int argc, char **argv) {
     j.rows.y = rfm_cview(targets_of(&j.learn, model.c), j.learn.rows, model.c);
     printf("%zu rows, scored on %zu; the model: %zu centres, rank %zu, score %.4f\n\n", j.learn.rows, j.check.rows, model.n, model.r,
            score_float(&j.machine, &model, &j.check));
-    printf("| rank | ridge | centres | method | polish | trained on | float | i16 | i8 | bytes | seconds |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("| rank | ridge | centres | method | polish | trained on | float | i16 | i8 | bytes | seconds |\n");
+    printf("|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (r = 0; r < rank.count; r++) {
         rfm_model low = model;
         rfm_arena store;
