@@ -733,11 +733,11 @@ static const struct {
     double flash, ram; /* KiB */
     double code, multiply_add, center;
 } boards[] = {
-    {"stm32vldiscovery", "STM32VLDISCOVERY", "Cortex-M3", 128, 8, 4040, 135.3, 979},
-    {"microbit", "BBC micro:bit", "Cortex-M0", 256, 16, 6312, 256.7, 1950},
-    {"netduinoplus2", "Netduino Plus 2", "Cortex-M4F", 1024, 128, 2264, 6.16, 73.2},
-    {"nano33ble", "Arduino Nano 33 BLE", "Cortex-M4F", 1024, 256, 2264, 6.16, 73.2},
-    {"pico", "Raspberry Pi Pico", "Cortex-M0+", 2048, 264, 6312, 0, 0},
+    {"stm32vldiscovery", "STM32VLDISCOVERY", "Cortex-M3", 128, 8, 3904, 135.3, 979},
+    {"microbit", "BBC micro:bit", "Cortex-M0", 256, 16, 6064, 256.7, 1950},
+    {"netduinoplus2", "Netduino Plus 2", "Cortex-M4F", 1024, 128, 2128, 6.16, 73.2},
+    {"nano33ble", "Arduino Nano 33 BLE", "Cortex-M4F", 1024, 256, 2128, 6.16, 73.2},
+    {"pico", "Raspberry Pi Pico", "Cortex-M0+", 2048, 264, 6064, 0, 0},
 };
 
 static void part(text *t, const char *key, const char *what, double bytes) {
