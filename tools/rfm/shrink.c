@@ -126,8 +126,9 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         m.n = centers, m.d = source->d, m.c = source->c, m.r = rank, m.type = type, m.nodes = e->nodes > 0 && e->nodes < NODES_MOST && type == RFM_I8 ? e->nodes : NODES_MOST;
         m.metric = rank < source->r || source->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
         m.task = source->task;
-        m.inputs = (const rfm_input_i *)there, m.p = m.centers = m.alpha = there, m.bias = m.offset = there;
-        m.shifts = (const uint8_t *)there, m.phi = (const uint16_t *)there, m.units = (const float *)there;
+        m.inputs = (const rfm_input_i *)there, m.centers = m.alpha = there, m.bias = m.offset = there;
+        if (m.metric == RFM_FULL) m.p = there, m.shifts = (const uint8_t *)there;
+        m.phi = (const uint16_t *)there, m.units = (const float *)there;
         m.class_names = e->class_names, m.input_names = e->input_names, m.summary = e->summary ? source->summary : NULL;
         status = rfm_model_size_i(&m, &bytes);
     }
