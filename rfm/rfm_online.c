@@ -872,8 +872,10 @@ static int agop(rfm_online *o) {
  * finite. */
 static int update_metric(rfm_online *o) {
     rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), factor, relative;
-    size_t q, end;
+    size_t q, end, sizes[3]; /* by RFM_SCALE_...: what the largest entry, or the trace, shall be. From memory: gcc 12 makes a choice between
+                                1 and d a conditional conversion, which its assembler for the Cortex-M55 mistakes for another instruction */
     int scale = o->options.scale;
+    sizes[RFM_SCALE_NONE] = sizes[RFM_SCALE_MAX] = 1, sizes[RFM_SCALE_TRACE] = o->d;
     for (; o->stage == 0 && o->q < o->d; o->q = end) {
         end = min_size(o->d, o->q + RUN);
         if (!afford(o, COST_RUN + (end - o->q) * COST_METRIC)) return 0;
@@ -887,7 +889,7 @@ static int update_metric(rfm_online *o) {
     if (o->stage == 0) o->stage = 1, o->q = 0;
     o->bad |= !(o->total > R(0)) || !finite_real(o->total);
     if (scale == RFM_SCALE_NONE || o->bad) return 1;
-    factor = R(scale == RFM_SCALE_MAX ? 1 : o->d) / o->total;
+    factor = R(sizes[scale]) / o->total;
     for (; o->q < o->d; o->q = end) {
         end = min_size(o->d, o->q + RUN);
         if (!afford(o, COST_RUN + (end - o->q) * COST_METRIC)) return 0;
