@@ -6,6 +6,8 @@
  * because the compiler neither moves the addresses along in the load nor loads four numbers of the vector at once. */
 #include "rfm_port.h"
 
+/* ==== 1. Reals ========================================================================================================= */
+
 #if RFM_SCORES_HAVE_HELIUM
 
 #include <arm_mve.h>
@@ -148,6 +150,166 @@ rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scor
     return vmaxnmvq_f32(0.0f, largest);
 }
 
-#else
+#endif
+
+/* ==== 2. Integers ======================================================================================================== */
+
+#if RFM_SCORES_HAVE_HELIUM_I
+
+#include <arm_mve.h>
+
+#define ALONE __attribute__((noinline)) /* a function of its own has all registers for its loop */
+
+#define ROWS 32 /* whose sums are taken in one go: a multiple of 8 */
+
+/* t[0..3] = `first` + the TERMs of n numbers of four rows, a0 ... a3, with v; LOAD fetches eight of a row's as 16 bits and moves on. */
+#define WALK_I(first, LOAD, TERM) \
+    __asm__("mov %[t0], #" first "\n\tmov %[t1], #" first "\n\tmov %[t2], #" first "\n\tmov %[t3], #" first "\n\t" \
+            "dlstp.16 lr, %[n]\n" \
+            "1:\n\t" \
+            "vldrh.u16 q0, [%[v]], #16\n\t" \
+            LOAD("q1", "%[a0]") LOAD("q2", "%[a1]") TERM("q1", "%[t0]") LOAD("q1", "%[a2]") TERM("q2", "%[t1]") LOAD("q2", "%[a3]") \
+            TERM("q1", "%[t2]") TERM("q2", "%[t3]") \
+            "letp lr, 1b" \
+            : [a0] "+&l"(a0), [a1] "+&l"(a1), [a2] "+&l"(a2), [a3] "+&l"(a3), [v] "+&r"(v), [t0] "=&Te"(t0), [t1] "=&Te"(t1), [t2] "=&Te"(t2), \
+              [t3] "=&Te"(t3) \
+            : [n] "r"(n) \
+            : "memory", "lr", "q0", "q1", "q2")
+#define LOAD_8(Q, A) "vldrb.s16 " Q ", [" A "], #8\n\t"
+#define LOAD_16(Q, A) "vldrh.u16 " Q ", [" A "], #16\n\t"
+#define DOT_I(Q, T) "vmladava.s16 " T ", " Q ", q0\n\t"
+#define DISTANCE_I(Q, T) "vsub.i16 " Q ", " Q ", q0\n\tvmladava.s16 " T ", " Q ", " Q "\n\t"
+
+/* t (rows, and what is missing to a multiple of 4: the first of the last four again) = the sums of rows (rows, n). */
+#define SUMS(name, bytes, first, LOAD, TERM) \
+    static ALONE void name(const char *a, size_t n, const int16_t *start, uint32_t *t, size_t rows) { \
+        const size_t step = n * (bytes); \
+        for (;; a += 4 * step, t += 4, rows -= 4) { \
+            const char *a0 = a, *a1 = a + step, *a2 = a1 + step, *a3 = a2 + step; \
+            const int16_t *v = start; \
+            uint32_t t0, t1, t2, t3; \
+            if (rows < 4) { \
+                a3 = a; \
+                if (rows < 3) a2 = a; \
+                if (rows < 2) a1 = a; \
+            } \
+            WALK_I(first, LOAD, TERM); \
+            t[0] = t0, t[1] = t1, t[2] = t2, t[3] = t3; \
+            if (rows <= 4) return; \
+        } \
+    }
+SUMS(dots_8, 1, "0", LOAD_8, DOT_I)
+SUMS(dots_16, 2, "0", LOAD_16, DOT_I)
+SUMS(distances_8, 1, "8", LOAD_8, DISTANCE_I)
+SUMS(distances_16, 2, "8", LOAD_16, DISTANCE_I)
+
+/* phi of eight centres, as phi_at of rfm_small.c: t + 8 in two vectors, even centres and odd ones; 0 in lanes that are not `there`. `last` is the
+ * last node, at most 232. The fraction has 16 bits and no sign: VMULH takes it for 65536 less where its first bit is set. */
+static inline int16x8_t phi_of(const uint16_t *phi, int16_t last, uint32x4x2_t t, mve_pred16_t there) {
+    uint32x4_t even = t.val[0], odd = t.val[1], zeros = vclzq_u32(even), zeros_odd = vclzq_u32(odd);
+    uint16x8_t i, at, next;
+    int16x8_t fraction, difference, part;
+    even = vshlq_u32(even, vreinterpretq_s32_u32(zeros)), odd = vshlq_u32(odd, vreinterpretq_s32_u32(zeros_odd));
+    fraction = vreinterpretq_s16_u16(vshrntq_n_u32(vshrnbq_n_u32(vreinterpretq_u16_u32(even), even, 12), odd, 12));
+    i = vshrntq_n_u32(vshrnbq_n_u32(vreinterpretq_u16_u32(even), even, 16), odd, 16);
+    i = vaddq_n_u16(vshrq_n_u16(i, 12), 8 * (31 - 3) - 8);
+    i = vmlaq_n_u16(i, vmovntq_u32(vreinterpretq_u16_u32(zeros), zeros_odd), (uint16_t)-8);
+    there = vcmpltq_m_n_s16(vreinterpretq_s16_u16(i), last, there);
+    at = vldrhq_gather_shifted_offset_z_u16(phi, i, there);
+    next = vldrhq_gather_shifted_offset_z_u16(phi + 1, i, there);
+    difference = vreinterpretq_s16_u16(vsubq_u16(next, at));
+    part = vmulhq_s16(difference, fraction);
+    part = vaddq_m_s16(part, part, difference, vcmpltq_n_s16(fraction, 0));
+    return vaddq_s16(vreinterpretq_s16_u16(at), part);
+}
+
+/* sum + alpha' phi of eight centres, alpha of one output at `at`, the centres' lying `offsets` numbers behind. */
+static inline int32_t add_8(int32_t sum, const int8_t *at, uint16x8_t offsets, int16x8_t phi) {
+    return vmladavaq_s16(sum, vldrbq_gather_offset_s16(at, offsets), phi);
+}
+
+static inline int32_t add_16(int32_t sum, const int16_t *at, uint16x8_t offsets, int16x8_t phi) {
+    int16x8_t alpha = vldrhq_gather_shifted_offset_s16(at, offsets);
+    sum = vaddvaq_s32(sum, vshrq_n_s32(vmullbq_int_s16(alpha, phi), 8));
+    return vaddvaq_s32(sum, vshrq_n_s32(vmulltq_int_s16(alpha, phi), 8));
+}
+
+/* scores (c) += alpha' phi of `rows` centres, t as distances_... have it; the larger of `largest` and phi. Lanes without a centre take the alpha of
+ * the last one times 0. */
+#define ADD(name, number, ADD_ONE) \
+    static ALONE int16x8_t name(const rfm_model_i *m, const number *alpha, const uint32_t *t, size_t rows, int32_t *scores, int16x8_t largest) { \
+        const uint16_t *table = m->phi; \
+        const size_t c = m->c; \
+        const int16_t last = (int16_t)(m->nodes < 233 ? m->nodes - 1 : 232); \
+        uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)c); \
+        int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0; \
+        size_t left, k; \
+        for (left = rows;; left -= 8, t += 8, alpha += 8 * c) { \
+            int16x8_t phi = phi_of(table, last, vld2q_u32(t), vctp16q((uint32_t)left)); \
+            largest = vmaxq_s16(largest, phi); \
+            if (left < 8) offsets = vminq_u16(offsets, vdupq_n_u16((uint16_t)((left - 1) * c))); \
+            if (c == 4) { \
+                s0 = ADD_ONE(s0, alpha, offsets, phi), s1 = ADD_ONE(s1, alpha + 1, offsets, phi); \
+                s2 = ADD_ONE(s2, alpha + 2, offsets, phi), s3 = ADD_ONE(s3, alpha + 3, offsets, phi); \
+            } else \
+                for (k = 0; k < c; k++) scores[k] = ADD_ONE(scores[k], alpha + k, offsets, phi); \
+            if (left <= 8) break; \
+        } \
+        if (c == 4) scores[0] += s0, scores[1] += s1, scores[2] += s2, scores[3] += s3; \
+        return largest; \
+    }
+ADD(add_i8, int8_t, add_8)
+ADD(add_i16, int16_t, add_16)
+
+/* z (rows of them, at most 4) = x within the limit. */
+static inline void put_z(int16_t *z, int32x4_t x, int32_t limit, size_t rows) {
+    x = vmaxq_s32(vminq_s32(x, vdupq_n_s32(limit)), vdupq_n_s32(-limit));
+    vstrhq_p_s32(z, x, vctp32q((uint32_t)rows));
+}
+
+int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
+    const int bytes = m->type;
+    const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
+    int16_t *z = scratch + m->d;
+    size_t d = m->d, r = m->r, c = m->c, left, rows, i;
+    int16x8_t largest = vdupq_n_s16(0);
+    uint32_t t[ROWS];
+    if (c > 65535 / 7) return -1; /* offsets of alpha have 16 bits */
+    for (left = r; left > 0; left -= rows) {
+        rows = left < ROWS ? left : ROWS;
+        if (m->metric == RFM_FULL) {
+            if (bytes == RFM_I8) dots_8(row, d, scratch, t, rows);
+            else dots_16(row, d, scratch, t, rows);
+            row += rows * d * (size_t)bytes;
+        }
+        for (i = 0; i < rows; i += 4) {
+            size_t at = r - left + i;
+            mve_pred16_t there = vctp32q((uint32_t)(rows - i));
+            int32x4_t x = vld1q_z_s32(m->bias + at, there);
+            if (m->metric == RFM_FULL) {
+                x = vaddq_s32(x, vreinterpretq_s32_u32(vld1q_u32(t + i)));
+                x = vshlq_s32(x, vnegq_s32(vreinterpretq_s32_u32(vldrbq_z_u32(m->shifts + at, there))));
+            } else x = vaddq_s32(x, vldrhq_z_s32(scratch + at, there));
+            put_z(z + at, x, m->limit, rows - i);
+        }
+    }
+    row = (const char *)m->centers;
+    for (left = m->n; left > 0; left -= rows) {
+        rows = left < ROWS ? left : ROWS;
+        if (bytes == RFM_I8) {
+            distances_8(row, r, z, t, rows);
+            largest = add_i8(m, (const int8_t *)alpha, t, rows, scores, largest);
+        } else {
+            distances_16(row, r, z, t, rows);
+            largest = add_i16(m, (const int16_t *)(const void *)alpha, t, rows, scores, largest);
+        }
+        row += rows * r * (size_t)bytes, alpha += rows * c * (size_t)bytes;
+    }
+    return vmaxvq_s16(0, largest);
+}
+
+#endif
+
+#if !RFM_SCORES_HAVE_HELIUM && !RFM_SCORES_HAVE_HELIUM_I
 typedef int rfm_scores_helium_is_for_mve;
 #endif

@@ -39,7 +39,11 @@
 #else
 #define RFM_SCORES_HAVE_DSP 0
 #endif
+#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE) && !defined(__ARM_BIG_ENDIAN)
+#define RFM_SCORES_HAVE_HELIUM_I ((__ARM_FEATURE_MVE & 1) != 0)
+#else
 #define RFM_SCORES_HAVE_HELIUM_I 0
+#endif
 
 #ifdef __cplusplus
 extern "C" {
