@@ -162,65 +162,133 @@ rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scor
 
 #define ROWS 32 /* whose sums are taken in one go: a multiple of 8 */
 
-/* t[0..3] = `first` + the TERMs of n numbers of four rows, a0 ... a3, with v; LOAD fetches eight of a row's as 16 bits and moves on. */
-#define WALK_I(first, LOAD, TERM) \
-    __asm__("mov %[t0], #" first "\n\tmov %[t1], #" first "\n\tmov %[t2], #" first "\n\tmov %[t3], #" first "\n\t" \
-            "dlstp.16 lr, %[n]\n" \
+/* The sums of `rows` rows of n numbers (rows counts as the next multiple of 4) go to t on: `first` + their TERMs with v. LOAD fetches eight
+ * numbers of a row as 16 bits and moves on, past the row's end by `beyond` bytes; NEXT is the address of the row after. The last eight of a row are
+ * fewer: DLSTP leaves the other lanes out of everything. a0 ... a3 are the first four rows; a0 is the row behind all of them then. s12 to s14
+ * hold what there is no register for: v, the end of t, `beyond`. */
+#define WALK_I(first, LOAD, TERM, NEXT) \
+    __asm__ volatile("vmov s12, %[v]\n\t" \
+            "vmov s13, %[t3]\n\t" \
+            "vmov s14, %[t2]\n" \
             "1:\n\t" \
+            "mov %[t0], #" first "\n\tmov %[t1], #" first "\n\tmov %[t2], #" first "\n\tmov %[t3], #" first "\n\t" \
+            "dlstp.16 lr, %[n]\n" \
+            "2:\n\t" \
             "vldrh.u16 q0, [%[v]], #16\n\t" \
             LOAD("q1", "%[a0]") LOAD("q2", "%[a1]") TERM("q1", "%[t0]") LOAD("q1", "%[a2]") TERM("q2", "%[t1]") LOAD("q2", "%[a3]") \
             TERM("q1", "%[t2]") TERM("q2", "%[t3]") \
-            "letp lr, 1b" \
-            : [a0] "+&l"(a0), [a1] "+&l"(a1), [a2] "+&l"(a2), [a3] "+&l"(a3), [v] "+&r"(v), [t0] "=&Te"(t0), [t1] "=&Te"(t1), [t2] "=&Te"(t2), \
-              [t3] "=&Te"(t3) \
+            "letp lr, 2b\n\t" \
+            "strd %[t0], %[t1], [%[t]], #8\n\t" \
+            "strd %[t2], %[t3], [%[t]], #8\n\t" \
+            "vmov %[v], s12\n\t" \
+            "vmov lr, s14\n\t" \
+            "sub %[a0], %[a3], lr\n\t" NEXT("%[a1]", "%[a0]") NEXT("%[a2]", "%[a1]") NEXT("%[a3]", "%[a2]") \
+            "vmov lr, s13\n\t" \
+            "cmp %[t], lr\n\t" \
+            "bne 1b" \
+            : [a0] "+&l"(a0), [a1] "+&l"(a1), [a2] "+&l"(a2), [a3] "+&l"(a3), [v] "+&r"(v), [t] "+&r"(t), [t0] "=&Te"(t0), [t1] "=&Te"(t1), \
+              [t2] "+&Te"(beyond), [t3] "+&Te"(end) \
             : [n] "r"(n) \
-            : "memory", "lr", "q0", "q1", "q2")
+            : "memory", "cc", "lr", "q0", "q1", "q2", "q3")
 #define LOAD_8(Q, A) "vldrb.s16 " Q ", [" A "], #8\n\t"
 #define LOAD_16(Q, A) "vldrh.u16 " Q ", [" A "], #16\n\t"
+#define NEXT_8(B, A) "add " B ", " A ", %[n]\n\t"
+#define NEXT_16(B, A) "add " B ", " A ", %[n], lsl #1\n\t"
 #define DOT_I(Q, T) "vmladava.s16 " T ", " Q ", q0\n\t"
 #define DISTANCE_I(Q, T) "vsub.i16 " Q ", " Q ", q0\n\tvmladava.s16 " T ", " Q ", " Q "\n\t"
 
 /* t (rows, and what is missing to a multiple of 4: the first of the last four again) = the sums of rows (rows, n). */
-#define SUMS(name, bytes, first, LOAD, TERM) \
-    static ALONE void name(const char *a, size_t n, const int16_t *start, uint32_t *t, size_t rows) { \
-        const size_t step = n * (bytes); \
-        for (;; a += 4 * step, t += 4, rows -= 4) { \
-            const char *a0 = a, *a1 = a + step, *a2 = a1 + step, *a3 = a2 + step; \
-            const int16_t *v = start; \
-            uint32_t t0, t1, t2, t3; \
+#define SUMS(name, bytes, first, LOAD, TERM, NEXT) \
+    static ALONE void name(const char *a0, size_t n, const int16_t *v, uint32_t *t, size_t rows) { \
+        for (;; rows %= 4) { \
+            const char *a1 = a0 + n * (bytes), *a2 = a1 + n * (bytes), *a3 = a2 + n * (bytes); \
+            uint32_t *end = t + (rows < 4 ? 4 : rows / 4 * 4), t0, t1; \
+            size_t beyond = (0 - n) % 8 * (bytes); \
             if (rows < 4) { \
-                a3 = a; \
-                if (rows < 3) a2 = a; \
-                if (rows < 2) a1 = a; \
+                a3 = a0; \
+                if (rows < 3) a2 = a0; \
+                if (rows < 2) a1 = a0; \
             } \
-            WALK_I(first, LOAD, TERM); \
-            t[0] = t0, t[1] = t1, t[2] = t2, t[3] = t3; \
-            if (rows <= 4) return; \
+            WALK_I(first, LOAD, TERM, NEXT); \
+            if (rows <= 4 || rows % 4 == 0) return; \
         } \
     }
-SUMS(dots_8, 1, "0", LOAD_8, DOT_I)
-SUMS(dots_16, 2, "0", LOAD_16, DOT_I)
-SUMS(distances_8, 1, "8", LOAD_8, DISTANCE_I)
-SUMS(distances_16, 2, "8", LOAD_16, DISTANCE_I)
+SUMS(dots_8, 1, "0", LOAD_8, DOT_I, NEXT_8)
+SUMS(dots_16, 2, "0", LOAD_16, DOT_I, NEXT_16)
+SUMS(distances_8, 1, "8", LOAD_8, DISTANCE_I, NEXT_8)
+SUMS(distances_16, 2, "8", LOAD_16, DISTANCE_I, NEXT_16)
 
-/* phi of eight centres, as phi_at of rfm_small.c: t + 8 in two vectors, even centres and odd ones; 0 in lanes that are not `there`. `last` is the
- * last node, at most 232. The fraction has 16 bits and no sign: VMULH takes it for 65536 less where its first bit is set. */
-static inline int16x8_t phi_of(const uint16_t *phi, int16_t last, uint32x4x2_t t, mve_pred16_t there) {
-    uint32x4_t even = t.val[0], odd = t.val[1], zeros = vclzq_u32(even), zeros_odd = vclzq_u32(odd);
-    uint16x8_t i, at, next;
-    int16x8_t fraction, difference, part;
-    even = vshlq_u32(even, vreinterpretq_s32_u32(zeros)), odd = vshlq_u32(odd, vreinterpretq_s32_u32(zeros_odd));
-    fraction = vreinterpretq_s16_u16(vshrntq_n_u32(vshrnbq_n_u32(vreinterpretq_u16_u32(even), even, 12), odd, 12));
-    i = vshrntq_n_u32(vshrnbq_n_u32(vreinterpretq_u16_u32(even), even, 16), odd, 16);
-    i = vaddq_n_u16(vshrq_n_u16(i, 12), 8 * (31 - 3) - 8);
-    i = vmlaq_n_u16(i, vmovntq_u32(vreinterpretq_u16_u32(zeros), zeros_odd), (uint16_t)-8);
-    there = vcmpltq_m_n_s16(vreinterpretq_s16_u16(i), last, there);
-    at = vldrhq_gather_shifted_offset_z_u16(phi, i, there);
-    next = vldrhq_gather_shifted_offset_z_u16(phi + 1, i, there);
-    difference = vreinterpretq_s16_u16(vsubq_u16(next, at));
-    part = vmulhq_s16(difference, fraction);
-    part = vaddq_m_s16(part, part, difference, vcmpltq_n_s16(fraction, 0));
-    return vaddq_s16(vreinterpretq_s16_u16(at), part);
+/* z (rows) = (t + bias) >> shifts, within the limit. */
+static inline void z_full(int16_t *z, const uint32_t *t, const int32_t *bias, const uint8_t *shifts, size_t rows, int32_t limit) {
+    int32x4_t most = vdupq_n_s32(limit), least = vdupq_n_s32(-limit);
+    __asm__ volatile("dlstp.32 lr, %[rows]\n"
+            "1:\n\t"
+            "vldrw.u32 q0, [%[bias]], #16\n\t"
+            "vldrw.u32 q1, [%[t]], #16\n\t"
+            "vldrb.u32 q2, [%[shifts]], #4\n\t"
+            "vadd.i32 q0, q0, q1\n\t"
+            "vneg.s32 q2, q2\n\t"
+            "vshl.s32 q0, q0, q2\n\t" /* to the right */
+            "vmin.s32 q0, q0, %q[most]\n\t"
+            "vmax.s32 q0, q0, %q[least]\n\t"
+            "vstrh.32 q0, [%[z]], #8\n\t"
+            "letp lr, 1b"
+            : [z] "+&l"(z), [t] "+&r"(t), [bias] "+&r"(bias), [shifts] "+&l"(shifts)
+            : [rows] "r"(rows), [most] "w"(most), [least] "w"(least)
+            : "memory", "lr", "q0", "q1", "q2");
+}
+
+/* z (r) = u + bias, within the limit. */
+static inline void z_diagonal(int16_t *z, const int16_t *u, const int32_t *bias, size_t r, int32_t limit) {
+    int32x4_t most = vdupq_n_s32(limit), least = vdupq_n_s32(-limit);
+    __asm__ volatile("dlstp.32 lr, %[r]\n"
+            "1:\n\t"
+            "vldrw.u32 q0, [%[bias]], #16\n\t"
+            "vldrh.s32 q1, [%[u]], #8\n\t"
+            "vadd.i32 q0, q0, q1\n\t"
+            "vmin.s32 q0, q0, %q[most]\n\t"
+            "vmax.s32 q0, q0, %q[least]\n\t"
+            "vstrh.32 q0, [%[z]], #8\n\t"
+            "letp lr, 1b"
+            : [z] "+&l"(z), [u] "+&l"(u), [bias] "+&r"(bias)
+            : [r] "r"(r), [most] "w"(most), [least] "w"(least)
+            : "memory", "lr", "q0", "q1");
+}
+
+/* phi of eight centres, as phi_at of rfm_small.c: t + 8 at t; 0 in lanes from `left` on. `last` is the last node, at most 232. With T the two
+ * vectors of t + 8, even centres and odd ones, shifted to the left until the first bit is set: the node is T >> 28, that bit included, less 8 for
+ * every place that it was shifted; the next 16 bits are the fraction. It has no sign, and VMULH takes it for 65536 less where its own first bit
+ * is set. */
+static inline int16x8_t phi_of(const uint16_t *phi, int32_t last, const uint32_t *t, size_t left) {
+    int16x8_t y;
+    __asm__("vld20.32 {q0, q1}, [%[t]]\n\t"
+            "vld21.32 {q0, q1}, [%[t]]\n\t"
+            "vctp.16 %[left]\n\t"
+            "vclz.i32 q2, q0\n\t"
+            "vclz.i32 q3, q1\n\t"
+            "vshl.u32 q0, q0, q2\n\t"
+            "vshl.u32 q1, q1, q3\n\t"
+            "vmovnt.i32 q2, q3\n\t"
+            "vshrnb.i32 q3, q0, #12\n\t" /* fraction */
+            "vshrnt.i32 q3, q1, #12\n\t"
+            "vshrnb.i32 q0, q0, #16\n\t"
+            "vshrnt.i32 q0, q1, #16\n\t"
+            "vshr.u16 q0, q0, #12\n\t"
+            "vadd.i16 q0, q0, %[first]\n\t"
+            "vmla.s16 q0, q2, %[eight]\n\t" /* node */
+            "vpsttt\n\t"
+            "vcmpt.s16 lt, q0, %[last]\n\t"
+            "vldrht.u16 q1, [%[phi], q0, uxtw #1]\n\t"
+            "vldrht.u16 q2, [%[next], q0, uxtw #1]\n\t"
+            "vsub.i16 q2, q2, q1\n\t"
+            "vmulh.s16 %q[y], q2, q3\n\t"
+            "vpt.s16 lt, q3, zr\n\t"
+            "vaddt.i16 %q[y], %q[y], q2\n\t"
+            "vadd.i16 %q[y], %q[y], q1"
+            : [y] "=&w"(y)
+            : [t] "r"(t), [left] "r"(left), [first] "r"(8 * (31 - 3) - 8), [eight] "r"(-8), [last] "r"(last), [phi] "r"(phi), [next] "r"(phi + 1)
+            : "memory", "q0", "q1", "q2", "q3");
+    return y;
 }
 
 /* sum + alpha' phi of eight centres, alpha of one output at `at`, the centres' lying `offsets` numbers behind. */
@@ -240,12 +308,12 @@ static inline int32_t add_16(int32_t sum, const int16_t *at, uint16x8_t offsets,
     static ALONE int16x8_t name(const rfm_model_i *m, const number *alpha, const uint32_t *t, size_t rows, int32_t *scores, int16x8_t largest) { \
         const uint16_t *table = m->phi; \
         const size_t c = m->c; \
-        const int16_t last = (int16_t)(m->nodes < 233 ? m->nodes - 1 : 232); \
+        const int32_t last = m->nodes < 233 ? (int32_t)m->nodes - 1 : 232; \
         uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)c); \
         int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0; \
         size_t left, k; \
         for (left = rows;; left -= 8, t += 8, alpha += 8 * c) { \
-            int16x8_t phi = phi_of(table, last, vld2q_u32(t), vctp16q((uint32_t)left)); \
+            int16x8_t phi = phi_of(table, last, t, left); \
             largest = vmaxq_s16(largest, phi); \
             if (left < 8) offsets = vminq_u16(offsets, vdupq_n_u16((uint16_t)((left - 1) * c))); \
             if (c == 4) { \
@@ -261,12 +329,6 @@ static inline int32_t add_16(int32_t sum, const int16_t *at, uint16x8_t offsets,
 ADD(add_i8, int8_t, add_8)
 ADD(add_i16, int16_t, add_16)
 
-/* z (rows of them, at most 4) = x within the limit. */
-static inline void put_z(int16_t *z, int32x4_t x, int32_t limit, size_t rows) {
-    x = vmaxq_s32(vminq_s32(x, vdupq_n_s32(limit)), vdupq_n_s32(-limit));
-    vstrhq_p_s32(z, x, vctp32q((uint32_t)rows));
-}
-
 int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const int bytes = m->type;
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
@@ -275,24 +337,15 @@ int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *sco
     int16x8_t largest = vdupq_n_s16(0);
     uint32_t t[ROWS];
     if (c > 65535 / 7) return -1; /* offsets of alpha have 16 bits */
-    for (left = r; left > 0; left -= rows) {
-        rows = left < ROWS ? left : ROWS;
-        if (m->metric == RFM_FULL) {
+    if (m->metric != RFM_FULL) z_diagonal(z, scratch, m->bias, r, m->limit);
+    else
+        for (i = 0; i < r; i += rows) {
+            rows = r - i < ROWS ? r - i : ROWS;
             if (bytes == RFM_I8) dots_8(row, d, scratch, t, rows);
             else dots_16(row, d, scratch, t, rows);
+            z_full(z + i, t, m->bias + i, m->shifts + i, rows, m->limit);
             row += rows * d * (size_t)bytes;
         }
-        for (i = 0; i < rows; i += 4) {
-            size_t at = r - left + i;
-            mve_pred16_t there = vctp32q((uint32_t)(rows - i));
-            int32x4_t x = vld1q_z_s32(m->bias + at, there);
-            if (m->metric == RFM_FULL) {
-                x = vaddq_s32(x, vreinterpretq_s32_u32(vld1q_u32(t + i)));
-                x = vshlq_s32(x, vnegq_s32(vreinterpretq_s32_u32(vldrbq_z_u32(m->shifts + at, there))));
-            } else x = vaddq_s32(x, vldrhq_z_s32(scratch + at, there));
-            put_z(z + at, x, m->limit, rows - i);
-        }
-    }
     row = (const char *)m->centers;
     for (left = m->n; left > 0; left -= rows) {
         rows = left < ROWS ? left : ROWS;
