@@ -3,12 +3,11 @@
  *
  * The window is that of the promise: 64 samples of 16 inputs, 4 classes, T = 3. For each bound on a slice the same life: the window fills,
  * a refit takes over from a start model, a second one from the first; then new samples replace old ones, by each policy. Every part
- * prints "part NAME BOUND CALLS", with the number of slices that it took, and the plug-in prints the counts in the same order. */
+ * prints "part NAME BOUND" and "calls", the number of slices that it took, and the plug-in prints the counts in the same order. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "rfm_online.h"
-#include "startup.h"
 
 int main(void);
 
@@ -48,48 +47,12 @@ int main(void) {
 
 #else
 
+#include "measure.h"
+
 #define N 64
 #define D 16
 #define C 4
 #define BYTES 16384 /* what the learner may take at most, rfm_online itself included */
-
-static void print_number(size_t value) {
-    char text[12], *at = text + sizeof text - 1;
-    *at = 0;
-    do *--at = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    board_print(" ");
-    board_print(at);
-}
-
-static void print_line(const char *name, const char *what, size_t a, size_t b) {
-    board_print(name);
-    board_print(" ");
-    board_print(what);
-    print_number(a);
-    print_number(b);
-    board_print("\n");
-}
-
-/* Stack, as in boards/predict/measure.c: painted in main, with the stack pointer that the calls are made with. */
-#define PAINT 0x5ca1ab1eu
-extern uint32_t __stack_bottom[];
-
-#if defined __arm__
-#define STACK_POINTER(p) __asm__ volatile("mov %0, sp" : "=r"(p) : : "memory")
-#else
-#define STACK_POINTER(p) __asm__ volatile("mv %0, sp" : "=r"(p) : : "memory")
-#endif
-#define PAINT_STACK() \
-    do { \
-        STACK_POINTER(top); \
-        for (word = __stack_bottom; word < top; word++) *word = PAINT; \
-    } while (0)
-#define PRINT_STACK(name) \
-    do { \
-        for (word = __stack_bottom; word < top && *word == PAINT; word++) {} \
-        print_line("stack", name, (size_t)((volatile char *)top - (volatile char *)word), 0); \
-    } while (0)
 
 /* A number in [0, 1). */
 static float number(uint32_t *state) {
@@ -152,7 +115,7 @@ int main(void) {
             if (rfm_online_need(&options, &need) != RFM_OK || need > sizeof memory) return 1;
             if (rfm_arena_init(&arena, memory, need) != RFM_OK) return 1;
             if (rfm_online_init(&online, &options, &arena) != RFM_OK) return 2;
-            if (bound == 0 && forget == 0) print_line("bytes", "arena+struct", need, sizeof online);
+            if (bound == 0 && forget == 0) print_number("arena", need), print_number("learner", sizeof online);
             for (part = 0; part < 5; part++) {
                 static const char *const name[] = {"fill", "first-refit", "refit", "rejected", ""};
                 calls = 0;
@@ -168,14 +131,16 @@ int main(void) {
                     while (status == 1);
                     if (status != RFM_OK) return 4;
                 }
-                if (bound == 0 && forget == 0 && part == 2) PRINT_STACK("step");
-                print_line("part", part == 4 || forget > 0 ? policy[forget] : name[part], bounds[bound], calls);
+                if (bound == 0 && forget == 0 && part == 2) PRINT_STACK("stack step");
+                board_print("part ");
+                print_number(part == 4 || forget > 0 ? policy[forget] : name[part], bounds[bound]);
+                print_number("calls", calls);
             }
             if (rfm_online_report_get(&online, &report) != RFM_OK) return 5;
             if (forget == 0 && (report.refits != 2 || report.rejected != 1 || report.failed != 0)) return 6;
             PAINT_STACK();
             if (rfm_online_predict(&online, x, scores, NULL, NULL) != RFM_OK) return 7;
-            if (bound == 0 && forget == 0) PRINT_STACK("predict");
+            if (bound == 0 && forget == 0) PRINT_STACK("stack predict");
         }
     return 0;
 }

@@ -45,34 +45,8 @@ int main(void) {
 
 #else
 
+#include "measure.h"
 #include "rows.h"
-#include "startup.h"
-
-static void print_number(const char *name, size_t value) {
-    char text[12], *at = text + sizeof text - 1;
-    *at = 0;
-    do *--at = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    board_print(name);
-    board_print(" ");
-    board_print(at);
-    board_print("\n");
-}
-
-#define PAINT 0x5ca1ab1eu
-extern uint32_t __stack_bottom[];
-
-/* In main, so that the stack pointer is the one that the call is made with. Volatile: no call of memset. */
-#define PAINT_STACK() \
-    do { \
-        __asm__ volatile("mov %0, sp" : "=r"(top) : : "memory"); \
-        for (word = __stack_bottom; word < top; word++) *word = PAINT; \
-    } while (0)
-#define PRINT_STACK(name) \
-    do { \
-        for (word = __stack_bottom; word < top && *word == PAINT; word++) {} \
-        print_number(name, (size_t)((volatile char *)top - (volatile char *)word)); \
-    } while (0)
 
 /* The calls are made from here alone: the counting ends when control comes back to main. */
 int main(void) {
