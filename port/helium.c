@@ -255,79 +255,80 @@ static inline void z_diagonal(int16_t *z, const int16_t *u, const int32_t *bias,
             : "memory", "lr", "q0", "q1");
 }
 
-/* phi of eight centres, as phi_at of rfm_small.c: t + 8 at t; 0 in lanes from `left` on. `last` is the last node, at most 232. With T the two
- * vectors of t + 8, even centres and odd ones, shifted to the left until the first bit is set: the node is T >> 28, that bit included, less 8 for
- * every place that it was shifted; the next 16 bits are the fraction. It has no sign, and VMULH takes it for 65536 less where its own first bit
- * is set. */
-static inline int16x8_t phi_of(const uint16_t *phi, int32_t last, const uint32_t *t, size_t left) {
-    int16x8_t y;
-    __asm__("vld20.32 {q0, q1}, [%[t]]\n\t"
-            "vld21.32 {q0, q1}, [%[t]]\n\t"
-            "vctp.16 %[left]\n\t"
-            "vclz.i32 q2, q0\n\t"
-            "vclz.i32 q3, q1\n\t"
-            "vshl.u32 q0, q0, q2\n\t"
-            "vshl.u32 q1, q1, q3\n\t"
-            "vmovnt.i32 q2, q3\n\t"
-            "vshrnb.i32 q3, q0, #12\n\t" /* fraction */
-            "vshrnt.i32 q3, q1, #12\n\t"
-            "vshrnb.i32 q0, q0, #16\n\t"
-            "vshrnt.i32 q0, q1, #16\n\t"
-            "vshr.u16 q0, q0, #12\n\t"
-            "vadd.i16 q0, q0, %[first]\n\t"
-            "vmla.s16 q0, q2, %[eight]\n\t" /* node */
-            "vpsttt\n\t"
-            "vcmpt.s16 lt, q0, %[last]\n\t"
-            "vldrht.u16 q1, [%[phi], q0, uxtw #1]\n\t"
-            "vldrht.u16 q2, [%[next], q0, uxtw #1]\n\t"
-            "vsub.i16 q2, q2, q1\n\t"
-            "vmulh.s16 %q[y], q2, q3\n\t"
-            "vpt.s16 lt, q3, zr\n\t"
-            "vaddt.i16 %q[y], %q[y], q2\n\t"
-            "vadd.i16 %q[y], %q[y], q1"
-            : [y] "=&w"(y)
-            : [t] "r"(t), [left] "r"(left), [first] "r"(8 * (31 - 3) - 8), [eight] "r"(-8), [last] "r"(last), [phi] "r"(phi), [next] "r"(phi + 1)
-            : "memory", "q0", "q1", "q2", "q3");
-    return y;
+/* phi (rows, and zeros up to a multiple of 8) of t + 8 (as many), as phi_at of rfm_small.c, in the place of t; the larger of `largest` and phi.
+ * Eight centres at a time, the even ones in one vector, the odd ones in another. With the first bit that is set moved to the top, by so many
+ * zeros: the node is 8 (31 - 3) - 8, plus the first four bits, less 8 for every zero; the next 16 bits are the fraction. That has no sign, and
+ * VMULH takes it for 65536 less where its own first bit is set. `last` is the last node; none is above 231. */
+static ALONE int16x8_t phis(const rfm_model_i *m, uint32_t *t, size_t rows, int16x8_t largest) {
+    const int32_t last = m->nodes < 233 ? (int32_t)m->nodes - 1 : 232;
+    int16_t *phi = (int16_t *)t;
+    __asm__ volatile("1:\n\t"
+                     "vld20.32 {q0, q1}, [%[t]]\n\t"
+                     "vld21.32 {q0, q1}, [%[t]]!\n\t"
+                     "vctp.16 %[left]\n\t"
+                     "vclz.i32 q2, q0\n\t"
+                     "vclz.i32 q3, q1\n\t"
+                     "vshl.u32 q0, q0, q2\n\t"
+                     "vshl.u32 q1, q1, q3\n\t"
+                     "vmovnt.i32 q2, q3\n\t"
+                     "vshrnb.i32 q3, q0, #12\n\t" /* fractions */
+                     "vshrnt.i32 q3, q1, #12\n\t"
+                     "vshrnb.i32 q0, q0, #16\n\t"
+                     "vshrnt.i32 q0, q1, #16\n\t"
+                     "vshr.u16 q0, q0, #12\n\t"
+                     "vadd.i16 q0, q0, %[first]\n\t"
+                     "vmla.s16 q0, q2, %[eight]\n\t" /* nodes */
+                     "vpsttt\n\t"
+                     "vcmpt.s16 lt, q0, %[last]\n\t"
+                     "vldrht.u16 q1, [%[node], q0, uxtw #1]\n\t"
+                     "vldrht.u16 q2, [%[next], q0, uxtw #1]\n\t"
+                     "vsub.i16 q2, q2, q1\n\t"
+                     "vmulh.s16 q0, q2, q3\n\t"
+                     "vpt.s16 lt, q3, zr\n\t"
+                     "vaddt.i16 q0, q0, q2\n\t"
+                     "vadd.i16 q0, q0, q1\n\t"
+                     "vmax.s16 %q[largest], %q[largest], q0\n\t"
+                     "vstrh.16 q0, [%[phi]], #16\n\t"
+                     "subs %[left], #8\n\t"
+                     "bgt 1b"
+                     : [t] "+&r"(t), [phi] "+&r"(phi), [left] "+&r"(rows), [largest] "+&w"(largest)
+                     : [first] "r"(8 * (31 - 3) - 8), [eight] "r"(-8), [last] "r"(last), [node] "r"(m->phi), [next] "r"(m->phi + 1)
+                     : "memory", "cc", "q0", "q1", "q2", "q3");
+    return largest;
 }
 
-/* sum + alpha' phi of eight centres, alpha of one output at `at`, the centres' lying `offsets` numbers behind. */
-static inline int32_t add_8(int32_t sum, const int8_t *at, uint16x8_t offsets, int16x8_t phi) {
-    return vmladavaq_s16(sum, vldrbq_gather_offset_s16(at, offsets), phi);
-}
-
-static inline int32_t add_16(int32_t sum, const int16_t *at, uint16x8_t offsets, int16x8_t phi) {
-    int16x8_t alpha = vldrhq_gather_shifted_offset_s16(at, offsets);
-    sum = vaddvaq_s32(sum, vshrq_n_s32(vmullbq_int_s16(alpha, phi), 8));
-    return vaddvaq_s32(sum, vshrq_n_s32(vmulltq_int_s16(alpha, phi), 8));
-}
-
-/* scores (c) += alpha' phi of `rows` centres, t as distances_... have it; the larger of `largest` and phi. Lanes without a centre take the alpha of
- * the last one times 0. */
-#define ADD(name, number, ADD_ONE) \
-    static ALONE int16x8_t name(const rfm_model_i *m, const number *alpha, const uint32_t *t, size_t rows, int32_t *scores, int16x8_t largest) { \
-        const uint16_t *table = m->phi; \
-        const size_t c = m->c; \
-        const int32_t last = m->nodes < 233 ? (int32_t)m->nodes - 1 : 232; \
-        uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)c); \
-        int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0; \
-        size_t left, k; \
-        for (left = rows;; left -= 8, t += 8, alpha += 8 * c) { \
-            int16x8_t phi = phi_of(table, last, t, left); \
-            largest = vmaxq_s16(largest, phi); \
-            if (left < 8) offsets = vminq_u16(offsets, vdupq_n_u16((uint16_t)((left - 1) * c))); \
-            if (c == 4) { \
-                s0 = ADD_ONE(s0, alpha, offsets, phi), s1 = ADD_ONE(s1, alpha + 1, offsets, phi); \
-                s2 = ADD_ONE(s2, alpha + 2, offsets, phi), s3 = ADD_ONE(s3, alpha + 3, offsets, phi); \
-            } else \
-                for (k = 0; k < c; k++) scores[k] = ADD_ONE(scores[k], alpha + k, offsets, phi); \
-            if (left <= 8) break; \
+/* scores (c) += alpha' phi of `rows` centres, one output after the other. WORK is for as many centres as there are
+ * lanes: their phi, a number of the alpha of each, `offsets` apart, and what that adds to the sum. */
+#define ADD(name, number, lanes, offsets_of, WORK) \
+    static ALONE void name(const rfm_model_i *m, const number *alpha, const int16_t *phi, size_t rows, int32_t *scores) { \
+        const size_t c = m->c, step = 128 / (lanes) * c * sizeof(number); \
+        const int32_t *end = scores + c; \
+        for (; scores < end; scores++, alpha++) { \
+            const number *at = alpha; \
+            const int16_t *f = phi; \
+            int32_t sum = *scores; \
+            __asm__ volatile("dlstp." #lanes " lr, %[rows]\n" \
+                             "1:\n\t" WORK \
+                             "add %[at], %[step]\n\t" \
+                             "letp lr, 1b" \
+                             : [at] "+&r"(at), [phi] "+&l"(f), [sum] "+&Te"(sum) \
+                             : [rows] "r"(rows), [step] "r"(step), [offsets] "w"(offsets_of(c)) \
+                             : "memory", "lr", "q0", "q1"); \
+            *scores = sum; \
         } \
-        if (c == 4) scores[0] += s0, scores[1] += s1, scores[2] += s2, scores[3] += s3; \
-        return largest; \
     }
-ADD(add_i8, int8_t, add_8)
-ADD(add_i16, int16_t, add_16)
+#define OFFSETS_8(c) vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)(c))
+#define OFFSETS_16(c) vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)(c))
+ADD(add_8, int8_t, 16, OFFSETS_8,
+    "vldrh.u16 q0, [%[phi]], #16\n\t"
+    "vldrb.s16 q1, [%[at], %q[offsets]]\n\t"
+    "vmladava.s16 %[sum], q0, q1\n\t")
+ADD(add_16, int16_t, 32, OFFSETS_16,
+    "vldrh.u32 q0, [%[phi]], #8\n\t"
+    "vldrh.s32 q1, [%[at], %q[offsets], uxtw #1]\n\t"
+    "vmul.i32 q0, q0, q1\n\t"
+    "vshr.s32 q0, q0, #8\n\t"
+    "vaddva.s32 %[sum], q0\n\t")
 
 int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const int bytes = m->type;
@@ -349,13 +350,11 @@ int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *sco
     row = (const char *)m->centers;
     for (left = m->n; left > 0; left -= rows) {
         rows = left < ROWS ? left : ROWS;
-        if (bytes == RFM_I8) {
-            distances_8(row, r, z, t, rows);
-            largest = add_i8(m, (const int8_t *)alpha, t, rows, scores, largest);
-        } else {
-            distances_16(row, r, z, t, rows);
-            largest = add_i16(m, (const int16_t *)(const void *)alpha, t, rows, scores, largest);
-        }
+        if (bytes == RFM_I8) distances_8(row, r, z, t, rows);
+        else distances_16(row, r, z, t, rows);
+        largest = phis(m, t, rows, largest);
+        if (bytes == RFM_I8) add_8(m, (const int8_t *)alpha, (const int16_t *)t, rows, scores);
+        else add_16(m, (const int16_t *)(const void *)alpha, (const int16_t *)t, rows, scores);
         row += rows * r * (size_t)bytes, alpha += rows * c * (size_t)bytes;
     }
     return vmaxvq_s16(0, largest);
