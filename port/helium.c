@@ -162,55 +162,57 @@ rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scor
 
 #define ROWS 32 /* whose sums are taken in one go: a multiple of 8 */
 
-/* The sums of `rows` rows of n numbers (rows counts as the next multiple of 4) go to t on: `first` + their TERMs with v. LOAD fetches eight
- * numbers of a row as 16 bits and moves on, past the row's end by `beyond` bytes; NEXT is the address of the row after. The last eight of a row are
- * fewer: DLSTP leaves the other lanes out of everything. a0 ... a3 are the first four rows; a0 is the row behind all of them then. s12 to s14
- * hold what there is no register for: v, the end of t, `beyond`. */
+/* The sums of rows (a multiple of 4) of n numbers go from `to` to `end`: `first` + their TERMs with v. LOAD fetches eight numbers of a row as 16
+ * bits and moves on, past the row's end by `beyond` bytes; NEXT is the address of the row after. The last eight of a row are fewer: DLSTP leaves
+ * the other lanes out of everything. a0 ... a3 are the first four rows; a0 is the one behind all of them then. s12 and s13 hold what there is no
+ * register for: v and `beyond`. */
 #define WALK_I(first, LOAD, TERM, NEXT) \
-    __asm__ volatile("vmov s12, %[v]\n\t" \
-            "vmov s13, %[t3]\n\t" \
-            "vmov s14, %[t2]\n" \
-            "1:\n\t" \
-            "mov %[t0], #" first "\n\tmov %[t1], #" first "\n\tmov %[t2], #" first "\n\tmov %[t3], #" first "\n\t" \
-            "dlstp.16 lr, %[n]\n" \
-            "2:\n\t" \
-            "vldrh.u16 q0, [%[v]], #16\n\t" \
-            LOAD("q1", "%[a0]") LOAD("q2", "%[a1]") TERM("q1", "%[t0]") LOAD("q1", "%[a2]") TERM("q2", "%[t1]") LOAD("q2", "%[a3]") \
-            TERM("q1", "%[t2]") TERM("q2", "%[t3]") \
-            "letp lr, 2b\n\t" \
-            "strd %[t0], %[t1], [%[t]], #8\n\t" \
-            "strd %[t2], %[t3], [%[t]], #8\n\t" \
-            "vmov %[v], s12\n\t" \
-            "vmov lr, s14\n\t" \
-            "sub %[a0], %[a3], lr\n\t" NEXT("%[a1]", "%[a0]") NEXT("%[a2]", "%[a1]") NEXT("%[a3]", "%[a2]") \
-            "vmov lr, s13\n\t" \
-            "cmp %[t], lr\n\t" \
-            "bne 1b" \
-            : [a0] "+&l"(a0), [a1] "+&l"(a1), [a2] "+&l"(a2), [a3] "+&l"(a3), [v] "+&r"(v), [t] "+&r"(t), [t0] "=&Te"(t0), [t1] "=&Te"(t1), \
-              [t2] "+&Te"(beyond), [t3] "+&Te"(end) \
-            : [n] "r"(n) \
-            : "memory", "cc", "lr", "q0", "q1", "q2", "q3")
+    register const char *r0 __asm__("r0") = a0, *r1 __asm__("r1") = a1, *r2 __asm__("r2") = a2, *r3 __asm__("r3") = a3; \
+    register const int16_t *r5 __asm__("r5") = v; \
+    register uint32_t *r11 __asm__("r11") = to, *r12 __asm__("r12") = end; \
+    register size_t r8 __asm__("r8") = beyond, r9 __asm__("r9") = n; \
+    __asm__ volatile("vmov s12, r5\n\t" \
+                     "vmov s13, r8\n" \
+                     "1:\n\t" \
+                     "mov r4, #" first "\n\tmov r6, r4\n\tmov r8, r4\n\tmov r10, r4\n\t" \
+                     "dlstp.16 lr, r9\n" \
+                     "2:\n\t" \
+                     "vldrh.u16 q0, [r5], #16\n\t" \
+                     LOAD("q1", "r0") LOAD("q2", "r1") TERM("q1", "r4") LOAD("q1", "r2") TERM("q2", "r6") LOAD("q2", "r3") TERM("q1", "r8") \
+                     TERM("q2", "r10") \
+                     "letp lr, 2b\n\t" \
+                     "stmia r11!, {r4, r6, r8, r10}\n\t" \
+                     "vmov r5, s12\n\t" \
+                     "vmov lr, s13\n\t" \
+                     "sub r0, r3, lr\n\t" NEXT("r1", "r0") NEXT("r2", "r1") NEXT("r3", "r2") \
+                     "cmp r11, r12\n\t" \
+                     "bne 1b" \
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3), "+r"(r5), "+r"(r8), "+r"(r11) \
+                     : "r"(r9), "r"(r12) \
+                     : "memory", "cc", "r4", "r6", "r10", "lr", "q0", "q1", "q2", "q3"); \
+    a0 = r0
 #define LOAD_8(Q, A) "vldrb.s16 " Q ", [" A "], #8\n\t"
 #define LOAD_16(Q, A) "vldrh.u16 " Q ", [" A "], #16\n\t"
-#define NEXT_8(B, A) "add " B ", " A ", %[n]\n\t"
-#define NEXT_16(B, A) "add " B ", " A ", %[n], lsl #1\n\t"
+#define NEXT_8(B, A) "add " B ", " A ", r9\n\t"
+#define NEXT_16(B, A) "add " B ", " A ", r9, lsl #1\n\t"
 #define DOT_I(Q, T) "vmladava.s16 " T ", " Q ", q0\n\t"
 #define DISTANCE_I(Q, T) "vsub.i16 " Q ", " Q ", q0\n\tvmladava.s16 " T ", " Q ", " Q "\n\t"
 
 /* t (rows, and what is missing to a multiple of 4: the first of the last four again) = the sums of rows (rows, n). */
 #define SUMS(name, bytes, first, LOAD, TERM, NEXT) \
     static ALONE void name(const char *a0, size_t n, const int16_t *v, uint32_t *t, size_t rows) { \
-        for (;; rows %= 4) { \
-            const char *a1 = a0 + n * (bytes), *a2 = a1 + n * (bytes), *a3 = a2 + n * (bytes); \
-            uint32_t *end = t + (rows < 4 ? 4 : rows / 4 * 4), t0, t1; \
-            size_t beyond = (0 - n) % 8 * (bytes); \
+        const size_t step = n * (bytes), beyond = (0 - n) % 8 * (bytes); \
+        for (;;) { \
+            const char *a1 = a0 + step, *a2 = a1 + step, *a3 = a2 + step; \
+            uint32_t *to = t, *end = t + (rows < 4 ? 4 : rows / 4 * 4); \
             if (rows < 4) { \
                 a3 = a0; \
                 if (rows < 3) a2 = a0; \
                 if (rows < 2) a1 = a0; \
             } \
             WALK_I(first, LOAD, TERM, NEXT); \
-            if (rows <= 4 || rows % 4 == 0) return; \
+            if (rows < 4 || rows % 4 == 0) return; \
+            rows %= 4, t = end; \
         } \
     }
 SUMS(dots_8, 1, "0", LOAD_8, DOT_I, NEXT_8)
