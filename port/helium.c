@@ -1,12 +1,19 @@
-/* The work of rfm_predict_one for Helium (MVE with floats): Cortex-M55 and later.
+/* The work of rfm_predict_one and of rfm_predict_i for Helium (MVE): Cortex-M55 and later.
+ *
+ * Contents:
+ *   1. Reals     with Helium's floats
+ *   2. Integers  of 8 and of 16 bits, with any Helium
+ *
+ * The inner loops are in assembly: the compiler neither moves the addresses along in the load, nor loads four numbers at once, nor makes
+ * loops that leave the missing lanes of their last round out by themselves (DLSTP, LETP). */
+#include "rfm_port.h"
+
+/* ==== 1. Reals ==========================================================================================================
  *
  * Four rows at a time, of P or of the centres, one per lane: a gathering load takes the same dimension of each, so that nothing has to
  * be added up across lanes and any number of dimensions goes the same way. The exponential is that of m4f.c, four at a time. Where
- * fewer than four rows are left, the other lanes repeat the first of them and do not count. The inner loops are in assembly,
- * because the compiler neither moves the addresses along in the load nor loads four numbers of the vector at once. */
-#include "rfm_port.h"
-
-/* ==== 1. Reals ========================================================================================================= */
+ * fewer than four rows are left, the other lanes repeat the first of them and do not count.
+ */
 
 #if RFM_SCORES_HAVE_HELIUM
 
@@ -152,7 +159,12 @@ rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scor
 
 #endif
 
-/* ==== 2. Integers ======================================================================================================== */
+/* ==== 2. Integers ========================================================================================================
+ *
+ * Four rows at a time, eight numbers of each: VMLADAVA adds eight products of 16 bits to a sum in a general register. Differences fit: |center - z|
+ * is at most 2 limit <= 32766. Then phi of eight centres at a time, one per lane, and each output's alpha by a gathering load. Sums are modulo
+ * 2^32 and do not depend on the order, and nothing overflows: the bits are those of the portable code.
+ */
 
 #if RFM_SCORES_HAVE_HELIUM_I
 
@@ -224,43 +236,43 @@ SUMS(distances_16, 2, "8", LOAD_16, DISTANCE_I, NEXT_16)
 static inline void z_full(int16_t *z, const uint32_t *t, const int32_t *bias, const uint8_t *shifts, size_t rows, int32_t limit) {
     int32x4_t most = vdupq_n_s32(limit), least = vdupq_n_s32(-limit);
     __asm__ volatile("dlstp.32 lr, %[rows]\n"
-            "1:\n\t"
-            "vldrw.u32 q0, [%[bias]], #16\n\t"
-            "vldrw.u32 q1, [%[t]], #16\n\t"
-            "vldrb.u32 q2, [%[shifts]], #4\n\t"
-            "vadd.i32 q0, q0, q1\n\t"
-            "vneg.s32 q2, q2\n\t"
-            "vshl.s32 q0, q0, q2\n\t" /* to the right */
-            "vmin.s32 q0, q0, %q[most]\n\t"
-            "vmax.s32 q0, q0, %q[least]\n\t"
-            "vstrh.32 q0, [%[z]], #8\n\t"
-            "letp lr, 1b"
-            : [z] "+&l"(z), [t] "+&r"(t), [bias] "+&r"(bias), [shifts] "+&l"(shifts)
-            : [rows] "r"(rows), [most] "w"(most), [least] "w"(least)
-            : "memory", "lr", "q0", "q1", "q2");
+                     "1:\n\t"
+                     "vldrw.u32 q0, [%[bias]], #16\n\t"
+                     "vldrw.u32 q1, [%[t]], #16\n\t"
+                     "vldrb.u32 q2, [%[shifts]], #4\n\t"
+                     "vadd.i32 q0, q0, q1\n\t"
+                     "vneg.s32 q2, q2\n\t"
+                     "vshl.s32 q0, q0, q2\n\t" /* to the right */
+                     "vmin.s32 q0, q0, %q[most]\n\t"
+                     "vmax.s32 q0, q0, %q[least]\n\t"
+                     "vstrh.32 q0, [%[z]], #8\n\t"
+                     "letp lr, 1b"
+                     : [z] "+&l"(z), [t] "+&r"(t), [bias] "+&r"(bias), [shifts] "+&l"(shifts)
+                     : [rows] "r"(rows), [most] "w"(most), [least] "w"(least)
+                     : "memory", "lr", "q0", "q1", "q2");
 }
 
 /* z (r) = u + bias, within the limit. */
 static inline void z_diagonal(int16_t *z, const int16_t *u, const int32_t *bias, size_t r, int32_t limit) {
     int32x4_t most = vdupq_n_s32(limit), least = vdupq_n_s32(-limit);
     __asm__ volatile("dlstp.32 lr, %[r]\n"
-            "1:\n\t"
-            "vldrw.u32 q0, [%[bias]], #16\n\t"
-            "vldrh.s32 q1, [%[u]], #8\n\t"
-            "vadd.i32 q0, q0, q1\n\t"
-            "vmin.s32 q0, q0, %q[most]\n\t"
-            "vmax.s32 q0, q0, %q[least]\n\t"
-            "vstrh.32 q0, [%[z]], #8\n\t"
-            "letp lr, 1b"
-            : [z] "+&l"(z), [u] "+&l"(u), [bias] "+&r"(bias)
-            : [r] "r"(r), [most] "w"(most), [least] "w"(least)
-            : "memory", "lr", "q0", "q1");
+                     "1:\n\t"
+                     "vldrw.u32 q0, [%[bias]], #16\n\t"
+                     "vldrh.s32 q1, [%[u]], #8\n\t"
+                     "vadd.i32 q0, q0, q1\n\t"
+                     "vmin.s32 q0, q0, %q[most]\n\t"
+                     "vmax.s32 q0, q0, %q[least]\n\t"
+                     "vstrh.32 q0, [%[z]], #8\n\t"
+                     "letp lr, 1b"
+                     : [z] "+&l"(z), [u] "+&l"(u), [bias] "+&r"(bias)
+                     : [r] "r"(r), [most] "w"(most), [least] "w"(least)
+                     : "memory", "lr", "q0", "q1");
 }
 
-/* phi (rows, and zeros up to a multiple of 8) of t + 8 (as many), as phi_at of rfm_small.c, in the place of t; the larger of `largest` and phi.
- * Eight centres at a time, the even ones in one vector, the odd ones in another. With the first bit that is set moved to the top, by so many
- * zeros: the node is 8 (31 - 3) - 8, plus the first four bits, less 8 for every zero; the next 16 bits are the fraction. That has no sign, and
- * VMULH takes it for 65536 less where its own first bit is set. `last` is the last node; none is above 231. */
+/* phi (rows, and zeros up to a multiple of 8) in the place of t + 8 (rows), as phi_at of rfm_small.c has it; the larger of `largest` and phi.
+ * Eight centres at a time, the even ones in one vector, the odd ones in another. With the first bit that is set moved to the top, past so many
+ * zeros: the node is 8 (31 - 3) - 8, plus the first four bits, less 8 for every zero, so at most 231; the next 16 bits are the fraction. That has
+ * no sign, and VMULH takes it for 65536 less where its own first bit is set. From `last` on phi is 0. */
 static ALONE int16x8_t phis(const rfm_model_i *m, uint32_t *t, size_t rows, int16x8_t largest) {
     const int32_t last = m->nodes < 233 ? (int32_t)m->nodes - 1 : 232;
     int16_t *phi = (int16_t *)t;
@@ -299,8 +311,8 @@ static ALONE int16x8_t phis(const rfm_model_i *m, uint32_t *t, size_t rows, int1
     return largest;
 }
 
-/* scores (c) += alpha' phi of `rows` centres, one output after the other. WORK is for as many centres as there are
- * lanes: their phi, a number of the alpha of each, `offsets` apart, and what that adds to the sum. */
+/* scores (c) += alpha' phi of `rows` centres, one output after the other. WORK is a vector of `lanes` bits each: phi of so many centres, their alpha
+ * for this output, which lie `offsets` from the first, and what they add to the sum. */
 #define ADD(name, number, lanes, offsets_of, WORK) \
     static ALONE void name(const rfm_model_i *m, const number *alpha, const int16_t *phi, size_t rows, int32_t *scores) { \
         const size_t c = m->c, step = 128 / (lanes) * c * sizeof(number); \
