@@ -48,6 +48,8 @@ static const spec specs[] = {
     {"short_i8", RFM_I8, RFM_FULL, RFM_CLASSIFY, 2, 3, 4, 4, RANDOM_PHI, 90},
     {"wide_i8", RFM_I8, RFM_DIAGONAL, RFM_REGRESS, 6, 66, 2, 66, USUAL, 0},
     {"wide_i16", RFM_I16, RFM_FULL, RFM_REGRESS, 6, 64, 2, 21, USUAL, 0},
+    {"tall_i8", RFM_I8, RFM_FULL, RFM_REGRESS, 43, 6, 3, 66, USUAL, 0},
+    {"tall_i16", RFM_I16, RFM_FULL, RFM_REGRESS, 43, 5, 2, 39, USUAL, 0},
 };
 #define SPECS (sizeof specs / sizeof specs[0])
 
@@ -161,6 +163,7 @@ static void draw(const spec *s, wide *w) {
         }
         w->shifts[i] = 0;
         while (divide(sum, power(w->shifts[i])) > 2 * w->limit) w->shifts[i]++;
+        if (s->kind == RANDOM_PHI && w->shifts[i] > 3) w->shifts[i] -= 3; /* z beyond its limit, on both sides */
         w->bias[i] = -middle;
         if (s->metric == RFM_DIAGONAL) w->bias[i] = s->kind == LARGEST ? (i % 2 == 0 ? 1 : -1) * ROOM : -between(0, u_most);
         else if (s->kind == LARGEST) w->bias[i] = (i % 2 == 0 ? -1 : 1) * (room - sum), w->shifts[i] = (int64_t)(i % 32);
