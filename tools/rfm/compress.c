@@ -353,6 +353,7 @@ static void finish(job *t) {
     void *blob = NULL;
     extras e = t->wishes.extras;
     size_t d = t->source.d, asked = t->shape.centers, most = t->wishes.budget, tries;
+    int full = 16 * t->result.chosen.bytes > 15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
     rfm_model opened;
     rfm_model_i opened_i;
     int status;
@@ -373,7 +374,7 @@ static void finish(job *t) {
         e.nodes = has_integers(&t->small) ? t->small.integers.nodes : 0;
         fit = shape_centers(&source, &e, t->shape.type, t->shape.rank, most);
         if (fit > t->learn.rows) fit = t->learn.rows;
-        if (t->small_size <= most && (fit <= asked || t->wishes.max_loss >= 0 || tries > 0)) break;
+        if (t->small_size <= most && (fit <= asked || !full || t->wishes.max_loss >= 0 || tries > 0)) break;
         asked = t->small_size <= most ? fit : fit < asked ? fit : asked - 1;
         if (asked < t->c) break;
         build(t, &source, x, &e, asked);
