@@ -356,7 +356,7 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     measure_table(w);
     w->sets[w->base].extras.nodes = w->nodes;
     if (t->budget > 0 && smallest_possible(w) > t->budget)
-        fail("--budget %zu: expected at least %zu, the smallest that a model of %zu inputs and %zu outputs can be%s%s", t->budget, smallest_possible(w),
+        fail("--budget %zu: expected at least %zu, the smallest that a model of these inputs and outputs (%zu, %zu) can be%s%s", t->budget, smallest_possible(w),
              w->sets[w->base].count, t->c, t->rank > 0 || t->centers > 0 || t->type != 0 ? " with what else is asked for" : "",
              t->features == 0 ? " (fewer inputs take less: --features)" : "");
     if (t->max_loss >= 0) within_loss(w, result.full_score - t->max_loss - 1e-9);
