@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
     if (out != NULL) file_check(out);
     machine_start(&m, threads, "auto");
     html_page_open(&page, "Adapting on the device");
-    text_add(&page, "<header>\n<p class=\"over\">rfm-adapt</p>\n<h1>Adapting on the device</h1>\n<p class=\"lead\">Means over %zu seeds.</p></header>\n<main>\n", seeds);
+    text_add(&page, "<header>\n<p class=\"over\">rfm-adapt</p>\n<h1>Adapting on the device</h1>\n<p class=\"lead\">Means over %zu seed%s.</p></header>\n<main>\n", seeds, seeds == 1 ? "" : "s");
     printf("%-15s %5s %-8s %6s %6s %7s %7s %7s %8s %8s %8s %8s\n", "", "", "", "", "", "end %:", "", "", "won", "won", "stream%:", "");
     printf("%-15s %5s %-8s %6s %6s %7s %7s %7s %8s %8s %8s %8s\n", "scenario", "KiB", "forgets", "window", "seed", "frozen", "adapt", "PC", "end", "mean", "frozen",
            "adapt");
