@@ -41,6 +41,14 @@ void test_note(const char *text, size_t a, size_t b, size_t c) {
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
 
+int test_little_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
 double test_number(uint32_t stream, size_t i, size_t j) {
     uint32_t x = stream * 0x9E3779B9u + (uint32_t)i * 0x85EBCA6Bu + (uint32_t)j * 0xC2B2AE35u + 1u;
     int round;

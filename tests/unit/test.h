@@ -66,6 +66,9 @@ void test_note(const char *text, size_t a, size_t b, size_t c); /* "text a b c" 
 /* A number in [-1, 1), the same for the same arguments, and a small multiple of 2^-20: exact as a float. */
 double test_number(uint32_t stream, size_t i, size_t j);
 
+/* 0: this machine has the other byte order, and takes no blobs. */
+int test_little_endian(void);
+
 /* Symmetric matrices (n, n) by element. */
 enum {
     /* positive definite */

@@ -49,14 +49,6 @@ void tearDown(void) {}
 
 /* ---- bytes --------------------------------------------------------------------------------------------------------- */
 
-static int little_endian(void) {
-    const uint32_t one = 1;
-    unsigned char first;
-
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
 static uint32_t get32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -216,7 +208,7 @@ static unsigned char *small_blob(size_t *size) {
 }
 
 #define NEEDS_BLOBS()                                                                                                  \
-    if (!little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
+    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
 
 /* ---- there and back ---------------------------------------------------------------------------------------------------- */
 
@@ -286,7 +278,7 @@ static void test_round_trip(void) {
                         memset(&plain, 0, sizeof plain); /* the model itself takes and gives standardised numbers */
                         plain.model = &made;
                         check_predictions(&plain, &made, 50, 200);
-                        if (!little_endian()) continue;
+                        if (!test_little_endian()) continue;
                         blob = write_blob(&size);
                         if (blob == NULL) continue;
                         CHECK_INT(RFM_OK, rfm_model_open(blob, size, &m));
@@ -301,8 +293,8 @@ static void test_round_trip(void) {
                         both += (size_t)check_predictions(&parts, &m, 51, 200);
                         done++;
                     }
-    CHECK(!little_endian() || done >= (TEST_RAM < 4096 ? 50 : 162));
-    CHECK(!little_endian() || TEST_RAM < 8192 || both == done);
+    CHECK(!test_little_endian() || done >= (TEST_RAM < 4096 ? 50 : 162));
+    CHECK(!test_little_endian() || TEST_RAM < 8192 || both == done);
 }
 
 /* A fitted model, its blob, and the blob of the opened blob. */
@@ -344,7 +336,7 @@ static void test_fitted(void) {
             CHECK_INT(RFM_OK, rfm_model_size(&parts, &size));
             blob = test_take(size);
             if (blob == NULL) continue;
-            if (!little_endian()) {
+            if (!test_little_endian()) {
                 CHECK_INT(RFM_ETYPE, rfm_model_write(&parts, blob, size));
                 continue;
             }
@@ -372,7 +364,7 @@ static void test_fitted(void) {
             CHECK(memcmp(blob, copy, size) == 0);
             fitted++;
         }
-    CHECK(!little_endian() || TEST_RAM < 16384 || fitted == 9);
+    CHECK(!test_little_endian() || TEST_RAM < 16384 || fitted == 9);
 }
 
 /* ---- the bytes ------------------------------------------------------------------------------------------------------------ */
@@ -424,7 +416,7 @@ static void example(void) {
 static void test_example(void) {
     rfm_real x[1] = { 24 }, score[1], scratch[2], novelty;
     unsigned char *blob = test_take(sizeof example_bytes), *again = test_take(sizeof example_bytes);
-    const int status = RFM_REAL_BYTES == 4 && little_endian() ? RFM_OK : RFM_ETYPE;
+    const int status = RFM_REAL_BYTES == 4 && test_little_endian() ? RFM_OK : RFM_ETYPE;
     size_t size = 0;
     rfm_model m;
 
@@ -436,7 +428,7 @@ static void test_example(void) {
     blob[sizeof example_bytes - 1] ^= 1;
     example();
     CHECK_INT(RFM_OK, rfm_model_size(&parts, &size));
-    if (!little_endian()) CHECK_INT(RFM_ETYPE, rfm_model_write(&parts, again, size));
+    if (!test_little_endian()) CHECK_INT(RFM_ETYPE, rfm_model_write(&parts, again, size));
     if (status != RFM_OK) return;
     CHECK_SIZE(sizeof example_bytes, size);
     CHECK_INT(RFM_OK, rfm_model_write(&parts, again, size));
@@ -474,7 +466,7 @@ static void test_size(void) {
                 mark = test_mark();
                 blob = test_take(size);
                 CHECK(blob != NULL);
-                if (!little_endian()) {
+                if (!test_little_endian()) {
                     CHECK_INT(RFM_ETYPE, rfm_model_write(&parts, blob, size));
                     continue;
                 }

@@ -416,14 +416,6 @@ static void test_start_metric(void) {
     for (i = 0; i < 3; i++) CHECK_BELOW(fabs(win_m(&w, i) - expect[i]), 1e-6);
 }
 
-static int little_endian(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
 /* A blob says the bandwidth and the units that it was trained with. */
 static void test_start_blob(void) {
     static const rfm_real p[2] = { (rfm_real)0.5, 2 }, centers[4] = { 1, 0, 0, 1 }, alpha[4] = { 1, 0, 0, 1 }, zero[2] = { 0, 0 };
@@ -438,7 +430,7 @@ static void test_start_blob(void) {
     window w;
 
     plain_world();
-    if (!little_endian()) return; /* no blobs on this machine */
+    if (!test_little_endian()) return; /* no blobs on this machine */
     memset(&m, 0, sizeof m);
     memset(&parts, 0, sizeof parts);
     memset(&summary, 0, sizeof summary);
@@ -1212,7 +1204,7 @@ static void check_blob(const rfm_online *o, const rfm_model *m) {
     parts.model = m;
     parts.task = RFM_CLASSIFY;
     CHECK_INT(RFM_OK, rfm_model_size(&parts, &bytes));
-    blob = little_endian() ? test_take(bytes) : NULL;
+    blob = test_little_endian() ? test_take(bytes) : NULL;
     if (blob == NULL) return;
     CHECK_INT(RFM_OK, rfm_model_write(&parts, blob, bytes));
     CHECK_INT(RFM_OK, rfm_model_open(blob, bytes, &opened));

@@ -13,14 +13,8 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-static int little_endian(void) {
-    const uint32_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
 #define NEED_BLOBS() \
-    if (!little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
+    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
 
 /* ---- a model: 3 centres, 2 inputs, 2 outputs, rank 2 ------------------------------------------------------------------- */
 
@@ -307,7 +301,7 @@ static void test_write_room(void) {
     CHECK_INT(RFM_OK, rfm_model_size_i(&k.m, &size));
     memory = (unsigned char *)test_take(size + 16);
     CHECK(memory != NULL);
-    if (!little_endian()) {
+    if (!test_little_endian()) {
         CHECK_INT(RFM_ETYPE, rfm_model_write_i(&k.m, memory, size));
         return;
     }
