@@ -61,7 +61,7 @@ static real_bits not_finite(rfm_real x) {
     return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
 }
 
-static int finite_portable(size_t n, const rfm_real *x) {
+int rfm_finite(size_t n, const rfm_real *x) {
     real_bits bad = 0;
     size_t i;
     for (i = 0; i < n; i++) bad |= not_finite(x[i]);
@@ -331,7 +331,7 @@ const void *rfm_blob_text(const rfm_blob *head, uint32_t part) {
 /* A section of count * each finite numbers; NULL: it is not that. */
 static const rfm_real *part_numbers(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each) {
     const rfm_real *numbers = (const rfm_real *)rfm_blob_part(head, part, count, each, sizeof(rfm_real));
-    return numbers != NULL && finite_portable((size_t)count * each, numbers) ? numbers : NULL;
+    return numbers != NULL && rfm_finite((size_t)count * each, numbers) ? numbers : NULL;
 }
 
 int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
@@ -416,7 +416,7 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
         if (scratch[i] != scratch[i]) return RFM_ERANGE;
-    return finite_portable(m->c, scores) ? RFM_OK : RFM_ERANGE;
+    return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 
 size_t rfm_class(const rfm_model *m, const rfm_real *scores, rfm_real *confidence) {
@@ -459,7 +459,7 @@ static int multiply_fits(size_t a, size_t b, size_t *product) {
     return 1;
 }
 
-static int finite_real(rfm_real x) { return finite_portable(1, &x); }
+static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
 /* ==== 6. Arena ====================================================================================================== */
 
@@ -654,7 +654,7 @@ static int views_overlap(rfm_cmat a, rfm_cmat b) {
 }
 
 static int finite_row(const rfm_port *port, size_t n, const rfm_real *x) {
-    return port->finite != NULL ? port->finite(n, x) : finite_portable(n, x);
+    return port->finite != NULL ? port->finite(n, x) : rfm_finite(n, x);
 }
 
 static int finite_view(const rfm_port *port, rfm_cmat a) {
@@ -3107,9 +3107,9 @@ static int check_parts(const rfm_parts *w) {
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->y_scale != NULL && i < m->c; i++)
         if (!finite_real(w->y_mean[i]) || !finite_real(w->y_scale[i]) || !(w->y_scale[i] > R(0))) return RFM_EVALUE;
-    if (!finite_portable(m->d, m->shift) || !finite_portable(m->n * m->r, m->centers) || !finite_portable(m->n * m->c, m->alpha)) return RFM_EFINITE;
-    if (m->p != NULL && !finite_portable((m->metric == RFM_FULL ? m->r : 1) * m->d, m->p)) return RFM_EFINITE;
-    if (m->offset != NULL && !finite_portable(m->c, m->offset)) return RFM_EFINITE;
+    if (!rfm_finite(m->d, m->shift) || !rfm_finite(m->n * m->r, m->centers) || !rfm_finite(m->n * m->c, m->alpha)) return RFM_EFINITE;
+    if (m->p != NULL && !rfm_finite((m->metric == RFM_FULL ? m->r : 1) * m->d, m->p)) return RFM_EFINITE;
+    if (m->offset != NULL && !rfm_finite(m->c, m->offset)) return RFM_EFINITE;
     return little_endian() ? RFM_OK : RFM_ETYPE;
 }
 
@@ -3180,7 +3180,7 @@ int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
     for (i = 0; i <= PART_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
         fold_numbers(w, i, numbers);
-        if (!finite_portable(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
+        if (!rfm_finite(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
     }
     if (plan.bytes[RFM_PART_CLASS_NAMES] > 0) memcpy(b + plan.at[RFM_PART_CLASS_NAMES], w->class_names, plan.bytes[RFM_PART_CLASS_NAMES]);
     if (plan.bytes[RFM_PART_INPUT_NAMES] > 0) memcpy(b + plan.at[RFM_PART_INPUT_NAMES], w->input_names, plan.bytes[RFM_PART_INPUT_NAMES]);

@@ -84,6 +84,9 @@ const char *rfm_status_text(int status);
 rfm_real rfm_exp(rfm_real x);
 rfm_real rfm_sqrt(rfm_real x);
 
+/* 1 if x[0..n-1] has neither a NaN nor an infinity. Looks at the bits, so compilers that assume finite numbers do not remove it. */
+int rfm_finite(size_t n, const rfm_real *x);
+
 /* ---- models -------------------------------------------------------------------------------------------------------- */
 
 /* Kernels, phi as a function of s = |x - z|_M and the bandwidth L. */
