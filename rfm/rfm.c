@@ -38,6 +38,10 @@
 #define REAL_FREXP frexp
 #define REAL_LDEXP ldexp
 #define REAL_EPS R(2.220446049250313e-16)
+#define REAL_LEAST R(2.2250738585072014e-308) /* the smallest normal number */
+#define REAL_MOST R(1.7976931348623157e308)
+#define BANDWIDTH_MOST R(1e100) /* L is at most this, and at least its reciprocal */
+#define UNIT_LEAST (-640)       /* exponents of units go down to this: L * 2^UNIT_LEAST and its reciprocal are normal */
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
 #define REAL_SIGN_BIT UINT64_C(0x8000000000000000)
@@ -49,6 +53,10 @@ typedef uint64_t real_bits;
 #define REAL_FREXP frexpf
 #define REAL_LDEXP ldexpf
 #define REAL_EPS R(1.1920929e-7)
+#define REAL_LEAST R(1.17549435e-38)
+#define REAL_MOST R(3.40282347e38)
+#define BANDWIDTH_MOST R(1e12)
+#define UNIT_LEAST (-80)
 typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
 #define REAL_SIGN_BIT UINT32_C(0x80000000)
@@ -59,6 +67,12 @@ static real_bits not_finite(rfm_real x) {
     real_bits bits;
     memcpy(&bits, &x, sizeof bits);
     return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
+}
+
+static int is_nan(rfm_real x) {
+    real_bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & ~REAL_SIGN_BIT) > REAL_EXPONENT_BITS;
 }
 
 int rfm_finite(size_t n, const rfm_real *x) {
@@ -415,7 +429,7 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     if (novelty != NULL) *novelty = largest;
     /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
-        if (scratch[i] != scratch[i]) return RFM_ERANGE;
+        if (is_nan(scratch[i])) return RFM_ERANGE;
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -460,6 +474,32 @@ static int multiply_fits(size_t a, size_t b, size_t *product) {
 }
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
+
+/* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for 0. */
+static rfm_real unit_of(rfm_real largest) {
+    int exponent;
+    (void)REAL_FREXP(largest, &exponent);
+    return REAL_LDEXP(R(1), largest == R(0) ? 0 : exponent > UNIT_LEAST ? exponent - 1 : UNIT_LEAST);
+}
+
+static rfm_real largest_of(size_t n, const rfm_real *x) {
+    rfm_real largest = R(0);
+    size_t i;
+    for (i = 0; i < n; i++) largest = max_real(largest, REAL_ABS(x[i]));
+    return largest;
+}
+
+static rfm_real largest_entry(rfm_cmat a) {
+    rfm_real largest = R(0);
+    size_t i;
+    for (i = 0; i < a.rows; i++) largest = max_real(largest, largest_of(a.cols, a.at + i * a.stride));
+    return largest;
+}
+
+static void multiply(size_t n, rfm_real *x, rfm_real by) {
+    size_t i;
+    for (i = 0; i < n; i++) x[i] *= by;
+}
 
 /* ==== 6. Arena ====================================================================================================== */
 
@@ -607,10 +647,13 @@ static int advance(progress *p, rfm_real work) {
     return p->cancelled;
 }
 
-static int check_ctx(const rfm_ctx *ctx) {
-    if (ctx == NULL || ctx->arena == NULL) return RFM_ENULL;
-    return ctx->arena->status;
+/* Memory to work in: a measuring arena has none. */
+static int check_arena(const rfm_arena *arena) {
+    if (arena == NULL) return RFM_ENULL;
+    return arena->status == RFM_OK && arena->base == NULL ? RFM_EARENA : arena->status;
 }
+
+static int check_ctx(const rfm_ctx *ctx) { return ctx == NULL ? RFM_ENULL : check_arena(ctx->arena); }
 
 /* Of a matrix that can exist: not empty, indices of 32 bits, no more than half of the address space. */
 static int check_shape(size_t rows, size_t cols) {
@@ -1394,17 +1437,17 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
         size_t end = min_size(first + RANK_ROWS, n);
         for (i = first; i < n; i++) acc[i] = R(0);
         for (j = first; j < end; j++) {
-            rfm_real *row = a.at + j * lda, best, least, scale;
+            rfm_real *row = a.at + j * lda, best = a.at[j * lda + j] - acc[j], scale;
             size_t q = j;
-            best = least = a.at[j * lda + j] - acc[j];
+            int right = best >= -max_real(limit, rounding); /* not so for a NaN, which overflow leaves in a matrix of another kind */
             for (i = j + 1; i < n; i++) {
                 rfm_real left = a.at[i * lda + i] - acc[i];
                 if (left > best) best = left, q = i;
-                if (left < least) least = left;
+                right &= left >= -max_real(limit, rounding);
             }
             if (!(best > limit)) {
                 *rank = j;
-                return least < -max_real(limit, rounding) ? RFM_ENOTPD : RFM_OK;
+                return right ? RFM_OK : RFM_ENOTPD;
             }
             if (q != j) {
                 uint32_t t = perm[j];
@@ -1525,22 +1568,30 @@ static void symv(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, 
     }
 }
 
+/* Below this a square loses digits; beside elements of size 1 a number whose square is 0 is 0. */
+#define SQUARE_LEAST (REAL_LEAST / REAL_EPS / REAL_EPS)
+
 /* x[0..n) becomes v with v[0] = 1, and (I - tau v v') x = (beta, 0, ...); returns tau, beta in *beta. The caller has scaled
- * A to largest element 1: squares do not overflow, and what underflows does not matter beside it. */
+ * A to largest element 1: squares do not overflow. */
 static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
-    rfm_real tail = dot(n - 1, x + 1, x + 1), alpha = x[0], b, scale;
+    rfm_real tail = dot(n - 1, x + 1, x + 1), alpha, unit = R(1), b;
     size_t i;
+    if (tail < SQUARE_LEAST) {
+        unit = unit_of(largest_of(n, x));
+        multiply(n, x, R(1) / unit);
+        tail = dot(n - 1, x + 1, x + 1);
+    }
+    alpha = x[0];
     x[0] = R(1);
-    if (tail == R(0)) {
-        *beta = alpha;
+    if (tail < SQUARE_LEAST) {
+        *beta = alpha * unit;
         for (i = 1; i < n; i++) x[i] = R(0);
         return R(0);
     }
     b = REAL_SQRT(alpha * alpha + tail);
     if (alpha > R(0)) b = -b;
-    scale = R(1) / (alpha - b);
-    for (i = 1; i < n; i++) x[i] *= scale;
-    *beta = b;
+    multiply(n - 1, x + 1, R(1) / (alpha - b));
+    *beta = b * unit;
     return (b - alpha) / b;
 }
 
@@ -1651,7 +1702,7 @@ static int ql(size_t n, rfm_real *d, rfm_real *e, rfm_real *q, size_t ldq) {
             rfm_real g, r, s = R(1), c = R(1), p = R(0), f, b;
             int split = 0;
             for (m = low; m + 1 < n; m++)
-                if (REAL_ABS(e[m]) <= R(0.5) * REAL_EPS * (REAL_ABS(d[m]) + REAL_ABS(d[m + 1]))) break;
+                if (REAL_ABS(e[m]) <= REAL_EPS * REAL_EPS + R(0.5) * REAL_EPS * (REAL_ABS(d[m]) + REAL_ABS(d[m + 1]))) break;
             if (m == low) break;
             if (sweep == 60) return RFM_ECONVERGE;
             g = (d[low + 1] - d[low]) / (R(2) * e[low]); /* shift: the eigenvalue of the leading 2 x 2 nearer to d[low] */
@@ -1989,6 +2040,10 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
 
 #define NEAR_SHARE R(1.0 / 256)                  /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
 #define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
+#define NORM_MOST (REAL_MOST / R(8))             /* squared norms up to this give finite distances */
+
+/* Where s^2 underflows, s / L is below eps. */
+static int bandwidth_right(rfm_real L) { return L >= R(1) / BANDWIDTH_MOST && L <= BANDWIDTH_MOST; }
 
 /* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
 static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *s2) {
@@ -2025,6 +2080,12 @@ typedef struct {
     rfm_real inverse, exponent; /* 1 / L, q */
 } radial;
 
+/* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is 0. */
+static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
+    rfm_real most = R(1) / REAL_SQRT(REAL_LEAST) / R(16);
+    return unit < most / inverse ? unit * inverse : most;
+}
+
 /* s2[i] -> phi(s_i) in place and, if w is not NULL, the gradient weight w(s_i) = -phi'(s_i) / s_i, 0 where s_i = 0. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *s2, rfm_real *w) {
     rfm_real inverse = f->inverse, half = R(-0.5) * inverse * inverse;
@@ -2036,7 +2097,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
     for (i = 0; i < n; i++) { /* s2 becomes log phi, w what is left of its derivative */
         rfm_real s = f->kernel == RFM_GAUSSIAN ? R(0) : REAL_SQRT(s2[i]), t = s * inverse, weight;
         if (f->kernel == RFM_GENERAL) t = REAL_POW(t, f->exponent);
-        if (f->kernel == RFM_GAUSSIAN) weight = inverse * inverse;
+        if (f->kernel == RFM_GAUSSIAN) weight = s2[i] > R(0) ? inverse * inverse : R(0);
         else weight = s > R(0) ? (f->kernel == RFM_GENERAL ? f->exponent * t / s : inverse) / s : R(0);
         s2[i] = f->kernel == RFM_GAUSSIAN ? half * s2[i] : -t;
         if (w != NULL) w[i] = weight;
@@ -2081,7 +2142,7 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->alpha = take_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
     s->ignored = take_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
     return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
-                          max_size(m->d, min_size(m->n, CENTER_COLUMNS)), &s->pack);
+                          max_size(max_size(m->d, m->r), min_size(m->n, CENTER_COLUMNS)), &s->pack);
 }
 
 /* out (rows, r) = P (x - shift), x (rows, d), `centred` (rows, d) for RFM_FULL. */
@@ -2101,6 +2162,10 @@ static void project(const packing *s, const rfm_model *m, rfm_cmat x, rfm_real *
 static void squared_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real *norms) {
     size_t i;
     for (i = 0; i < rows; i++) norms[i] = dot(cols, x + i * cols, x + i * cols);
+}
+
+static int norms_right(const rfm_port *port, size_t n, const rfm_real *norms) {
+    return finite_row(port, n, norms) && largest_of(n, norms) <= NORM_MOST ? RFM_OK : RFM_ERANGE;
 }
 
 typedef struct {
@@ -2146,9 +2211,11 @@ static void kernel_block(const predictor *s, size_t rows, size_t column, size_t 
                 operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, s->block, cols, predict_finish, &t);
 }
 
-static void predictor_start(predictor *s) {
+/* RFM_ERANGE: centres whose distances cannot be squared. */
+static int predictor_start(predictor *s) {
     s->f.kernel = s->m.kernel, s->f.inverse = R(1) / s->m.bandwidth, s->f.exponent = s->m.exponent;
     squared_norms(s->m.n, s->m.r, s->m.centers, s->norms);
+    return norms_right(s->pack.port, s->m.n, s->norms);
 }
 
 static void turn_alpha(predictor *s) {
@@ -2158,9 +2225,10 @@ static void turn_alpha(predictor *s) {
     memset(s->ignored, 0, workers_of(s->pack.ctx) * min_size(n, group_columns(s->pack.port)) * sizeof *s->ignored);
 }
 
-/* 0: cancelled. */
+/* RFM_ECANCEL; RFM_ERANGE: rows or results that are too large. */
 static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
     size_t first, column, rows, cols, n = s->m.n, c = s->m.c, i, k;
+    int status;
     if (c <= DOT_OUTPUTS) turn_alpha(s);
     for (first = 0; first < z.rows; first += rows) {
         rfm_cmat part = z;
@@ -2169,6 +2237,8 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
         part.at += first * z.stride, part.rows = rows;
         project(&s->pack, &s->m, part, s->centred, s->projected);
         squared_norms(rows, s->m.r, s->projected, s->norms_z);
+        status = norms_right(s->pack.port, rows, s->norms_z);
+        if (status != RFM_OK) return status;
         for (i = 0; i < rows; i++)
             for (k = 0; k < c; k++) out[i * y.stride + k] = R(0);
         for (column = 0; column < n; column += cols) {
@@ -2180,9 +2250,9 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
         }
         for (i = 0; s->m.offset != NULL && i < rows; i++)
             for (k = 0; k < c; k++) out[i * y.stride + k] += s->m.offset[k];
-        if (advance(p, R(rows))) return 0;
+        if (advance(p, R(rows))) return RFM_ECANCEL;
     }
-    return 1;
+    return finite_view(s->pack.port, rfm_const(y)) ? RFM_OK : RFM_ERANGE;
 }
 
 static int check_model(const rfm_model *m) {
@@ -2190,7 +2260,7 @@ static int check_model(const rfm_model *m) {
     if (m->metric != RFM_IDENTITY && m->p == NULL) return RFM_ENULL;
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0) return RFM_EZERO;
     if (m->metric != RFM_FULL && m->r != m->d) return RFM_ESHAPE;
-    if (!(m->bandwidth > R(0)) || m->kernel < RFM_LAPLACE || m->kernel > RFM_GENERAL) return RFM_EVALUE;
+    if (!bandwidth_right(m->bandwidth) || m->kernel < RFM_LAPLACE || m->kernel > RFM_GENERAL) return RFM_EVALUE;
     if (m->metric < RFM_IDENTITY || m->metric > RFM_FULL) return RFM_EVALUE;
     return RFM_OK;
 }
@@ -2225,10 +2295,9 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
     used = ctx->arena->used;
     status = predictor_layout(ctx->arena, ctx, model, z.rows, &s);
     if (status != RFM_OK) return finish(ctx, used, status);
-    predictor_start(&s);
     p.ctx = ctx, p.done = R(0), p.total = R(z.rows), p.cancelled = 0;
-    if (!predict_rows(&s, z, y, &p)) status = RFM_ECANCEL;
-    else if (!finite_view(s.pack.port, rfm_const(y))) status = RFM_ERANGE;
+    status = predictor_start(&s);
+    if (status == RFM_OK) status = predict_rows(&s, z, y, &p);
     return finish(ctx, used, status);
 }
 
@@ -2259,15 +2328,21 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
     memset(s->sum, 0, c * r * sizeof *s->sum);
     for (i = 0; i < m->n; i++) {
         const rfm_real *center = m->centers + i * r;
-        rfm_real s2 = R(0), norms = R(0), w;
+        rfm_real s2 = R(0), norms = R(0), unit = R(0), inverse, w;
+        radial scaled = *f;
+        for (q = 0; q < r; q++) unit = max_real(unit, REAL_ABS(center[q] - s->z[q]));
+        unit = unit_of(unit), inverse = R(1) / unit; /* w is unit^2 times that of the true distance */
         for (q = 0; q < r; q++) {
-            s2 += (center[q] - s->z[q]) * (center[q] - s->z[q]);
-            norms += center[q] * center[q] + s->z[q] * s->z[q];
+            rfm_real x = center[q] * inverse, z = s->z[q] * inverse;
+            s2 += (x - z) * (x - z);
+            norms += x * x + z * z;
         }
         if (s2 < ZERO_SHARE * norms) s2 = R(0);
-        radial_values(s->pack.port, f, 1, &s2, &w);
+        scaled.inverse = inverse_in_units(f->inverse, unit);
+        radial_values(s->pack.port, &scaled, 1, &s2, &w);
+        w *= inverse;
         for (k = 0; k < c; k++)
-            for (q = 0; q < r; q++) s->sum[k * r + q] += w * m->alpha[i * c + k] * (center[q] - s->z[q]);
+            for (q = 0; q < r; q++) s->sum[k * r + q] += w * m->alpha[i * c + k] * (inverse * (center[q] - s->z[q]));
     }
 }
 
@@ -2326,14 +2401,16 @@ typedef struct {
     rfm_model m;                           /* the current iterate; its arrays are these: */
     rfm_real *shift, *p, *centers, *alpha;
     int is_identity;                       /* P = I and not written out */
-    radial f;
+    rfm_real unit;                         /* centres, norms and distances are multiples of it: so they can be squared */
+    rfm_real y_unit, alpha_unit;           /* likewise Y in solves and scores, alpha in the AGOP */
+    radial f;                              /* of distances in units */
     rfm_real ridge;                        /* as used */
     int want_w;
     rfm_real *k;                           /* (n, n) ld apart */
     size_t ld;
     rfm_real *norms;                       /* (n) of the centres */
     rfm_real *root_w;                      /* (n) w^1/2; NULL: all 1 */
-    rfm_real mean_w;                       /* 1 / sum of w over the gradient points */
+    rfm_real root_sum;                     /* square root of the sum of w over the gradient points */
     rfm_real *turned;                      /* workers x 2 (nr, group): rows of W, and the same turned */
     rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
     rfm_real *ax, *h, *mean;               /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)), (c, r) */
@@ -2399,9 +2476,12 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->best_alpha = take_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
-    wide = max_size(max_size(n, f->width), updates(f) ? wide : 0);
+    if (!updates(f)) wide = 0;
+    if (!updates(f) && !rows_at(f->data->start)) full = 0; /* P stays the identity: no product has d rows or columns */
+    wide = max_size(max_size(n, f->width), max_size(wide, full));
     if (o->select == RFM_SELECT_LOO) wide = max_size(wide, min_size(n, LOO_COLUMNS));
-    return solving_layout(arena, f->ctx, min_size(chol_block_rows(port), n), min_size(SOLVE_ROWS, n), n, wide, max_size(n, d), &f->solve);
+    return solving_layout(arena, f->ctx, min_size(chol_block_rows(port), n), min_size(SOLVE_ROWS, n), max_size(n, full), wide,
+                          max_size(n, d), &f->solve);
 }
 
 /* ---- the kernel matrix --------------------------------------------------------------------------------------------------- */
@@ -2462,9 +2542,25 @@ static rfm_real select_smallest(size_t n, rfm_real *x, size_t k) {
     return x[k];
 }
 
-/* The centres, their norms, and the bandwidth, for the current P. */
-static void place_centers(training *f) {
-    size_t first, n = f->n, r = f->m.r, rows, i, j, count = 0;
+/* The median distance of some rows, in units. */
+static rfm_real median_distance(const training *f) {
+    size_t n = f->n, r = f->m.r, rows = min_size(n, MEDIAN_ROWS), count = 0, i, j, q;
+    for (i = 0; i < rows; i++) {
+        const rfm_real *a = f->centers + i * n / rows * r;
+        for (j = 0; j < i; j++) {
+            const rfm_real *b = f->centers + j * n / rows * r;
+            rfm_real s2 = R(0);
+            for (q = 0; q < r; q++) s2 += (a[q] - b[q]) * (a[q] - b[q]);
+            f->distances[count++] = s2;
+        }
+    }
+    return REAL_SQRT(select_smallest(count, f->distances, count / 2));
+}
+
+/* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be squared, or L. */
+static int place_centers(training *f) {
+    const rfm_port *port = f->solve.pack.port;
+    size_t first, n = f->n, r = f->m.r, rows;
     for (first = 0; first < n; first += rows) {
         rfm_cmat part = f->data->x;
         rows = min_size(AGOP_ROWS, n - first);
@@ -2475,36 +2571,31 @@ static void place_centers(training *f) {
             project(&f->solve.pack, &plain, part, NULL, f->centers + first * r);
         } else project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
     }
+    if (!finite_row(port, n * r, f->centers)) return RFM_ERANGE;
+    f->unit = unit_of(largest_of(n * r, f->centers));
+    multiply(n * r, f->centers, R(1) / f->unit);
     squared_norms(n, r, f->centers, f->norms);
+    if (!(largest_of(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
     f->m.bandwidth = f->o->bandwidth;
     if (f->o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN && n > 1) {
-        rfm_real median;
-        rows = min_size(n, MEDIAN_ROWS);
-        for (i = 0; i < rows; i++) {
-            const rfm_real *a = f->centers + i * n / rows * r;
-            for (j = 0; j < i; j++) {
-                const rfm_real *b = f->centers + j * n / rows * r;
-                rfm_real s2 = R(0);
-                size_t q;
-                for (q = 0; q < r; q++) s2 += (a[q] - b[q]) * (a[q] - b[q]);
-                f->distances[count++] = s2;
-            }
-        }
-        median = REAL_SQRT(select_smallest(count, f->distances, count / 2));
-        if (median > R(0)) f->m.bandwidth *= median;
+        rfm_real median = median_distance(f);
+        if (median > R(0)) f->m.bandwidth *= median * f->unit;
+        if (!bandwidth_right(f->m.bandwidth)) return RFM_ERANGE;
     }
-    f->f.kernel = f->o->kernel, f->f.inverse = R(1) / f->m.bandwidth, f->f.exponent = f->o->exponent;
+    f->f.kernel = f->o->kernel, f->f.exponent = f->o->exponent;
+    f->f.inverse = inverse_in_units(R(1) / f->m.bandwidth, f->unit);
+    return RFM_OK;
 }
 
 /* ---- alpha ------------------------------------------------------------------------------------------------------------------- */
 
-/* rhs = Y, in the order of perm if it is not NULL, weighted; its rows are filled up with zeros to whole tiles. */
+/* rhs = Y in units, in the order of perm if it is not NULL, weighted; its rows are filled up with zeros to whole tiles. */
 static void right_hand_side(const training *f, const uint32_t *perm) {
     size_t i, j;
     for (i = 0; i < f->n; i++) {
         size_t row = perm != NULL ? perm[i] : i;
-        rfm_real w = f->root_w != NULL ? f->root_w[row] : R(1), *x = f->rhs + i * f->width;
-        for (j = 0; j < f->c; j++) x[j] = w * f->data->y.at[row * f->data->y.stride + j];
+        rfm_real w = f->root_w != NULL ? f->root_w[row] : R(1), scale = R(1) / f->y_unit, *x = f->rhs + i * f->width;
+        for (j = 0; j < f->c; j++) x[j] = w * (scale * f->data->y.at[row * f->data->y.stride + j]);
         for (; j < f->width; j++) x[j] = R(0);
     }
 }
@@ -2513,6 +2604,12 @@ static rfm_mat k_view(const training *f) {
     rfm_mat k = rfm_view(f->k, f->n, f->n);
     k.stride = f->ld;
     return k;
+}
+
+/* From the solution of the weighted system to alpha. */
+static void weigh_alpha(training *f) {
+    size_t i;
+    for (i = 0; f->root_w != NULL && i < f->n; i++) multiply(f->c, f->alpha + i * f->c, f->root_w[i]);
 }
 
 /* alpha = K^+ Y: with K = U'U of rank r in the order of perm, U (r, n): alpha = U' (U U')^-2 U Y. */
@@ -2527,6 +2624,7 @@ static void solve_pseudo(training *f) {
         solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
         solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
         for (i = 0; i < n; i++) memcpy(x + f->perm[i] * c, rhs + i * f->width, c * sizeof *x);
+        weigh_alpha(f);
         return;
     }
     for (i = 0; i < rank; i++)
@@ -2551,35 +2649,66 @@ static void solve_pseudo(training *f) {
             for (p = 0; p < rank && p <= i; p++) sum += f->k[p * ld + i] * rhs[p * c + j];
             x[f->perm[i] * c + j] = sum;
         }
+    weigh_alpha(f);
 }
 
-/* alpha = (K + ridge I)^-1 Y. If the matrix is not positive definite in this number type, the ridge grows until it is. */
+/* At row i the machine should say y_i - ridge alpha_i / w_i. How far off it is at some rows, in the same units as rhs, which is not in
+ * use here and takes their kernel values: this is what rounding does to a prediction. */
+static rfm_real largest_residual(training *f) {
+    size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(f->width, n), step = n / rows, i, j, k;
+    rfm_real most = R(0);
+    product(&f->solve.pack, 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1), operand_of(f->centers, 1, r), 0, f->rhs, n);
+    for (i = 0; i < rows; i++) {
+        size_t at = i * step;
+        rfm_real *phi = f->rhs + i * n, w = f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1);
+        if (w == R(0)) continue;
+        squared_distances(n, r, f->centers + at * r, f->norms[at], f->centers, f->norms, phi);
+        radial_values(f->solve.pack.port, &f->f, n, phi, NULL);
+        for (k = 0; k < c; k++) {
+            rfm_real sum = f->data->y.at[at * f->data->y.stride + k] / f->y_unit - f->ridge / w * f->alpha[at * c + k];
+            for (j = 0; j < n; j++) sum -= phi[j] * f->alpha[j * c + k];
+            most = max_real(most, REAL_ABS(sum));
+        }
+    }
+    return most;
+}
+
+#define RESIDUAL_MOST R(0.01) /* of the largest target: where rounding does more, alpha is noise */
+
+/* (K + ridge I) alpha = Y in units; 0: this number type cannot tell the matrix from a singular one. */
+static int solve_ridge(training *f) {
+    size_t n = f->n, c = f->c;
+    if (chol(&f->solve, k_view(f), &f->progress) < n) return 0;
+    right_hand_side(f, NULL);
+    solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
+    solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
+    copy_rows(n, c, f->rhs, f->width, f->alpha, c);
+    weigh_alpha(f);
+    return largest_residual(f) <= RESIDUAL_MOST;
+}
+
+/* alpha = (K + ridge I)^-1 Y. Where rounding is larger than the ridge, the ridge grows until it is not. */
 static int solve_alpha(training *f) {
-    size_t n = f->n, i, j;
+    size_t n = f->n, i;
     rfm_real most = R(1);
     f->ridge = f->o->ridge;
     for (i = 0; f->root_w != NULL && i < n; i++) most = max_real(most, f->root_w[i] * f->root_w[i]);
     if (f->ridge > R(0)) {
         for (;;) {
-            size_t done;
+            int solved;
             kernel_matrix(f);
             if (advance(&f->progress, R(n) * R(n) * R(f->m.r))) return RFM_ECANCEL;
-            done = chol(&f->solve, k_view(f), &f->progress);
+            solved = solve_ridge(f);
             if (f->progress.cancelled) return RFM_ECANCEL;
-            if (done == n) break;
+            if (solved) break;
             f->ridge = max_real(R(10) * f->ridge, R(n) * REAL_EPS * most);
             if (!(f->ridge < R(n) * most)) return RFM_ERANGE;
         }
-        right_hand_side(f, NULL);
-        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
-        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
-        copy_rows(n, f->c, f->rhs, f->width, f->alpha, f->c);
     } else {
         solve_pseudo(f);
         if (advance(&f->progress, R(n) * R(n) * (R(f->m.r) + R(n) / R(3)))) return RFM_ECANCEL;
     }
-    for (i = 0; f->root_w != NULL && i < n; i++)
-        for (j = 0; j < f->c; j++) f->alpha[i * f->c + j] *= f->root_w[i];
+    multiply(n * f->c, f->alpha, f->y_unit);
     return finite_row(f->solve.pack.port, n * f->c, f->alpha) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -2591,7 +2720,7 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
     for (j = 0; j < rows; j++) {
         size_t at = f->picked != NULL ? f->picked[first + j] : first + j;
         const rfm_real *x = f->centers + at * r;
-        rfm_real weight = REAL_SQRT(f->mean_w) * (f->root_w != NULL ? f->root_w[at] : R(1));
+        rfm_real weight = (f->root_w != NULL ? f->root_w[at] : R(1)) / f->root_sum;
         for (k = 0; k < g; k++) {
             rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r], *mean = f->mean + (k0 + k) * r;
             for (q = 0; q < r; q++) h[q] = weight * (h[q] - a * x[q]);
@@ -2600,9 +2729,10 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
     }
 }
 
-/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. */
+/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. Of alpha in units: M is alpha_unit^2 times what this gives. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
+    f->alpha_unit = unit_of(largest_of(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
     if (f->o->center) memset(f->mean, 0, c * r * sizeof *f->mean);
     for (k0 = 0; k0 < c; k0 += g) {
@@ -2611,7 +2741,8 @@ static int agop(training *f) {
         wide = g * (r + 1);
         for (i = 0; i < n; i++) {
             for (k = 0; k < g; k++) {
-                rfm_real *ax = f->ax + i * wide + k * (r + 1), a = f->alpha[i * c + k0 + k];
+                /* W is unit^2 times that of the true distances, x is 1 / unit times the true one */
+                rfm_real *ax = f->ax + i * wide + k * (r + 1), a = f->alpha[i * c + k0 + k] / f->alpha_unit / f->unit;
                 const rfm_real *x = f->centers + i * r;
                 for (q = 0; q < r; q++) ax[q] = a * x[q];
                 ax[r] = a;
@@ -2635,7 +2766,10 @@ static int agop(training *f) {
     for (k = 0; f->o->center && k < c; k++) {
         const rfm_real *mean = f->mean + k * r;
         if (diagonal)
-            for (q = 0; q < r; q++) f->s[q] = max_real(f->s[q] - mean[q] * mean[q], R(0));
+            for (q = 0; q < r; q++) {
+                f->s[q] -= mean[q] * mean[q];
+                if (f->s[q] < R(0)) f->s[q] = R(0); /* rounding; a NaN stays one and is found below */
+            }
         else
             for (i = 0; i < r; i++)
                 for (j = i; j < r; j++) f->s[i * r + j] -= mean[i] * mean[j];
@@ -2653,7 +2787,7 @@ static void unpermute(size_t n, size_t rank, const rfm_real *u, const uint32_t *
 /* P = R P with S = R'R, then the scale that the options ask for. A zero M keeps one row of zeros. */
 static int update_metric(training *f) {
     size_t d = f->d, r = f->m.r, rank, i, j;
-    rfm_real largest = R(0), trace = R(0), factor = R(1);
+    rfm_real largest = R(0), trace = R(0);
     if (f->o->metric == RFM_DIAGONAL) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * REAL_SQRT(f->s[j]);
         rank = 1;
@@ -2670,15 +2804,17 @@ static int update_metric(training *f) {
         f->m.r = rank;
     }
     f->is_identity = 0;
-    for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
-        rfm_real sum = R(0);
-        for (i = 0; i < rank; i++) sum += f->p[i * d + j] * f->p[i * d + j];
-        largest = max_real(largest, sum);
-        trace += sum;
+    if (f->o->scale == RFM_SCALE_NONE) multiply(rank * d, f->p, f->alpha_unit);
+    else {
+        multiply(rank * d, f->p, R(1) / unit_of(largest_of(rank * d, f->p)));
+        for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
+            rfm_real sum = R(0);
+            for (i = 0; i < rank; i++) sum += f->p[i * d + j] * f->p[i * d + j];
+            largest = max_real(largest, sum);
+            trace += sum;
+        }
+        if (largest > R(0)) multiply(rank * d, f->p, REAL_SQRT(f->o->scale == RFM_SCALE_MAX ? R(1) / largest : R(d) / trace));
     }
-    if (f->o->scale == RFM_SCALE_MAX && largest > R(0)) factor = REAL_SQRT(R(1) / largest);
-    if (f->o->scale == RFM_SCALE_TRACE && trace > R(0)) factor = REAL_SQRT(R(d) / trace);
-    for (i = 0; factor != R(1) && i < rank * d; i++) f->p[i] *= factor;
     return finite_row(f->solve.pack.port, rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -2699,12 +2835,15 @@ static uint32_t metric_rank(const training *f) {
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------------- */
 
-/* What one row adds to a score. */
-static rfm_real row_score(int kind, size_t c, const rfm_real *y, const rfm_real *predicted) {
+/* What one row adds to a score; squared errors in units of Y. */
+static rfm_real row_score(const training *f, const rfm_real *y, const rfm_real *predicted) {
     rfm_real sum = R(0);
-    size_t k, best = 0, true_best = 0;
-    if (kind == RFM_SCORE_SQUARED) {
-        for (k = 0; k < c; k++) sum += (y[k] - predicted[k]) * (y[k] - predicted[k]);
+    size_t c = f->c, k, best = 0, true_best = 0;
+    if (f->o->score == RFM_SCORE_SQUARED) {
+        for (k = 0; k < c; k++) {
+            rfm_real error = (y[k] - predicted[k]) / f->y_unit;
+            sum += error * error;
+        }
         return sum / R(c);
     }
     if (c == 1) return (y[0] > R(0)) == (predicted[0] > R(0)) ? R(1) : R(0);
@@ -2720,14 +2859,17 @@ static int score_validation(training *f, rfm_real *score) {
     rfm_cmat x = f->data->x_validation, y = f->data->y_validation;
     size_t i;
     rfm_real sum = R(0);
+    int status;
     f->validation.m = f->m;
     if (f->is_identity) f->validation.m.metric = RFM_IDENTITY;
-    predictor_start(&f->validation);
-    predict_rows(&f->validation, x, rfm_view(f->predicted, x.rows, f->c), NULL);
-    if (!finite_row(f->solve.pack.port, x.rows * f->c, f->predicted)) return RFM_ERANGE;
-    for (i = 0; i < x.rows; i++) sum += row_score(f->o->score, f->c, y.at + i * y.stride, f->predicted + i * f->c);
+    multiply(f->n * f->m.r, f->centers, f->unit); /* the predictor takes them as they are */
+    status = predictor_start(&f->validation);
+    if (status == RFM_OK) status = predict_rows(&f->validation, x, rfm_view(f->predicted, x.rows, f->c), NULL);
+    multiply(f->n * f->m.r, f->centers, R(1) / f->unit);
+    if (status != RFM_OK) return status;
+    for (i = 0; i < x.rows; i++) sum += row_score(f, y.at + i * y.stride, f->predicted + i * f->c);
     *score = sum / R(x.rows);
-    return RFM_OK;
+    return finite_real(*score) ? RFM_OK : RFM_ERANGE;
 }
 
 /* The error of row i when it is left out is beta_i / (A^-1)_ii, A = U'U; (A^-1)_ii is the squared length of column i of U'^-1. The
@@ -2753,7 +2895,7 @@ static int score_leave_one_out(training *f, rfm_real *score) {
         const rfm_real *y = f->data->y.at + i * f->data->y.stride;
         if (w == R(0)) continue; /* alpha_i = 0 says nothing of the error there */
         for (k = 0; k < c; k++) f->predicted[k] = y[k] - f->alpha[i * c + k] / (w * f->inverse[i]);
-        sum += w * row_score(f->o->score, c, y, f->predicted);
+        sum += w * row_score(f, y, f->predicted);
         total += w;
     }
     *score = sum / total;
@@ -2780,7 +2922,7 @@ static int check_options(const rfm_options *o, size_t n) {
     if (!between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE) || !between(0, o->center, 1)) return RFM_EVALUE;
     if (!between(RFM_BANDWIDTH_FIXED, o->bandwidth_rule, RFM_BANDWIDTH_MEDIAN)) return RFM_EVALUE;
     if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) || !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY)) return RFM_EVALUE;
-    if (!(o->bandwidth > R(0)) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX) return RFM_EVALUE;
+    if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX) return RFM_EVALUE;
     if (o->kernel == RFM_GENERAL && !(o->exponent > R(0) && o->exponent <= R(2))) return RFM_EVALUE;
     if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
     return RFM_OK;
@@ -2868,18 +3010,21 @@ static uint32_t next_random(uint32_t *state) {
     return *state = x;
 }
 
-/* `points` of n rows, without replacement. */
-static void pick_rows(size_t n, size_t points, uint32_t seed, uint32_t *picked) {
+/* Up to `points` of the n rows that have weight, without replacement; how many. */
+static size_t pick_rows(size_t n, const rfm_real *weights, size_t points, uint32_t seed, uint32_t *picked) {
     uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
-    size_t i;
+    size_t i, count = 0;
     if (state == 0) state = 1;
-    for (i = 0; i < n; i++) picked[i] = (uint32_t)i;
+    for (i = 0; i < n; i++)
+        if (weights == NULL || weights[i] > R(0)) picked[count++] = (uint32_t)i;
+    points = min_size(points, count);
     for (i = 0; i < points; i++) {
-        size_t j = i + next_random(&state) % (n - i);
+        size_t j = i + next_random(&state) % (count - i);
         uint32_t t = picked[i];
         picked[i] = picked[j];
         picked[j] = t;
     }
+    return points;
 }
 
 /* Means of the columns, as a first row and the mean difference from it: exact enough at any offset. */
@@ -2891,20 +3036,45 @@ static void column_means(rfm_cmat x, rfm_real *mean) {
     for (j = 0; j < x.cols; j++) mean[j] = x.at[j] + mean[j] / R(x.rows);
 }
 
+/* P with P'P = start, from the factor of start / unit^2. RFM_ENOTPD: there is none. */
+static int start_factor(training *f) {
+    rfm_cmat start = f->data->start;
+    size_t d = f->d, rank, i, j, q;
+    rfm_real largest = largest_entry(start), unit = unit_of(REAL_SQRT(largest)), scale = R(1) / unit / unit, *p = f->p;
+    for (i = 0; i < d; i++)
+        for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] * scale;
+    (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank, f->acc); /* the check below decides */
+    rank = max_size(rank, 1);    /* a zero matrix keeps a row of zeros */
+    for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
+        for (j = 0; j < d; j++) f->centred[f->perm[j]] = j >= i && p[i * d + i] != R(0) ? p[i * d + j] : R(0);
+        memcpy(p + i * d, f->centred, d * sizeof *p);
+    }
+    f->m.r = rank;
+    for (i = 0; i < d; i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
+        for (j = i; j < d; j++) {
+            rfm_real rest = start.at[i * start.stride + j] * scale;
+            for (q = 0; q < rank; q++) rest -= p[q * d + i] * p[q * d + j];
+            if (!(REAL_ABS(rest) <= R(16) * R(d) * REAL_EPS * (largest * scale))) return RFM_ENOTPD;
+        }
+    multiply(rank * d, p, unit);
+    return RFM_OK;
+}
+
 /* Weights, gradient points, the first P. */
 static int training_values(training *f) {
     rfm_cmat start = f->data->start;
-    size_t i, j, q, rank;
-    rfm_real sum = R(0), largest = R(0);
+    size_t i, j;
+    rfm_real sum = R(0);
     column_means(f->data->x, f->shift);
     for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = REAL_SQRT(f->data->weights[i]);
-    if (f->points < f->n) pick_rows(f->n, f->points, f->o->seed, f->picked);
+    if (updates(f) && f->points < f->n) f->points = pick_rows(f->n, f->data->weights, f->points, f->o->seed, f->picked);
     else f->picked = NULL;
     for (i = 0; i < f->points; i++) {
         size_t at = f->picked != NULL ? f->picked[i] : i;
         sum += f->root_w != NULL ? f->data->weights[at] : R(1);
     }
-    f->mean_w = sum > R(0) ? R(1) / sum : R(0);
+    f->root_sum = REAL_SQRT(sum);
+    f->y_unit = unit_of(largest_entry(f->data->y));
     f->m.kernel = f->o->kernel, f->m.exponent = f->o->exponent;
     f->m.shift = f->shift, f->m.p = f->p, f->m.centers = f->centers, f->m.alpha = f->alpha;
     f->is_identity = start.at == NULL;
@@ -2913,24 +3083,7 @@ static int training_values(training *f) {
         if (start.at[j] < R(0)) return RFM_ENOTPD;
         f->p[j] = REAL_SQRT(start.at[j]);
     }
-    if (f->o->metric == RFM_FULL) {
-        copy_rows(f->d, f->d, start.at, start.stride, f->p, f->d);
-        (void)chol_rank(&f->solve.pack, rfm_view(f->p, f->d, f->d), METRIC_TOLERANCE, f->perm, &rank, f->acc); /* the check below decides */
-        rank = max_size(rank, 1); /* a zero matrix keeps a row of zeros */
-        for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
-            for (j = 0; j < f->d; j++) f->centred[f->perm[j]] = j >= i && f->p[i * f->d + i] != R(0) ? f->p[i * f->d + j] : R(0);
-            memcpy(f->p + i * f->d, f->centred, f->d * sizeof *f->p);
-        }
-        f->m.r = rank;
-        for (i = 0; i < f->d; i++) largest = max_real(largest, start.at[i * (start.stride + 1)]);
-        for (i = 0; i < f->d; i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
-            for (j = i; j < f->d; j++) {
-                rfm_real rest = start.at[i * start.stride + j];
-                for (q = 0; q < rank; q++) rest -= f->p[q * f->d + i] * f->p[q * f->d + j];
-                if (!(REAL_ABS(rest) <= R(16) * R(f->d) * REAL_EPS * largest)) return RFM_ENOTPD;
-            }
-    }
-    return RFM_OK;
+    return f->o->metric == RFM_FULL ? start_factor(f) : RFM_OK;
 }
 
 static int better(int kind, rfm_real score, rfm_real best) { return kind == RFM_SCORE_SQUARED ? score < best : score > best; }
@@ -2946,17 +3099,21 @@ static int train(training *f, rfm_report *report) {
     report->best = T;
     for (t = 0; status == RFM_OK; t++) {
         rfm_step step;
+        rfm_real score; /* in units of Y, where small ones differ, too */
         memset(&step, 0, sizeof step);
         f->want_w = t < T;
-        place_centers(f);
-        status = solve_alpha(f);
+        status = place_centers(f);
+        if (status == RFM_OK) status = solve_alpha(f);
         step.ridge = f->ridge, step.bandwidth = f->m.bandwidth, step.rank = metric_rank(f);
         if (status == RFM_OK && f->o->select == RFM_SELECT_LOO) status = score_leave_one_out(f, &step.score);
         else if (status == RFM_OK && rows_at(f->data->x_validation)) status = score_validation(f, &step.score);
         if (status != RFM_OK) return status;
+        score = step.score;
+        if (f->o->score == RFM_SCORE_SQUARED) step.score = score * f->y_unit * f->y_unit;
+        if (!finite_real(step.score)) return RFM_ERANGE;
         if (report->path != NULL) report->path[t] = step;
-        if (f->o->select != RFM_SELECT_LAST && (t == 0 || better(f->o->score, step.score, best))) {
-            best = step.score, best_bandwidth = f->m.bandwidth, best_rank = f->m.r, best_identity = f->is_identity;
+        if (f->o->select != RFM_SELECT_LAST && (t == 0 || better(f->o->score, score, best))) {
+            best = score, best_bandwidth = f->m.bandwidth, best_rank = f->m.r, best_identity = f->is_identity;
             report->best = t;
             if (p_size > 0) memcpy(f->best_p, f->p, p_size * f->d * sizeof *f->p);
             memcpy(f->best_alpha, f->alpha, f->n * f->c * sizeof *f->alpha);
@@ -2969,9 +3126,10 @@ static int train(training *f, rfm_report *report) {
         if (p_size > 0) memcpy(f->p, f->best_p, p_size * f->d * sizeof *f->p);
         memcpy(f->alpha, f->best_alpha, f->n * f->c * sizeof *f->alpha);
         f->m.r = best_rank, f->is_identity = best_identity;
-        place_centers(f);
+        status = place_centers(f);
         f->m.bandwidth = best_bandwidth;
     }
+    if (status == RFM_OK) multiply(f->n * f->m.r, f->centers, f->unit);
     if (status == RFM_OK && advance(&f->progress, f->progress.total)) status = RFM_ECANCEL;
     if (f->is_identity) f->m.metric = RFM_IDENTITY, f->m.p = NULL;
     return status;
@@ -2983,12 +3141,10 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
     rfm_report own;
     size_t used, store_used;
     int status = check_ctx(ctx);
-    if (status == RFM_OK && (store == NULL || model == NULL)) status = RFM_ENULL;
-    if (status == RFM_OK) status = store->status;
+    if (status == RFM_OK) status = model == NULL ? RFM_ENULL : check_arena(store);
     if (status == RFM_OK) status = training_start(ctx, data, options, &f);
     if (status != RFM_OK) return status;
     if (report == NULL) own.path = NULL, report = &own;
-    report->best = report->row = report->col = 0;
     status = check_values(&f, report);
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
@@ -3027,12 +3183,14 @@ static size_t text_bytes(const char *names, size_t strings) {
 }
 
 int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *total) {
+    const size_t most = UINT32_MAX - RFM_ALIGN; /* of `end`: it can be rounded up */
     size_t end = BLOB_TABLE + 8 * (size_t)parts;
     uint32_t i;
+    if (parts > (most - BLOB_TABLE) / 8) return RFM_EOVERFLOW;
     for (i = 0; i < parts; i++) {
         end = round_up(end, RFM_ALIGN);
         at[i] = bytes[i] == 0 ? 0 : end;
-        if (bytes[i] > UINT32_MAX - RFM_ALIGN - end) return RFM_EOVERFLOW;
+        if (end > most || bytes[i] > most - end) return RFM_EOVERFLOW;
         end += bytes[i];
     }
     *total = round_up(end, RFM_ALIGN);
@@ -3237,30 +3395,37 @@ int rfm_metric(const rfm_model *model, rfm_mat m) {
                 for (j = from; j < to; j++) row[j] += p[i] * p[j];
             }
     }
-    return RFM_OK;
+    return finite_view(&rfm_port_scalar, rfm_const(m)) ? RFM_OK : RFM_ERANGE;
+}
+
+/* The mean entry of A / unit, as a first entry and the mean difference from it. */
+static rfm_real mean_entry(rfm_cmat a, rfm_real unit) {
+    rfm_real sum = R(0), first = a.at[0] / unit;
+    size_t i, j;
+    for (i = 0; i < a.rows; i++)
+        for (j = 0; j < a.cols; j++) sum += a.at[i * a.stride + j] / unit - first;
+    return first + sum / (R(a.rows) * R(a.cols));
 }
 
 /* tr((A - a)'(B - b)) / sqrt(tr((A - a)'(A - a)) tr((B - b)'(B - b))) with constants a, b taken from all entries. */
 static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
     int status = value == NULL ? RFM_ENULL : check_view(a);
-    rfm_real ab = R(0), aa = R(0), bb = R(0), mean_a = R(0), mean_b = R(0);
+    rfm_real ab = R(0), aa = R(0), bb = R(0), mean_a = R(0), mean_b = R(0), unit_a, unit_b;
     size_t i, j;
     if (status == RFM_OK) status = check_view(b);
     if (status != RFM_OK) return status;
     if (a.rows != b.rows || a.cols != b.cols) return RFM_ESHAPE;
     if (!finite_view(&rfm_port_scalar, a) || !finite_view(&rfm_port_scalar, b)) return RFM_EFINITE;
-    for (i = 0; centred && i < a.rows; i++)
-        for (j = 0; j < a.cols; j++) mean_a += a.at[i * a.stride + j] - a.at[0], mean_b += b.at[i * b.stride + j] - b.at[0];
-    if (centred) mean_a = a.at[0] + mean_a / (R(a.rows) * R(a.cols)), mean_b = b.at[0] + mean_b / (R(a.rows) * R(a.cols));
+    unit_a = unit_of(largest_entry(a)), unit_b = unit_of(largest_entry(b));
+    if (centred) mean_a = mean_entry(a, unit_a), mean_b = mean_entry(b, unit_b);
     for (i = 0; i < a.rows; i++) {
         rfm_real row_ab = R(0), row_aa = R(0), row_bb = R(0); /* rows first: less rounding in long sums */
         for (j = 0; j < a.cols; j++) {
-            rfm_real x = a.at[i * a.stride + j] - mean_a, y = b.at[i * b.stride + j] - mean_b;
+            rfm_real x = a.at[i * a.stride + j] / unit_a - mean_a, y = b.at[i * b.stride + j] / unit_b - mean_b;
             row_ab += x * y, row_aa += x * x, row_bb += y * y;
         }
         ab += row_ab, aa += row_aa, bb += row_bb;
     }
-    if (!finite_real(ab) || !finite_real(aa) || !finite_real(bb)) return RFM_ERANGE;
     *value = aa > R(0) && bb > R(0) ? ab / REAL_SQRT(aa) / REAL_SQRT(bb) : R(0);
     return RFM_OK;
 }
@@ -3290,7 +3455,7 @@ int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, siz
 int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment) {
     int status = check_ctx(ctx);
     size_t used, first, rows, column, cols, i, j, k, q;
-    rfm_real ky = R(0), kk = R(0), yy = R(0), *centers;
+    rfm_real ky = R(0), kk = R(0), yy = R(0), unit, *centers;
     predictor s;
     if (status == RFM_OK) status = alignment == NULL ? RFM_ENULL : check_model(model);
     if (status == RFM_OK) status = check_view(x);
@@ -3307,7 +3472,9 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
         part.at += first * x.stride, part.rows = rows;
         project(&s.pack, &s.m, part, s.centred, centers + first * model->r);
     }
-    predictor_start(&s);
+    status = predictor_start(&s);
+    if (status != RFM_OK) return finish(ctx, used, status);
+    unit = unit_of(largest_entry(y));
     for (first = 0; first < x.rows; first += rows) {
         rows = min_size(s.rows, x.rows - first);
         memcpy(s.projected, centers + first * model->r, rows * model->r * sizeof *centers);
@@ -3316,9 +3483,14 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
             cols = min_size(CENTER_COLUMNS, x.rows - column);
             kernel_block(&s, rows, column, cols, NULL, 0);
             for (i = 0; i < rows; i++) {
+                const rfm_real *y_i = y.at + (first + i) * y.stride;
                 rfm_real row_ky = R(0);
-                for (j = 0; j < cols; j++)
-                    row_ky += s.block[i * cols + j] * dot(y.cols, y.at + (first + i) * y.stride, y.at + (column + j) * y.stride);
+                for (j = 0; j < cols; j++) {
+                    const rfm_real *y_j = y.at + (column + j) * y.stride;
+                    rfm_real sum = R(0);
+                    for (q = 0; q < y.cols; q++) sum += y_i[q] / unit * (y_j[q] / unit);
+                    row_ky += s.block[i * cols + j] * sum;
+                }
                 ky += row_ky;
                 kk += dot(cols, s.block + i * cols, s.block + i * cols);
             }
@@ -3327,10 +3499,9 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
     for (k = 0; k < y.cols; k++)
         for (q = 0; q < y.cols; q++) {
             rfm_real sum = R(0);
-            for (i = 0; i < y.rows; i++) sum += y.at[i * y.stride + k] * y.at[i * y.stride + q];
+            for (i = 0; i < y.rows; i++) sum += y.at[i * y.stride + k] / unit * (y.at[i * y.stride + q] / unit);
             yy += sum * sum;
         }
-    if (!finite_real(ky) || !finite_real(yy)) return finish(ctx, used, RFM_ERANGE);
     *alignment = yy > R(0) ? ky / REAL_SQRT(kk) / REAL_SQRT(yy) : R(0);
     return finish(ctx, used, RFM_OK);
 }

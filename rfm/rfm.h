@@ -8,9 +8,11 @@
  *     Arguments are always checked. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
  *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
- *     arena is as it was; an arena whose `status` is a failure makes every call return that.
+ *     arena is as it was; an arena whose `status` is a failure makes every call return that; one without memory is RFM_EARENA.
  *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n columns.
  *     Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not overlap.
+ *   - RFM_OK means a finite result that is right to rounding. Where data is too large to be squared, or a result too large for the
+ *     number type, the status is RFM_ERANGE. Numbers below the normal range (1.2e-38 in float) may count as 0.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
  * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
@@ -118,7 +120,8 @@ int rfm_finite(size_t n, const rfm_real *x);
 typedef struct {
     size_t n, d, c, r;         /* centres, inputs, outputs, rank of P */
     int kernel, metric, task;
-    rfm_real bandwidth, exponent;
+    rfm_real bandwidth;        /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
+    rfm_real exponent;
     rfm_real temperature;      /* of rfm_confidence; 0: none */
     const rfm_real *shift;     /* (d) is taken from every input */
     const rfm_real *p;         /* RFM_FULL: P (r, d); RFM_DIAGONAL: its diagonal (d); RFM_IDENTITY: NULL. r = d but for RFM_FULL */
@@ -393,10 +396,10 @@ typedef struct {
     int scale;              /* (RFM_SCALE_NONE) */
     int center;             /* (0) 1: the mean gradient of each output is taken out before the outer products */
     int bandwidth_rule;     /* (RFM_BANDWIDTH_FIXED) */
-    rfm_real bandwidth;     /* (10) L > 0 */
+    rfm_real bandwidth;     /* (10) L, in the range of rfm_model; a factor of the median: itself and the product */
     rfm_real ridge;         /* (1e-3) lambda >= 0. 0: the pseudo-inverse, so a singular K has a defined answer; costs a second n x n */
     size_t iterations;      /* (5) T updates of M; with RFM_IDENTITY none are made */
-    size_t agop_points;     /* (0: all) gradients at this many rows, drawn without replacement with `seed`; at most n */
+    size_t agop_points;     /* (0: all) gradients at this many rows of those with weight, drawn without replacement with `seed`; at most n */
     uint32_t seed;          /* (0) */
     int select;             /* (RFM_SELECT_LAST) */
     int score;              /* (RFM_SCORE_SQUARED) */
@@ -416,7 +419,7 @@ typedef struct {
 /* One iterate, t = 0..T. */
 typedef struct {
     rfm_real score;     /* on the validation rows, or leave-one-out; 0 if neither was asked for */
-    rfm_real ridge;     /* as used: more than asked for if the matrix was not positive definite in this number type */
+    rfm_real ridge;     /* as used: more than asked for where rounding in this number type would be larger than the ridge */
     rfm_real bandwidth; /* as used */
     uint32_t rank;      /* of M */
 } rfm_step;
@@ -424,7 +427,7 @@ typedef struct {
 typedef struct {
     rfm_step *path;     /* the caller's room for T + 1 of them, or NULL */
     size_t best;        /* t of the iterate that became the model */
-    size_t row, col;    /* RFM_EFINITE: where, in the data that has it */
+    size_t row, col;    /* written with RFM_EFINITE: where, in the data that has it */
 } rfm_report;
 
 /* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The model's
@@ -484,8 +487,8 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 
 /* ---- feature insight ------------------------------------------------------------------------------------------------------------ */
 
-/* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE. Its top
- * eigenvectors and their share come from rfm_eig. */
+/* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE; RFM_ERANGE: M was
+ * computed and is not finite. Its top eigenvectors and their share come from rfm_eig. */
 int rfm_metric(const rfm_model *model, rfm_mat m);
 
 /* Similarity of two feature matrices of one shape: tr(A'B) / sqrt(tr(A'A) tr(B'B)), and the same after taking out each
