@@ -41,7 +41,8 @@
 #define REAL_LEAST R(2.2250738585072014e-308) /* the smallest normal number */
 #define REAL_MOST R(1.7976931348623157e308)
 #define BANDWIDTH_MOST R(1e100) /* L is at most this, and at least its reciprocal */
-#define UNIT_LEAST (-640)       /* exponents of units go down to this: L * 2^UNIT_LEAST and its reciprocal are normal */
+#define UNIT_LEAST (-1021)      /* exponents: 1 / 2^UNIT_LEAST is finite, */
+#define DISTANCE_LEAST (-640)   /* and 2^DISTANCE_LEAST / L is normal */
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
 #define REAL_SIGN_BIT UINT64_C(0x8000000000000000)
@@ -56,7 +57,8 @@ typedef uint64_t real_bits;
 #define REAL_LEAST R(1.17549435e-38)
 #define REAL_MOST R(3.40282347e38)
 #define BANDWIDTH_MOST R(1e12)
-#define UNIT_LEAST (-80)
+#define UNIT_LEAST (-125)
+#define DISTANCE_LEAST (-80)
 typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
 #define REAL_SIGN_BIT UINT32_C(0x80000000)
@@ -2080,6 +2082,9 @@ typedef struct {
     rfm_real inverse, exponent; /* 1 / L, q */
 } radial;
 
+/* A unit for distances that are at most `largest`. */
+static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), REAL_LDEXP(R(1), DISTANCE_LEAST)); }
+
 /* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is 0. */
 static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
     rfm_real most = R(1) / REAL_SQRT(REAL_LEAST) / R(16);
@@ -2331,7 +2336,7 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
         rfm_real s2 = R(0), norms = R(0), unit = R(0), inverse, w;
         radial scaled = *f;
         for (q = 0; q < r; q++) unit = max_real(unit, REAL_ABS(center[q] - s->z[q]));
-        unit = unit_of(unit), inverse = R(1) / unit; /* w is unit^2 times that of the true distance */
+        unit = distance_unit(unit), inverse = R(1) / unit; /* w is unit^2 times that of the true distance */
         for (q = 0; q < r; q++) {
             rfm_real x = center[q] * inverse, z = s->z[q] * inverse;
             s2 += (x - z) * (x - z);
@@ -2572,7 +2577,7 @@ static int place_centers(training *f) {
         } else project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
     }
     if (!finite_row(port, n * r, f->centers)) return RFM_ERANGE;
-    f->unit = unit_of(largest_of(n * r, f->centers));
+    f->unit = distance_unit(largest_of(n * r, f->centers));
     multiply(n * r, f->centers, R(1) / f->unit);
     squared_norms(n, r, f->centers, f->norms);
     if (!(largest_of(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
@@ -3040,9 +3045,9 @@ static void column_means(rfm_cmat x, rfm_real *mean) {
 static int start_factor(training *f) {
     rfm_cmat start = f->data->start;
     size_t d = f->d, rank, i, j, q;
-    rfm_real largest = largest_entry(start), unit = unit_of(REAL_SQRT(largest)), scale = R(1) / unit / unit, *p = f->p;
+    rfm_real largest = largest_entry(start), unit = unit_of(REAL_SQRT(largest)), *p = f->p;
     for (i = 0; i < d; i++)
-        for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] * scale;
+        for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] / unit / unit;
     (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank, f->acc); /* the check below decides */
     rank = max_size(rank, 1);    /* a zero matrix keeps a row of zeros */
     for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
@@ -3052,9 +3057,9 @@ static int start_factor(training *f) {
     f->m.r = rank;
     for (i = 0; i < d; i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
         for (j = i; j < d; j++) {
-            rfm_real rest = start.at[i * start.stride + j] * scale;
+            rfm_real rest = start.at[i * start.stride + j] / unit / unit;
             for (q = 0; q < rank; q++) rest -= p[q * d + i] * p[q * d + j];
-            if (!(REAL_ABS(rest) <= R(16) * R(d) * REAL_EPS * (largest * scale))) return RFM_ENOTPD;
+            if (!(REAL_ABS(rest) <= R(16) * R(d) * REAL_EPS * (largest / unit / unit))) return RFM_ENOTPD;
         }
     multiply(rank * d, p, unit);
     return RFM_OK;
