@@ -123,9 +123,11 @@ static void check_classes(job *t, size_t column, row_list rows) {
         if (t->learn.labels[i] == CLASS_UNKNOWN) csv_fail(&t->file, rows.at[i], column, "a class that the model knows");
         other += t->learn.labels[i] != t->learn.labels[0];
     }
-    if (other == 0)
-        fail("%s: column %zu (%s): all training rows have the class \"%.60s\", expected at least two classes", t->a.data, column + 1, t->file.names[column],
-             rfm_name(t->form.class_names, t->learn.labels[0]));
+    if (other == 0) {
+        const char *only = rfm_name(t->form.class_names, t->learn.labels[0]);
+        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", t->a.data, column + 1, t->file.names[column],
+             utf8_fit(only, 60), only);
+    }
 }
 
 static void read_data(job *t) {
@@ -474,7 +476,9 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
             }
             text_add(&out, "\n");
         }
-        text_add(&out, "model         %s, %zu bytes instead of %zu\n", t->a.out, t->small_size, t->blob_bytes);
+        text_add(&out, "model         ");
+        text_name(&out, t->a.out);
+        text_add(&out, ", %zu bytes instead of %zu\n", t->small_size, t->blob_bytes);
         text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n", type_word(t->shape.type), t->shape.features, t->source.d,
                  t->shape.rank, t->source.r, t->shape.centers, t->source.n);
         if (t->searched)
@@ -487,7 +491,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         }
         text_add(&out, "took          %.2f s\n", seconds);
     }
-    fwrite(out.at, 1, out.size, strcmp(t->a.out, "-") == 0 ? stderr : stdout); /* there the model is */
+    file_show(&out, t->a.out);
     free(out.at);
 }
 

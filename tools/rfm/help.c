@@ -143,12 +143,12 @@ static const struct {
 int command_help(char **argv) {
     size_t i;
     if (argv[0] == NULL || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        fputs(overview, stdout);
+        file_write(NULL, overview, strlen(overview));
         return 0;
     }
     for (i = 0; i < sizeof topics / sizeof *topics; i++)
         if (strcmp(argv[0], topics[i].name) == 0) {
-            fputs(topics[i].content, stdout);
+            file_write(NULL, topics[i].content, strlen(topics[i].content));
             return 0;
         }
     usage("help: no command \"%s\"", argv[0]);
