@@ -82,6 +82,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then # somebody who is n
         chmod 644 "$open_dir/mine.rfm"
         refuse "somebody else's file" 1 'mine.rfm: cannot be written: Permission denied' $other "$open_dir/rfm" train "$open_dir/in.csv" -o "$open_dir/mine.rfm" --quiet
         refuse "somebody else's folder" 1 'new.rfm: cannot be written: Permission denied' $other "$open_dir/rfm" train "$open_dir/in.csv" -o "$open_dir/new.rfm" --quiet
+        chmod 1777 "$open_dir"
+        chmod 666 "$open_dir/mine.rfm"
+        refuse "somebody else's file in a folder for all" 1 'mine.rfm: cannot be written: Operation not permitted' $other "$open_dir/rfm" train "$open_dir/in.csv" -o "$open_dir/mine.rfm"
+        if grep -q 'trying settings' "$out/stderr"; then fail 'said after the search'; else pass; fi
     fi
     rm -rf "$open_dir"
 fi
@@ -176,11 +180,10 @@ refuse 'standard input is closed' 1 'standard input: cannot be' sh -c "'$rfm' tr
 check 'all three are closed' sh -c "'$rfm' train '$dir/in.csv' -o '$dir/closed.rfm' $quick <&- >&- 2>&-; test -s '$dir/closed.rfm'"
 same 'all three are closed' "$dir/closed.rfm" "$out/diag.rfm"
 mkfifo "$dir/fifo"
-cat "$dir/fifo" >"$dir/received" &
+timeout 20 cat "$dir/fifo" >"$dir/received" &
 reader=$!
 check 'a pipe as output' timeout 20 "$rfm" train "$dir/in.csv" -o "$dir/fifo" --quiet $quick
-kill $reader 2>/dev/null
-wait $reader 2>/dev/null
+wait $reader
 same 'a pipe as output' "$dir/received" "$out/diag.rfm"
 cat "$dir/in.csv" >"$dir/fifo" &
 check 'a pipe as input' timeout 20 "$rfm" train "$dir/fifo" -o "$dir/t.rfm" --quiet $quick

@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700 /* S_ISVTX; brings POSIX.1-2008 */
+
 #include "command.h"
 
 #include <dirent.h>
@@ -160,6 +162,16 @@ static char *follow_links(const char *file) {
     cannot_write(file, ELOOP);
 }
 
+/* 1 if nobody but the owners of file and folder may replace the file (the sticky bit, as in /tmp). */
+static int is_sticky(const char *target, size_t folder, uid_t owner) {
+    struct stat about;
+    char *path = folder > 0 ? copy_text(target, folder) : copy_text(".", 1);
+    int known = stat(path, &about) == 0;
+    uid_t user = geteuid();
+    free(path);
+    return known && (about.st_mode & S_ISVTX) != 0 && user != 0 && user != owner && user != about.st_uid;
+}
+
 /* Where the bytes go, or the end of the program with what speaks against it. */
 static output output_find(const char *file) {
     output o = {file, NULL, 0, 0};
@@ -185,6 +197,7 @@ static output output_find(const char *file) {
     o.target = follow_links(file);
     o.folder = folder_length(o.target);
     if (o.target[o.folder] == 0) fail("%s: is the name of a directory, expected a file to write", file);
+    if (there && is_sticky(o.target, o.folder, about.st_uid)) cannot_write(file, EPERM);
     if (there && (stat(o.target, &target) != 0 || !same_file(identity_of(&about), identity_of(&target)))) { /* /dev/fd/3 of a removed file */
         free(o.target);
         o.target = NULL;

@@ -126,7 +126,7 @@ static const struct {
      "usage: rfm export MODEL.rfm -o model.h [--name NAME]\n"
      "\n"
      "A C header with the model as a const aligned array, its sizes and class names, and how to use it. NAME is the name of the\n"
-     "array (default: from the file's name).\n"},
+     "array (default: from the file's name, with model_ before it if C, C++ or rfm.h have that name).\n"},
     {"report",
      "usage: rfm report MODEL.rfm --data DATA.csv -o report.html [options]\n"
      "\n"
