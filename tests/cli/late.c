@@ -1,5 +1,5 @@
-/* Loaded before the C library: the last step of an output, its rename, never comes. LATE=kill: the process is killed there, as kill -9
- * would; LATE=wait: it waits until somebody does that. */
+/* Loaded before the C library: the last step of an output, its rename, never comes. LATE=kill: the process is killed
+ * there, as by kill -9; LATE=wait: it waits until somebody does that. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -57,7 +57,7 @@ void progress_end(void);
 
 double seconds_now(void); /* of a clock that never jumps */
 
-/* ---- text.c: memory and text ----------------------------------------------------------------------------------------------------- */
+/* ---- text.c: memory and text ------------------------------------------------------------------------------------- */
 
 void *allocate(size_t count, size_t size, const char *what); /* zeroed; fails with the number of bytes */
 void *allocate_aligned(size_t bytes, const char *what);      /* by RFM_ALIGN, at least 1 byte; free() it */
@@ -72,12 +72,13 @@ typedef struct {
 void text_add(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_bytes(text *t, const char *bytes, size_t count);
 
-/* Text that comes from a file or from the user, for people to read: control characters (C0, C1, line separators, changes of direction) and
- * bytes that are no UTF-8 become \n, \t or \xNN. What is in `as_is` stays. text_name: a string, nothing stays. */
+/* Text that comes from a file or from the user, for people to read: control characters (C0, C1, line separators,
+ * changes of direction) and bytes that are no UTF-8 become \n, \t or \xNN. What is in `as_is` stays. text_name: a
+ * string, nothing stays. */
 void text_shown(text *t, const char *bytes, size_t count, const char *as_is);
 void text_name(text *t, const char *name);
 
-/* One character of it: what is shown goes into `room`; returns its bytes. Takes no memory, so that out of memory can be said. */
+/* One character of it: what is shown goes into `room`; returns its bytes. Allocates nothing: fail() needs it. */
 #define VISIBLE_ROOM 20
 size_t text_visible(const char *at, const char *as_is, char room[VISIBLE_ROOM]);
 
@@ -86,30 +87,33 @@ size_t utf8_read(const char *at, uint32_t *code);
 int utf8_control(uint32_t code); /* C0, DEL, C1 */
 int utf8_fit(const char *string, size_t most); /* how many of its bytes, up to `most`, are whole characters: for %.*s */
 
-/* ---- files.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- files.c ----------------------------------------------------------------------------------------------------- */
 
 /* The whole file, with a 0 behind it. `file` "-" is standard input. Aligned by RFM_ALIGN. */
 char *file_read(const char *file, size_t *size);
 
-/* An output is written beside its place and renamed, so that it is there as a whole or not at all. A link stays a link: what it leads to is
- * written, there or not. "-" or NULL is standard output; a device or pipe is written to as it is.
+/* An output is written beside its place and renamed, so that it is there as a whole or not at all. A link stays a link:
+ * what it leads to is written, there or not. "-" or NULL is standard output; a device or pipe is written to as it is.
  *
- * What is written beside is called NAME.rfm-tmp-, 12 hexadecimal digits. One of the same output whose writer was killed is removed; a writer
- * holds a lock on its own. */
+ * What is written beside is called NAME.rfm-tmp-, 12 hexadecimal digits. One of the same output whose writer was killed
+ * is removed; a writer holds a lock on its own. */
 void file_write(const char *file, const void *bytes, size_t size);
 
-/* Ends the program early, after the inputs are read, if file_write could not write this file or should not: it is one of the files that
- * were read (wrong usage), or an output of an earlier call, or read-only. */
+/* To be called after the inputs are read, before the work. Ends the program if file_write could not write this file or
+ * should not: it is read-only, one of the files that were read, or an output that was checked before. */
 void file_check(const char *file);
 
-/* A summary for people or --json: to standard output, or to standard error if the output `out` (NULL: none) takes that. A reader of
- * standard output that is gone ends the program silently by SIGPIPE, as it ends others. */
+/* A summary for people or --json: to standard output, or to standard error if the output `out` (NULL: none) takes that.
+ * A reader of standard output that is gone ends the program silently by SIGPIPE, as it ends others. */
 void file_show(const text *summary, const char *out);
 
-/* ---- identifier.c: names in C -------------------------------------------------------------------------------------------- */
+/* ---- identifier.c: names in C ------------------------------------------------------------------------------------ */
 
-char *identifier_given(const char *name);   /* wrong usage if it is none, or one that C, C++, their libraries or rfm.h have */
-char *identifier_of_file(const char *file); /* from the file's name, with model_ before it where that would be such a name */
+/* For --name: wrong usage if it is no identifier, or one that C, C++, their libraries or rfm.h have. */
+char *identifier_given(const char *name);
+
+/* From the file's name, with model_ before it where that would be such a name. */
+char *identifier_of_file(const char *file);
 
 /* ---- json.c --------------------------------------------------------------------------------------------------------------- */
 
@@ -163,7 +167,7 @@ const char *task_word(int task);
  * identity. `m` NULL: only that. */
 const char *model_metric(const rfm_model *model, rfm_real *m);
 
-/* Parts of a full M without the d^2 numbers: its diagonal (d), also of a diagonal one; its row i (d); and F (r, d), M = F'F. */
+/* Parts of a full M without its d^2 numbers: the diagonal (d), also of a diagonal M; row i (d); F (r, d), M = F'F. */
 void model_diagonal(const rfm_model *model, rfm_real *m);
 void model_metric_row(const rfm_model *model, size_t i, rfm_real *row);
 rfm_real *model_factor(const rfm_model *model); /* to be freed */

@@ -69,7 +69,8 @@ static void read_arguments(char **argv, arguments *a) {
     if (a->rank == 0) usage("--rank: expected at least 1, found 0");
     if (a->centers == 0) usage("--centers: expected at least 1, found 0");
     if (a->budget == 0) usage("--budget: expected a number of bytes above 0, found 0");
-    if (a->ridge >= 0 && (!((rfm_real)a->ridge > 0) || !isfinite((rfm_real)a->ridge))) usage("--ridge: expected a number above 0 that fits, found %g", a->ridge);
+    if (a->ridge >= 0 && (!((rfm_real)a->ridge > 0) || !isfinite((rfm_real)a->ridge)))
+        usage("--ridge: expected a number above 0 that fits, found %g", a->ridge);
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->report != NULL && a->budget == SIZE_MAX && a->max_loss < 0)
@@ -125,8 +126,8 @@ static void check_classes(job *t, size_t column, row_list rows) {
     }
     if (other == 0) {
         const char *only = rfm_name(t->form.class_names, t->learn.labels[0]);
-        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", t->a.data, column + 1, t->file.names[column],
-             utf8_fit(only, 60), only);
+        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", t->a.data,
+             column + 1, t->file.names[column], utf8_fit(only, 60), only);
     }
 }
 

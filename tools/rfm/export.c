@@ -79,9 +79,10 @@ int command_export(char **argv) {
         }
         text_add(&t, "\n");
     }
-    /* Another model of the same name is not left out in silence: its guard differs, and the compiler finds the names twice. */
+    /* Another model of the same name has another guard: the compiler finds the names twice and says so. */
     text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
-    text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at, integers ? "rfm_small.h" : "rfm.h");
+    text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,
+             integers ? "rfm_small.h" : "rfm.h");
     text_add(&t, "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define %s_RANK    %zu\n", upper, size, upper,
              model.d, upper, model.c, upper, model.n, upper, model.r);
     if (classes > 0) text_add(&t, "#define %s_CLASSES %zu\n", upper, classes);

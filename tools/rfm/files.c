@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- which file is which ------------------------------------------------------------------------------------------------- */
+/* ---- which file is which ----------------------------------------------------------------------------------------- */
 
 typedef struct {
     dev_t device;
@@ -41,10 +41,11 @@ static void remember_input(const struct stat *about) {
 static void refuse_input(const char *name, const struct stat *about) {
     size_t i;
     for (i = 0; i < input_count; i++)
-        if (S_ISREG(about->st_mode) && same_file(inputs[i], identity_of(about))) usage("%s: is an input of this command, expected another file as output", name);
+        if (S_ISREG(about->st_mode) && same_file(inputs[i], identity_of(about)))
+            usage("%s: is an input of this command, expected another file as output", name);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 char *file_read(const char *file, size_t *size) {
     int standard = strcmp(file, "-") == 0, in = standard ? 0 : open(file, O_RDONLY);
@@ -79,7 +80,7 @@ char *file_read(const char *file, size_t *size) {
     return at;
 }
 
-/* ---- standard output ------------------------------------------------------------------------------------------------------- */
+/* ---- standard output --------------------------------------------------------------------------------------------- */
 
 /* By its name, or because it is the file or pipe behind it (/dev/stdout). */
 static int is_stdout(const char *file) {
@@ -121,7 +122,7 @@ void file_show(const text *summary, const char *out) {
     else (void)write_all(2, summary->at, summary->size);
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------------------------------------- */
+/* ---- outputs ----------------------------------------------------------------------------------------------------- */
 
 #define MOST_LINKS    40
 #define MOST_LINK     4096 /* bytes of one */
@@ -144,7 +145,7 @@ static size_t folder_length(const char *path) {
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The path that the last part of `file` leads to when it is a link, and that link's, to the end; it need not be there. */
+/* The path that `file` leads to when it is a link, or a link to a link; there need not be anything. */
 static char *follow_links(const char *file) {
     char *path = copy_text(file, strlen(file)), *next, to[MOST_LINK];
     size_t hops, folder;
@@ -188,7 +189,7 @@ static output output_find(const char *file) {
             if (access(file, W_OK) != 0) cannot_write(file, errno);
             return o; /* not opened: the reader of a pipe would take that for the whole output */
         }
-        if ((about.st_mode & 0222) == 0) fail("%s: cannot be written: it is read-only", file); /* root would be allowed to */
+        if ((about.st_mode & 0222) == 0) fail("%s: cannot be written: it is read-only", file); /* also for root */
         out = open(file, O_WRONLY);
         if (out < 0) cannot_write(file, errno);
         close(out);
@@ -198,8 +199,8 @@ static output output_find(const char *file) {
     o.folder = folder_length(o.target);
     if (o.target[o.folder] == 0) fail("%s: is the name of a directory, expected a file to write", file);
     if (there && is_sticky(o.target, o.folder, about.st_uid)) cannot_write(file, EPERM);
-    if (there && (stat(o.target, &target) != 0 || !same_file(identity_of(&about), identity_of(&target)))) { /* /dev/fd/3 of a removed file */
-        free(o.target);
+    if (there && (stat(o.target, &target) != 0 || !same_file(identity_of(&about), identity_of(&target)))) {
+        free(o.target); /* as /dev/fd/3 of a removed file: there is no name to rename to */
         o.target = NULL;
     }
     return o;
@@ -235,7 +236,8 @@ static void sweep(const output *o, char *path, size_t base) {
         strcpy(name, entry->d_name); /* as long as the name that `path` has room for */
         file = lstat(path, &about) == 0 && S_ISREG(about.st_mode) ? open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK) : -1;
         if (file < 0) continue;
-        if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && lock(file) == 0) unlink(path);
+        if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && lock(file) == 0)
+            unlink(path);
         close(file);
     }
     if (folder != NULL) closedir(folder);
@@ -256,11 +258,13 @@ static int open_beside(const output *o, char **path) {
         struct stat about;
         int out;
         memcpy(*path, o->target, o->folder + base);
-        sprintf(*path + o->folder + base, BESIDE_MARK "%0*llx", BESIDE_DIGITS, (unsigned long long)(number & 0xffffffffffffu));
+        sprintf(*path + o->folder + base, BESIDE_MARK "%0*llx", BESIDE_DIGITS,
+                (unsigned long long)(number & 0xffffffffffffu));
         out = open(*path, O_WRONLY | O_CREAT | O_EXCL, 0600);
         if (out < 0 && errno == EEXIST) continue;
         if (out < 0) cannot_write(o->name, errno);
-        /* Another process may have found it before it was locked and remove it. Some file systems have no locks: there nothing is removed. */
+        /* Another process may have found it before it was locked, and remove it: then there is another try. Where a
+         * file system has no locks, nothing is removed. */
         if (lock(out) == 0 || (errno != EACCES && errno != EAGAIN))
             if (fstat(out, &about) == 0 && about.st_nlink > 0) return out;
         close(out);

@@ -100,8 +100,8 @@ static void lift(const rfm_real *f, const rfm_real *u, size_t r, size_t d, rfm_r
     free(sum);
 }
 
-/* The top directions of a full metric and the sum of the squares of its entries, from the smaller of M and FF': a model of low rank has
- * room for no d^2 numbers. */
+/* The top directions of a full metric and the sum of the squares of its entries, from the smaller of M and FF': d^2
+ * numbers would be far more than a model of low rank has. */
 static double read_directions(report *r, machine *m, double trace) {
     size_t d = r->model.d, small = r->model.r < d, side = small ? r->model.r : d, count, i, j, bytes;
     rfm_real values[MOST_DIRECTIONS], *f = model_factor(&r->model), *square, *vectors;

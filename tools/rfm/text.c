@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 void *allocate(size_t count, size_t size, const char *what) {
     void *p = count != 0 && size > SIZE_MAX / count ? NULL : calloc(count != 0 ? count : 1, size);
@@ -25,7 +25,7 @@ char *copy_text(const char *from, size_t length) {
     return p;
 }
 
-/* ---- a text that grows ----------------------------------------------------------------------------------------------------- */
+/* ---- a text that grows ------------------------------------------------------------------------------------------- */
 
 void text_bytes(text *t, const char *bytes, size_t count) {
     if (count > t->room - t->size || t->at == NULL) {
@@ -56,7 +56,7 @@ void text_add(text *t, const char *format, ...) {
     if (large != small) free(large);
 }
 
-/* ---- characters ------------------------------------------------------------------------------------------------------------ */
+/* ---- characters -------------------------------------------------------------------------------------------------- */
 
 size_t utf8_read(const char *at, uint32_t *code) {
     const unsigned char *p = (const unsigned char *)at;
@@ -96,7 +96,9 @@ size_t text_visible(const char *at, const char *as_is, char room[VISIBLE_ROOM]) 
     if ((n > 0 && !unseen(code)) || (*at != 0 && strchr(as_is, *at) != NULL)) {
         memcpy(room, at, length);
         room[length] = 0;
-    } else if (*at == '\n' || *at == '\r' || *at == '\t') sprintf(room, "\\%c", *at == '\n' ? 'n' : *at == '\r' ? 'r' : 't');
+    } else if (*at == '\n') strcpy(room, "\\n");
+    else if (*at == '\r') strcpy(room, "\\r");
+    else if (*at == '\t') strcpy(room, "\\t");
     else
         for (n = 0; n < length; n++) sprintf(room + 4 * n, "\\x%02x", (unsigned)(unsigned char)at[n]);
     return length;
