@@ -165,7 +165,7 @@ $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 RETRAIN_STREAM ?= build/retrain
 RETRAIN_ARENA  ?= $(if $(filter 8K,$(board_ram)),3584,$(if $(filter 16K,$(board_ram)),10240,16384))
 stream_src = boards/retrain/make_stream.c tools/adapt/scenario.c tools/adapt/train.c tools/pool/pool.c $(lib_src) \
-             $(patsubst %,tools/rfm/%.c,csv files progress options help machine)
+             $(patsubst %,tools/rfm/%.c,csv text files progress options help machine)
 
 $(RETRAIN_STREAM)/stream.h: $(stream_src) tools/adapt/adapt.h rfm/rfm.h tools/data/gesture_digits.csv
 	@mkdir -p $(@D)

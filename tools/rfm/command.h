@@ -57,14 +57,11 @@ void progress_end(void);
 
 double seconds_now(void); /* of a clock that never jumps */
 
-/* ---- files.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- text.c: memory and text ------------------------------------------------------------------------------------- */
 
 void *allocate(size_t count, size_t size, const char *what); /* zeroed; fails with the number of bytes */
 void *allocate_aligned(size_t bytes, const char *what);      /* by RFM_ALIGN, at least 1 byte; free() it */
 char *copy_text(const char *text, size_t length);
-
-/* The whole file, with a 0 behind it. `file` "-" is standard input. Aligned by RFM_ALIGN. */
-char *file_read(const char *file, size_t *size);
 
 /* A text that grows in memory. */
 typedef struct {
@@ -75,11 +72,48 @@ typedef struct {
 void text_add(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_bytes(text *t, const char *bytes, size_t count);
 
-/* Writes beside and renames; `file` "-" or NULL is standard output, a device or pipe is written to as it is. */
+/* Text that comes from a file or from the user, for people to read: control characters (C0, C1, line separators,
+ * changes of direction) and bytes that are no UTF-8 become \n, \t or \xNN. What is in `as_is` stays. text_name: a
+ * string, nothing stays. */
+void text_shown(text *t, const char *bytes, size_t count, const char *as_is);
+void text_name(text *t, const char *name);
+
+/* One character of it: what is shown goes into `room`; returns its bytes. Allocates nothing: fail() needs it. */
+#define VISIBLE_ROOM 20
+size_t text_visible(const char *at, const char *as_is, char room[VISIBLE_ROOM]);
+
+/* Bytes of the UTF-8 character at `at`; 0 if there is none, then *code is the byte. A 0 byte ends what is looked at. */
+size_t utf8_read(const char *at, uint32_t *code);
+int utf8_control(uint32_t code); /* C0, DEL, C1 */
+int utf8_fit(const char *string, size_t most); /* how many of its bytes, up to `most`, are whole characters: for %.*s */
+
+/* ---- files.c ----------------------------------------------------------------------------------------------------- */
+
+/* The whole file, with a 0 behind it. `file` "-" is standard input. Aligned by RFM_ALIGN. */
+char *file_read(const char *file, size_t *size);
+
+/* An output is written beside its place and renamed, so that it is there as a whole or not at all. A link stays a link:
+ * what it leads to is written, there or not. "-" or NULL is standard output; a device or pipe is written to as it is.
+ *
+ * What is written beside is called NAME.rfm-tmp-, 12 hexadecimal digits. One of the same output whose writer was killed
+ * is removed; a writer holds a lock on its own. */
 void file_write(const char *file, const void *bytes, size_t size);
 
-/* Fails early if file_write could not make this file. */
+/* To be called after the inputs are read, before the work. Ends the program if file_write could not write this file or
+ * should not: it is read-only, one of the files that were read, or an output that was checked before. */
 void file_check(const char *file);
+
+/* A summary for people or --json: to standard output, or to standard error if the output `out` (NULL: none) takes that.
+ * A reader of standard output that is gone ends the program silently by SIGPIPE, as it ends others. */
+void file_show(const text *summary, const char *out);
+
+/* ---- identifier.c: names in C ------------------------------------------------------------------------------------ */
+
+/* For --name: wrong usage if it is no identifier, or one that C, C++, their libraries or rfm.h have. */
+char *identifier_given(const char *name);
+
+/* From the file's name, with model_ before it where that would be such a name. */
+char *identifier_of_file(const char *file);
 
 /* ---- json.c --------------------------------------------------------------------------------------------------------------- */
 
@@ -132,6 +166,11 @@ const char *task_word(int task);
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called: full, diag,
  * identity. `m` NULL: only that. */
 const char *model_metric(const rfm_model *model, rfm_real *m);
+
+/* Parts of a full M without its d^2 numbers: the diagonal (d), also of a diagonal M; row i (d); F (r, d), M = F'F. */
+void model_diagonal(const rfm_model *model, rfm_real *m);
+void model_metric_row(const rfm_model *model, size_t i, rfm_real *row);
+rfm_real *model_factor(const rfm_model *model); /* to be freed */
 
 /* ---- the commands ----------------------------------------------------------------------------------------------------------- */
 

@@ -69,7 +69,8 @@ static void read_arguments(char **argv, arguments *a) {
     if (a->rank == 0) usage("--rank: expected at least 1, found 0");
     if (a->centers == 0) usage("--centers: expected at least 1, found 0");
     if (a->budget == 0) usage("--budget: expected a number of bytes above 0, found 0");
-    if (a->ridge >= 0 && !((rfm_real)a->ridge > 0)) usage("--ridge: expected a number above 0");
+    if (a->ridge >= 0 && (!((rfm_real)a->ridge > 0) || !isfinite((rfm_real)a->ridge)))
+        usage("--ridge: expected a number above 0 that fits, found %g", a->ridge);
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->report != NULL && a->budget == SIZE_MAX && a->max_loss < 0)
@@ -123,9 +124,11 @@ static void check_classes(job *t, size_t column, row_list rows) {
         if (t->learn.labels[i] == CLASS_UNKNOWN) csv_fail(&t->file, rows.at[i], column, "a class that the model knows");
         other += t->learn.labels[i] != t->learn.labels[0];
     }
-    if (other == 0)
-        fail("%s: column %zu (%s): all training rows have the class \"%.60s\", expected at least two classes", t->a.data, column + 1, t->file.names[column],
-             rfm_name(t->form.class_names, t->learn.labels[0]));
+    if (other == 0) {
+        const char *only = rfm_name(t->form.class_names, t->learn.labels[0]);
+        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", t->a.data,
+             column + 1, t->file.names[column], utf8_fit(only, 60), only);
+    }
 }
 
 static void read_data(job *t) {
@@ -474,7 +477,9 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
             }
             text_add(&out, "\n");
         }
-        text_add(&out, "model         %s, %zu bytes instead of %zu\n", t->a.out, t->small_size, t->blob_bytes);
+        text_add(&out, "model         ");
+        text_name(&out, t->a.out);
+        text_add(&out, ", %zu bytes instead of %zu\n", t->small_size, t->blob_bytes);
         text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n", type_word(t->shape.type), t->shape.features, t->source.d,
                  t->shape.rank, t->source.r, t->shape.centers, t->source.n);
         if (t->searched)
@@ -487,7 +492,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         }
         text_add(&out, "took          %.2f s\n", seconds);
     }
-    fwrite(out.at, 1, out.size, strcmp(t->a.out, "-") == 0 ? stderr : stdout); /* there the model is */
+    file_show(&out, t->a.out);
     free(out.at);
 }
 

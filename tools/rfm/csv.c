@@ -302,7 +302,8 @@ void csv_fail(csv *c, size_t row, size_t column, const char *expected) {
     const char *found = csv_text(c, row, column);
     size_t line = line_of(c, c->starts[row]);
     if (*found == 0) fail("%s: line %zu, column %zu (%s): expected %s, found nothing", c->file, line, column + 1, c->names[column], expected);
-    fail("%s: line %zu, column %zu (%s): expected %s, found \"%.60s\"", c->file, line, column + 1, c->names[column], expected, found);
+    fail("%s: line %zu, column %zu (%s): expected %s, found \"%.*s\"", c->file, line, column + 1, c->names[column],
+         expected, utf8_fit(found, 60), found);
 }
 
 void csv_add(text *t, const char *field) {

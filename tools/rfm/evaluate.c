@@ -71,7 +71,7 @@ int command_evaluate(char **argv) {
         json_number(&out, "model_bytes", (double)size);
         json_end(&out);
     } else score_text(&out, &s, model.task, given.rows);
-    fwrite(out.at, 1, out.size, stdout);
+    file_show(&out, NULL);
     machine_stop(&m);
     csv_free(&file);
     sample_free(&given);

@@ -4,26 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A C identifier from --name, or from the file's name. */
-static char *identifier(const char *name, const char *file) {
-    const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file, *dot = strchr(base, '.');
-    char *id;
-    size_t i;
-    if (name != NULL) {
-        for (i = 0; isalpha((unsigned char)name[i]) || name[i] == '_' || (i > 0 && isdigit((unsigned char)name[i])); i++) continue;
-        if (i == 0 || name[i] != 0) usage("--name: expected a C identifier, found \"%s\"", name);
-        return copy_text(name, i);
-    }
-    i = dot != NULL ? (size_t)(dot - base) : strlen(base);
-    if (i == 0 || strcmp(file, "-") == 0) return copy_text("model", 5);
-    id = allocate(i + 2, 1, "a name");
-    if (isdigit((unsigned char)*base)) id[0] = '_';
-    strncat(id, base, i);
-    for (i = 0; id[i] != 0; i++)
-        if (!isalnum((unsigned char)id[i])) id[i] = '_';
-    return id;
-}
-
 /* As a C string; in a comment it cannot end the comment. */
 static void add_string(text *t, const char *value) {
     text_bytes(t, "\"", 1);
@@ -74,14 +54,14 @@ int command_export(char **argv) {
     size_t size, i, classes;
     any_model any;
     rfm_model model;
-    text t = {NULL, 0, 0};
+    text t = {NULL, 0, 0}, guard = {NULL, 0, 0};
     char *blob, *id, *upper;
     int integers;
     options_read("export", argv, table, 1, &file, "MODEL.rfm");
     if (out == NULL) usage("export: expected -o model.h");
-    id = identifier(name, file);
-    file_check(out);
+    id = name != NULL ? identifier_given(name) : identifier_of_file(file);
     any_read(file, &blob, &size, &any);
+    file_check(out);
     model = any.numbers, integers = has_integers(&any);
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
@@ -99,7 +79,10 @@ int command_export(char **argv) {
         }
         text_add(&t, "\n");
     }
-    text_add(&t, " */\n#ifndef %s_H\n#define %s_H\n\n#include \"%s\"\n\n", upper, upper, integers ? "rfm_small.h" : "rfm.h");
+    /* Another model of the same name has another guard: the compiler finds the names twice and says so. */
+    text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
+    text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,
+             integers ? "rfm_small.h" : "rfm.h");
     text_add(&t, "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define %s_RANK    %zu\n", upper, size, upper,
              model.d, upper, model.c, upper, model.n, upper, model.r);
     if (classes > 0) text_add(&t, "#define %s_CLASSES %zu\n", upper, classes);
@@ -123,6 +106,7 @@ int command_export(char **argv) {
     file_write(out, t.at, t.size);
     note("%s: %zu bytes of model in %s", out, size, id);
     free(t.at);
+    free(guard.at);
     free(id);
     free(upper);
     free(blob);

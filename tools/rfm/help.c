@@ -126,7 +126,7 @@ static const struct {
      "usage: rfm export MODEL.rfm -o model.h [--name NAME]\n"
      "\n"
      "A C header with the model as a const aligned array, its sizes and class names, and how to use it. NAME is the name of the\n"
-     "array (default: from the file's name).\n"},
+     "array (default: from the file's name, with model_ before it if C, C++ or rfm.h have that name).\n"},
     {"report",
      "usage: rfm report MODEL.rfm --data DATA.csv -o report.html [options]\n"
      "\n"
@@ -143,12 +143,12 @@ static const struct {
 int command_help(char **argv) {
     size_t i;
     if (argv[0] == NULL || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        fputs(overview, stdout);
+        file_write(NULL, overview, strlen(overview));
         return 0;
     }
     for (i = 0; i < sizeof topics / sizeof *topics; i++)
         if (strcmp(argv[0], topics[i].name) == 0) {
-            fputs(topics[i].content, stdout);
+            file_write(NULL, topics[i].content, strlen(topics[i].content));
             return 0;
         }
     usage("help: no command \"%s\"", argv[0]);

@@ -7,30 +7,50 @@
 #define MOST_SHOWN 8
 #define MOST_RANGES 64
 
+/* By its name; without one by its number from 1 on. */
+static void add_input(text *t, const char *names, size_t i) {
+    if (names != NULL) text_name(t, rfm_name(names, i));
+    else text_add(t, "%zu:", i + 1);
+}
+
 /* The inputs with the largest diagonal of M. */
-static void show_top(text *t, const rfm_model *model, const rfm_real *m, int full) {
+static void show_top(text *t, const rfm_model *model) {
     size_t d = model->d, shown[MOST_SHOWN], count = 0, j, i;
+    rfm_real *m = allocate(d, sizeof *m, "the metric");
     double trace = 0;
-    for (j = 0; j < d; j++) trace += (double)m[full ? j * d + j : j];
+    model_diagonal(model, m);
+    for (j = 0; j < d; j++) trace += (double)m[j];
     while (count < MOST_SHOWN && count < d) {
         size_t best = d;
         for (j = 0; j < d; j++) {
             for (i = 0; i < count && shown[i] != j; i++) continue;
-            if (i == count && (best == d || m[full ? j * d + j : j] > m[full ? best * d + best : best])) best = j;
+            if (i == count && (best == d || m[j] > m[best])) best = j;
         }
         shown[count++] = best;
-        text_add(t, "%s%s %.1f %%", count == 1 ? "features      " : ", ", rfm_name(model->input_names, best),
-                 trace > 0 ? 100 * (double)m[full ? best * d + best : best] / trace : 0);
+        text_add(t, count == 1 ? "features      " : ", ");
+        add_input(t, model->input_names, best);
+        text_add(t, " %.1f %%", trace > 0 ? 100 * (double)m[best] / trace : 0);
     }
     text_add(t, " of the trace of M\n");
+    free(m);
 }
 
-static void print_metric(text *t, const rfm_real *m, size_t rows, size_t d) {
-    size_t i, j;
-    for (i = 0; i < rows; i++) {
-        for (j = 0; j < d; j++) text_add(t, j > 0 ? ",%.9g" : "%.9g", (double)m[i * d + j]);
-        text_bytes(t, "\n", 1);
+/* Row by row: M is d times as large as what is held of it. */
+static void print_metric(const rfm_model *model) {
+    int full = model->metric == RFM_FULL;
+    size_t d = model->d, i, j;
+    rfm_real *row = allocate(d, sizeof *row, "a row of the metric");
+    text line = {NULL, 0, 0};
+    for (i = 0; i < (full ? d : 1); i++) {
+        if (full) model_metric_row(model, i, row);
+        else model_diagonal(model, row);
+        line.size = 0;
+        for (j = 0; j < d; j++) text_add(&line, j > 0 ? ",%.9g" : "%.9g", (double)row[j]);
+        text_bytes(&line, "\n", 1);
+        file_show(&line, NULL);
     }
+    free(row);
+    free(line.at);
 }
 
 /* ---- sections ----------------------------------------------------------------------------------------------------------------- */
@@ -85,8 +105,8 @@ static void show_ranges(text *t, const rfm_model_i *m) {
     text_add(t, "ranges       ");
     for (i = 0; i < m->d && i < MOST_RANGES; i++) {
         double unit = ldexp(1, -m->inputs[i].exponent);
-        if (m->input_names != NULL) text_add(t, "%s %s", i > 0 ? "," : "", rfm_name(m->input_names, i));
-        else text_add(t, "%s %zu:", i > 0 ? "," : "", i + 1);
+        text_add(t, i > 0 ? ", " : " ");
+        add_input(t, m->input_names, i);
         text_add(t, " %.6g to %.6g", m->inputs[i].low * unit, m->inputs[i].high * unit);
     }
     text_add(t, m->d > MOST_RANGES ? ", ... (--json has all)\n" : "\n");
@@ -109,14 +129,13 @@ static void ranges_json(text *t, const rfm_model_i *m) {
 
 int command_info(char **argv) {
     const char *file, *word;
-    int json = 0, metric = 0, full, integers;
+    int json = 0, metric = 0, integers;
     option table[] = {{"--json", OPTION_FLAG, &json}, {"--metric", OPTION_FLAG, &metric}, {NULL, 0, NULL}};
     size_t size, i, classes, number_bytes;
     any_model any;
     rfm_model model;
     rfm_summary s;
     rfm_step *path;
-    rfm_real *m;
     text t = {NULL, 0, 0}, parts = {NULL, 0, 0};
     char *blob;
     memset(&s, 0, sizeof s);
@@ -128,12 +147,10 @@ int command_info(char **argv) {
     (void)rfm_model_summary(&model, &s, NULL, 0);
     path = allocate((size_t)s.steps + 1, sizeof *path, "the path");
     (void)rfm_model_summary(&model, &s, path, s.steps);
-    full = model.metric == RFM_FULL;
-    m = allocate(full ? model.d : 1, model.d * sizeof *m, "the metric");
-    word = integers ? any_metric(&any) : model_metric(&model, m);
+    word = any_metric(&any);
     number_bytes = integers ? sizeof(int16_t) : sizeof(rfm_real);
     classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
-    if (metric) print_metric(&t, m, full ? model.d : 1, model.d);
+    if (metric) print_metric(&model);
     else if (json) {
         json_text(&t, "task", task_word(model.task));
         json_number(&t, "rows_train", s.rows);
@@ -161,7 +178,11 @@ int command_info(char **argv) {
     } else {
         text_add(&t, "task          %s", task_word(model.task));
         if (classes > 0) text_add(&t, ", %zu classes:", classes);
-        for (i = 0; i < classes && i < 20; i++) text_add(&t, " %s", rfm_name(model.class_names, i));
+        for (i = 0; i < classes && i < 20; i++) {
+            text_add(&t, " ");
+            if (model.class_names != NULL) text_name(&t, rfm_name(model.class_names, i));
+            else text_add(&t, "%zu", i);
+        }
         text_add(&t, "%s\ninputs        %zu\noutputs       %zu\n", classes > 20 ? " ..." : "", model.d, model.c);
         text_add(&t, "numbers       %s%s\n", type_word(any.type), model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
         if (model.summary != NULL) text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
@@ -172,7 +193,7 @@ int command_info(char **argv) {
                                             (double)s.ridge, word, model.r, (size_t)s.iterations);
         else text_add(&t, "\nmetric        %s of rank %zu\n", word, model.r);
         if (integers) show_ranges(&t, &any.integers);
-        else if (strcmp(word, "identity") != 0) show_top(&t, &model, m, full);
+        else if (strcmp(word, "identity") != 0) show_top(&t, &model);
         if (s.validation != 0) text_add(&t, "validation    %.4f\n", (double)s.validation);
         text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size, RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);
         text_add(&t, "bytes         ");
@@ -180,10 +201,9 @@ int command_info(char **argv) {
         t.size -= 2; /* the last comma */
         text_add(&t, "\n");
     }
-    fwrite(t.at, 1, t.size, stdout);
+    if (!metric) file_show(&t, NULL);
     free(t.at);
     free(parts.at);
-    free(m);
     free(path);
     free(blob);
     return 0;

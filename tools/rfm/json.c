@@ -8,12 +8,16 @@
 
 static void key(text *t, const char *name) { text_add(t, "%s\"%s\": ", t->size == 0 ? "{" : ", ", name); }
 
+/* Valid UTF-8 whatever the value is: a byte that is none counts as Latin-1. */
 static void quote(text *t, const char *value) {
     text_bytes(t, "\"", 1);
-    for (; *value != 0; value++) {
+    while (*value != 0) {
+        uint32_t code;
+        size_t n = utf8_read(value, &code);
         if (*value == '"' || *value == '\\') text_add(t, "\\%c", *value);
-        else if ((unsigned char)*value < 32) text_add(t, "\\u%04x", (unsigned)*value);
-        else text_bytes(t, value, 1);
+        else if (n == 0 || utf8_control(code)) text_add(t, "\\u%04lx", (unsigned long)code);
+        else text_bytes(t, value, n);
+        value += n > 0 ? n : 1;
     }
     text_bytes(t, "\"", 1);
 }

@@ -95,25 +95,60 @@ const char *any_metric(const any_model *model) {
 const char *type_word(int type) { return type == RFM_I8 ? "i8" : type == RFM_I16 ? "i16" : type == RFM_F32 ? "f32" : "f64"; }
 const char *task_word(int task) { return task == RFM_CLASSIFY ? "classify" : "regress"; }
 
-const char *model_metric(const rfm_model *model, rfm_real *m) {
+/* M = S P'P S bandwidth^2, S the scales of the inputs: the units of the data are folded into P. */
+typedef struct {
+    double bandwidth;
+    const rfm_real *scale;
+} units;
+
+static units units_of(const rfm_model *model) {
     rfm_summary s;
-    size_t d = model->d, i, j, q;
-    double bandwidth = 1;
-    const rfm_real *scale = NULL;
-    int identity = model->metric != RFM_FULL;
-    if (rfm_model_summary(model, &s, NULL, 0) == RFM_OK) bandwidth = (double)s.bandwidth, scale = s.x_scale;
+    units u = {1, NULL};
+    if (rfm_model_summary(model, &s, NULL, 0) == RFM_OK) u.bandwidth = (double)s.bandwidth, u.scale = s.x_scale;
+    return u;
+}
+
+static double unit_of(units u, size_t j) { return u.bandwidth * (u.scale != NULL ? (double)u.scale[j] : 1); }
+
+static rfm_real metric_entry(const rfm_model *model, units u, size_t i, size_t j) {
+    double sum = 0;
+    size_t q;
+    for (q = 0; q < model->r; q++) sum += (double)model->p[q * model->d + i] * (double)model->p[q * model->d + j];
+    return (rfm_real)(sum * (unit_of(u, i) * unit_of(u, j)));
+}
+
+void model_metric_row(const rfm_model *model, size_t i, rfm_real *row) {
+    units u = units_of(model);
+    size_t j;
+    for (j = 0; j < model->d; j++) row[j] = metric_entry(model, u, i, j);
+}
+
+void model_diagonal(const rfm_model *model, rfm_real *m) {
+    units u = units_of(model);
+    size_t j;
+    if (model->metric != RFM_FULL) (void)model_metric(model, m);
+    else
+        for (j = 0; j < model->d; j++) m[j] = metric_entry(model, u, j, j);
+}
+
+rfm_real *model_factor(const rfm_model *model) {
+    units u = units_of(model);
+    rfm_real *f = allocate(model->r, model->d * sizeof *f, "a factor of the metric");
+    size_t i;
+    for (i = 0; i < model->r * model->d; i++) f[i] = (rfm_real)((double)model->p[i] * unit_of(u, i % model->d));
+    return f;
+}
+
+const char *model_metric(const rfm_model *model, rfm_real *m) {
+    size_t d = model->d, j;
+    units u = units_of(model);
+    int identity = 1;
     if (model->metric == RFM_FULL) {
-        for (i = 0; m != NULL && i < d; i++)
-            for (j = 0; j < d; j++) {
-                double sum = 0;
-                for (q = 0; q < model->r; q++) sum += (double)model->p[q * d + i] * (double)model->p[q * d + j];
-                sum *= bandwidth * bandwidth * (scale != NULL ? (double)scale[i] * (double)scale[j] : 1);
-                m[i * d + j] = (rfm_real)sum;
-            }
+        for (j = 0; m != NULL && j < d; j++) model_metric_row(model, j, m + j * d);
         return "full";
     }
     for (j = 0; j < d; j++) {
-        double p = (double)model->p[j] * bandwidth * (scale != NULL ? (double)scale[j] : 1);
+        double p = (double)model->p[j] * unit_of(u, j);
         identity &= fabs(p - 1) < 1e-6;
         if (m != NULL) m[j] = (rfm_real)(p * p);
     }

@@ -1,8 +1,9 @@
 /* rfm - the command. CSV in, models, predictions and headers for firmware out. */
 #include "command.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -13,23 +14,31 @@ static const struct {
     {"info", command_info},   {"compress", command_compress}, {"export", command_export}, {"report", command_report}, {"help", command_help},
 };
 
+/* A standard stream that is closed must not become the next file that is opened: it is there, and its use fails. */
+static void hold_streams(void) {
+    int i;
+    for (i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0) (void)open("/dev/null", i == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv) {
     size_t i;
-    int status;
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, said as such */
+    hold_streams();
+    signal(SIGPIPE, SIG_IGN); /* a reader of the progress that is gone does not end a training */
     if (argc < 2) usage("expected a command: train, predict, evaluate, info, compress, export, report; see rfm help");
     if (strcmp(argv[1], "--version") == 0) {
-        printf("rfm %d.%d.%d\n", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, RFM_VERSION_PATCH);
-        status = 0;
-    } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        char *none[] = {NULL};
-        status = command_help(none);
-    } else {
-        for (i = 0; i < sizeof commands / sizeof *commands && strcmp(argv[1], commands[i].name) != 0; i++) continue;
-        if (i == sizeof commands / sizeof *commands)
-            usage("no command \"%s\"; expected train, predict, evaluate, info, compress, export, report or help", argv[1]);
-        status = commands[i].run(argv + 2);
+        text version = {NULL, 0, 0};
+        text_add(&version, "rfm %d.%d.%d\n", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, RFM_VERSION_PATCH);
+        file_show(&version, NULL);
+        free(version.at);
+        return 0;
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) fail("standard output: cannot be written: %s", strerror(errno));
-    return status;
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        char *none[] = {NULL};
+        return command_help(none);
+    }
+    for (i = 0; i < sizeof commands / sizeof *commands && strcmp(argv[1], commands[i].name) != 0; i++) continue;
+    if (i == sizeof commands / sizeof *commands)
+        usage("no command \"%s\"; expected train, predict, evaluate, info, compress, export, report or help", argv[1]);
+    return commands[i].run(argv + 2);
 }

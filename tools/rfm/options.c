@@ -16,7 +16,8 @@ static void set(const option *o, const char *value) {
         unsigned long n;
         errno = 0;
         n = strtoul(value, &end, 10);
-        if (!isdigit((unsigned char)*value) || *end != 0 || errno != 0) usage("%s: expected a whole number, found \"%s\"", o->name, value);
+        if (!isdigit((unsigned char)*value) || *end != 0 || errno != 0 || n >= SIZE_MAX) /* SIZE_MAX: not given */
+            usage("%s: expected a whole number, found \"%s\"", o->name, value);
         *(size_t *)o->to = n;
         break;
     }

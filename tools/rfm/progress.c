@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MOST_MESSAGE 10000
+
 static int shown;        /* something of a bar is on the line */
 static double last_time; /* when it was drawn */
 static const char *last_label;
@@ -17,11 +19,18 @@ double seconds_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* One line, whatever the names in it are made of. */
 static void say(const char *format, va_list list) {
+    char message[MOST_MESSAGE], room[VISIBLE_ROOM];
+    const char *p = message;
+    if (vsnprintf(message, sizeof message, format, list) < 0) message[0] = 0;
     if (shown) fputs("\r\033[K", stderr);
     shown = 0;
     fputs("rfm: ", stderr);
-    vfprintf(stderr, format, list);
+    while (*p != 0) {
+        p += text_visible(p, "", room);
+        fputs(room, stderr);
+    }
     fputc('\n', stderr);
 }
 

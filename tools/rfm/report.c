@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,43 +76,86 @@ static int by_share(const void *a, const void *b) {
     return sort_by[i] != sort_by[j] ? (sort_by[i] < sort_by[j] ? 1 : -1) : i > j ? 1 : -1;
 }
 
-static void read_metric(report *r, machine *m) {
-    size_t d = r->model.d, i, j, bytes;
-    int full = r->model.metric == RFM_FULL, status;
-    double trace = 0, squares = 0;
-    r->metric = allocate(full ? d : 1, d * sizeof *r->metric, "the metric");
-    r->metric_word = model_metric(&r->model, r->metric);
-    r->share = allocate(d, sizeof *r->share, "shares");
-    r->order = allocate(d, sizeof *r->order, "an order");
-    for (i = 0; i < d; i++) r->share[i] = (double)r->metric[full ? i * d + i : i], trace += r->share[i];
-    for (i = 0; i < (full ? d * d : d); i++) squares += (double)r->metric[i] * (double)r->metric[i];
-    for (i = 0; i < d; i++) r->share[i] = trace > 0 ? r->share[i] / trace : 0, r->order[i] = i;
-    r->dimension = squares > 0 ? trace * trace / squares : 0;
-    sort_by = r->share;
-    qsort(r->order, d, sizeof *r->order, by_share);
-    if (full && trace > 0) {
-        rfm_real values[MOST_DIRECTIONS], *copy = allocate(d, d * sizeof *copy, "the metric");
-        r->directions = r->model.r < MOST_DIRECTIONS ? r->model.r : MOST_DIRECTIONS;
-        if (r->directions > d) r->directions = d;
-        r->direction = allocate(r->directions, d * sizeof *r->direction, "directions");
-        memcpy(copy, r->metric, d * d * sizeof *copy);
-        status = rfm_eig_need(&m->ctx, d, r->directions, &bytes);
+/* FF' (r, r) of M = F'F; it has the eigenvalues of M that are not 0. */
+static rfm_real *gram(const rfm_real *f, size_t r, size_t d) {
+    rfm_real *g = allocate(r, r * sizeof *g, "the metric");
+    size_t p, q, j;
+    for (p = 0; p < r; p++)
+        for (q = 0; q <= p; q++) {
+            double sum = 0;
+            for (j = 0; j < d; j++) sum += (double)f[p * d + j] * (double)f[q * d + j];
+            g[p * r + q] = g[q * r + p] = (rfm_real)sum;
+        }
+    return g;
+}
+
+/* v (d) of length 1 along F'u, which is an eigenvector of F'F if u is one of FF'. */
+static void lift(const rfm_real *f, const rfm_real *u, size_t r, size_t d, rfm_real *v) {
+    double *sum = allocate(d, sizeof *sum, "directions"), length = 0;
+    size_t q, j;
+    for (q = 0; q < r; q++)
+        for (j = 0; j < d; j++) sum[j] += (double)u[q] * (double)f[q * d + j];
+    for (j = 0; j < d; j++) length += sum[j] * sum[j];
+    for (j = 0; j < d; j++) v[j] = (rfm_real)(length > 0 ? sum[j] / sqrt(length) : 0);
+    free(sum);
+}
+
+/* The top directions of a full metric and the sum of the squares of its entries, from the smaller of M and FF': d^2
+ * numbers would be far more than a model of low rank has. */
+static double read_directions(report *r, machine *m, double trace) {
+    size_t d = r->model.d, small = r->model.r < d, side = small ? r->model.r : d, count, i, j, bytes;
+    rfm_real values[MOST_DIRECTIONS], *f = model_factor(&r->model), *square, *vectors;
+    double squares = 0;
+    int status;
+    if (small) square = gram(f, side, d);
+    else {
+        square = allocate(d, d * sizeof *square, "the metric");
+        (void)model_metric(&r->model, square);
+    }
+    for (i = 0; i < side * side; i++) squares += (double)square[i] * (double)square[i];
+    if (trace > 0) {
+        count = r->directions = side < MOST_DIRECTIONS ? side : MOST_DIRECTIONS;
+        r->direction = allocate(count, d * sizeof *r->direction, "directions");
+        vectors = allocate(count, side * sizeof *vectors, "directions");
+        status = rfm_eig_need(&m->ctx, side, count, &bytes);
         if (status == RFM_OK) {
             machine_memory(m, bytes, "eigenvectors");
-            status =
-                rfm_eig(&m->ctx, rfm_view(copy, d, d), r->directions, values, rfm_view(r->direction, r->directions, d));
+            status = rfm_eig(&m->ctx, rfm_view(square, side, side), count, values, rfm_view(vectors, count, side));
         }
         if (status != RFM_OK) fail("cannot compute the eigenvectors of the metric: %s", rfm_status_text(status));
-        for (i = 0; i < r->directions; i++) {
+        for (i = 0; i < count; i++) {
             rfm_real *v = r->direction + i * d, most = 0;
+            if (small) lift(f, vectors + i * side, side, d, v);
+            else memcpy(v, vectors + i * d, d * sizeof *v);
             r->direction_share[i] = values[i] > 0 ? (double)values[i] / trace : 0;
             for (j = 0; j < d; j++)
                 if (v[j] * v[j] > most * most) most = v[j];
             for (j = 0; j < d && most < 0; j++)
                 v[j] = -v[j]; /* a sign of its own it has not: the largest entry is positive */
         }
-        free(copy);
+        free(vectors);
     }
+    free(square);
+    free(f);
+    return squares;
+}
+
+static void read_metric(report *r, machine *m) {
+    size_t d = r->model.d, i;
+    rfm_real *diagonal = allocate(d, sizeof *diagonal, "the metric");
+    double trace = 0, squares = 0;
+    r->metric_word = model_metric(&r->model, NULL);
+    model_diagonal(&r->model, diagonal);
+    r->share = allocate(d, sizeof *r->share, "shares");
+    r->order = allocate(d, sizeof *r->order, "an order");
+    for (i = 0; i < d; i++) r->share[i] = (double)diagonal[i], trace += r->share[i];
+    for (i = 0; i < d; i++) squares += r->share[i] * r->share[i];
+    if (r->model.metric == RFM_FULL) squares = read_directions(r, m, trace);
+    for (i = 0; i < d; i++) r->share[i] = trace > 0 ? r->share[i] / trace : 0, r->order[i] = i;
+    r->dimension = squares > 0 ? trace * trace / squares : 0;
+    sort_by = r->share;
+    qsort(r->order, d, sizeof *r->order, by_share);
+    free(diagonal);
 }
 
 static void report_free(report *r) {
@@ -124,7 +168,6 @@ static void report_free(report *r) {
     free(r->outputs);
     free(r->predicted);
     free(r->confidence);
-    free(r->metric);
     free(r->share);
     free(r->order);
     free(r->direction);

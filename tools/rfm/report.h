@@ -32,7 +32,6 @@ typedef struct {
 
     /* M, as trained. */
     const char *metric_word;
-    rfm_real *metric;  /* (d, d), or (1, d) if it is not full */
     double *share;     /* (d) of the trace */
     size_t *order;     /* (d) the largest share first */
     double dimension;  /* (trace M)^2 / trace M^2 */

@@ -6,29 +6,16 @@
 
 /* ---- text ------------------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of the UTF-8 character at p, 0 if it is none. */
-static size_t character(const unsigned char *p) {
+/* Bytes of the UTF-8 character at p, 0 if it is none that a page may have. */
+static size_t character(const char *p) {
     uint32_t code;
-    size_t n = *p < 0x80                 ? 1
-               : *p >= 0xc2 && *p < 0xe0 ? 2
-               : *p >= 0xe0 && *p < 0xf0 ? 3
-               : *p >= 0xf0 && *p < 0xf5 ? 4
-                                         : 0,
-           i;
-    if (n < 2) return n;
-    code = *p & (0xffu >> (n + 1));
-    for (i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (p[i] & 0x3fu);
-    }
-    if ((n == 3 && code < 0x800) || (n == 4 && code < 0x10000) || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
-        return 0;
-    return code < 0xa0 || (code & 0xfffe) == 0xfffe ? 0 : n;
+    size_t n = utf8_read(p, &code);
+    return utf8_control(code) || (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
 /* At most `most` characters (wide ones count twice), line ends only if they are wanted; returns how many bytes of the value were left. */
 static size_t escape(text *t, const char *value, size_t most, int lines) {
-    const unsigned char *p = (const unsigned char *)value;
+    const char *p = value;
     while (*p != 0 && most > 0) {
         size_t n = character(p), width = n > 2 && most > 1 ? 2 : 1; /* most scripts of three bytes are wide */
         if (*p == '&')
@@ -45,14 +32,14 @@ static size_t escape(text *t, const char *value, size_t most, int lines) {
             text_bytes(t, "\n", 1);
         else if (*p == '\t' || *p == '\n' || *p == '\r')
             text_bytes(t, " ", 1);
-        else if (n == 0 || *p < 32 || *p == 127)
+        else if (n == 0)
             text_add(t, "\xef\xbf\xbd");
         else
-            text_bytes(t, (const char *)p, n);
+            text_bytes(t, p, n);
         p += n > 0 ? n : 1;
         most -= width;
     }
-    return strlen((const char *)p);
+    return strlen(p);
 }
 
 void html_text(text *t, const char *value) { (void)escape(t, value, SIZE_MAX, 0); }

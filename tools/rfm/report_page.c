@@ -319,7 +319,7 @@ static void score_regress(text *t, const report *r) {
     for (k = 0; k < c && k < MOST_SCATTERS; k++) {
         text true_name = {NULL, 0, 0};
         output_columns(r, k, truth, predicted, error);
-        text_add(&true_name, "true %.60s%c", r->targets[k], 0);
+        text_add(&true_name, "true %.*s%c", utf8_fit(r->targets[k], 60), r->targets[k], 0);
         text_add(t, "<div>");
         if (c > 1) {
             text_add(t, "<h3>");
@@ -573,20 +573,25 @@ static void section_directions(text *t, const report *r) {
 static void section_metric(text *t, const report *r) {
     size_t d = r->model.d, side = d < MOST_PIXELS ? d : MOST_PIXELS, i, j;
     double *v = allocate(side, side * sizeof *v, "a picture"), most = 0;
+    int named = d <= MOST_NAMED_MATRIX;
+    rfm_real *rows = allocate(named ? d : 1, d * sizeof *rows, "the metric");
     html_section(t, "metric", "The metric M");
-    for (i = 0; i < d * d; i++) most = fmax(most, fabs((double)r->metric[i]));
     /* Where a pixel stands for several entries, the one furthest from zero. */
-    for (i = 0; i < d; i++)
+    for (i = 0; i < d; i++) {
+        rfm_real *row = rows + (named ? i * d : 0);
+        model_metric_row(&r->model, i, row);
         for (j = 0; j < d; j++) {
-            double x = (double)r->metric[i * d + j] / most, *to = v + i * side / d * side + j * side / d;
-            x = x < 0 ? -sqrt(-x) : sqrt(x);
-            if (fabs(x) > fabs(*to)) *to = x;
+            double *to = v + i * side / d * side + j * side / d;
+            if (fabs((double)row[j]) > fabs(*to)) *to = (double)row[j];
         }
+    }
+    for (i = 0; i < side * side; i++) most = fmax(most, fabs(v[i]));
+    for (i = 0; i < side * side; i++) v[i] = v[i] < 0 ? -sqrt(-v[i] / most) : sqrt(v[i] / most);
     text_add(t, "<p class=\"say\">Entry (i, j) says how much features i and j count together: blue, a move of both in "
                 "one direction counts more; orange, it counts "
                 "less. Colour grows with the square root.</p>\n");
-    if (d <= MOST_NAMED_MATRIX)
-        chart_matrix(t, "M, entry by entry", v, r->metric, d, r->names);
+    if (named)
+        chart_matrix(t, "M, entry by entry", v, rows, d, r->names);
     else {
         html_image(t, v, side, side, "matrix", "M as a picture, features in the order of the data");
         text_add(t,
@@ -595,6 +600,7 @@ static void section_metric(text *t, const report *r) {
                  d, d, side < d ? "; a pixel shows the strongest of several" : "");
     }
     text_add(t, "<div class=\"scale\">negative <i></i> positive</div>\n</section>\n");
+    free(rows);
     free(v);
 }
 

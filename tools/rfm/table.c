@@ -329,8 +329,8 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
         if (!set_add(&labels, label(c, rows.at[i], target, room, sizeof room)))
             csv_fail(c, rows.at[i], target, "at most 1000 classes (for numbers: --task regress)");
     if (labels.count == 1)
-        fail("%s: column %zu (%s): all training rows have the class \"%.60s\", expected at least two classes", c->file, target + 1,
-             c->names[target], labels.at[0]);
+        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", c->file,
+             target + 1, c->names[target], utf8_fit(labels.at[0], 60), labels.at[0]);
     if (!has_text(c, target, rows)) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
     for (i = 0; i < labels.count; i++) text_bytes(&names, labels.at[i], strlen(labels.at[i]) + 1);
     *count = labels.count;

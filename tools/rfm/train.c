@@ -258,10 +258,12 @@ static void report(job *t, const score *s, double seconds) {
             text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation,
                      t->choice.tried);
         if (t->check.rows > 0) score_text(&out, s, task, t->check.rows);
-        text_add(&out, "model         %s, %zu bytes, %zu centres\n", t->a.out, t->blob_bytes, t->fit.model.n);
+        text_add(&out, "model         ");
+        text_name(&out, t->a.out);
+        text_add(&out, ", %zu bytes, %zu centres\n", t->blob_bytes, t->fit.model.n);
         text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->fit.arena_bytes);
     }
-    fwrite(out.at, 1, out.size, strcmp(t->a.out, "-") == 0 ? stderr : stdout); /* there the model is */
+    file_show(&out, t->a.out);
     free(out.at);
 }
 
