@@ -64,6 +64,15 @@ typedef uint32_t real_bits;
 #define REAL_SIGN_BIT UINT32_C(0x80000000)
 #endif
 
+/* AT_4: `at` is a multiple of 4. ALONE: a function that is there once makes shorter code. */
+#if defined(__GNUC__)
+#define AT_4(at) __builtin_assume_aligned(at, 4)
+#define ALONE __attribute__((noinline))
+#else
+#define AT_4(at) (at)
+#define ALONE
+#endif
+
 /* The sign bit is set if x is a NaN or an infinity: the lowest bit of an exponent of ones carries. */
 static real_bits not_finite(rfm_real x) {
     real_bits bits;
@@ -71,13 +80,7 @@ static real_bits not_finite(rfm_real x) {
     return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
 }
 
-static int is_nan(rfm_real x) {
-    real_bits bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (bits & ~REAL_SIGN_BIT) > REAL_EXPONENT_BITS;
-}
-
-int rfm_finite(size_t n, const rfm_real *x) {
+ALONE int rfm_finite(size_t n, const rfm_real *x) {
     real_bits bad = 0;
     size_t i;
     for (i = 0; i < n; i++) bad |= not_finite(x[i]);
@@ -196,6 +199,8 @@ static float small_log(float x) {
 }
 #endif
 
+static rfm_real small_abs(rfm_real x) { return x < R(0) ? -x : x; }
+
 rfm_real rfm_exp(rfm_real x) { return small_exp(x); }
 rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
 
@@ -219,14 +224,6 @@ static int little_endian(void) {
     memcpy(&first, &one, 1);
     return first == 1;
 }
-
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE __attribute__((noinline)) /* shorter code */
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
 
 /* A field of a blob: `at` is a multiple of 4. */
 static uint32_t get_u32(const unsigned char *at) {
@@ -300,7 +297,7 @@ static ALONE int blob_right(const unsigned char *b) {
     if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
         if (get_u32(b + i) == 0) return 0;
-    if (b[17] > RFM_GENERAL || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
+    if (b[17] >= RFM_KERNELS || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
     if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return 0;
     return names_right(b, RFM_PART_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_PART_INPUT_NAMES, d) && summary_right(b, d);
 }
@@ -352,44 +349,64 @@ static const rfm_real *part_numbers(const rfm_blob *head, uint32_t part, uint32_
 
 int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_blob head;
-    rfm_model m;
+    const rfm_real *part[PART_OFFSET + 1];
+    uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
-    if (status != RFM_OK || !little_endian()) return status; /* where the second is known, compilers would find the rest uninitialised */
-    m.shift = part_numbers(&head, PART_SHIFT, head.d, 1);
-    m.p = part_numbers(&head, PART_P, head.d, head.metric == RFM_FULL ? head.r : 1);
-    m.centers = part_numbers(&head, PART_CENTERS, head.n, head.r);
-    m.alpha = part_numbers(&head, PART_ALPHA, head.n, head.c);
-    m.offset = part_numbers(&head, PART_OFFSET, head.c, 1);
-    if (m.shift == NULL || m.p == NULL || m.centers == NULL || m.alpha == NULL || m.offset == NULL) return RFM_ECONTENT;
-    m.n = head.n, m.d = head.d, m.c = head.c, m.r = head.r;
-    m.kernel = head.kernel, m.metric = head.metric, m.task = head.task;
-    m.bandwidth = R(1), m.exponent = head.exponent, m.temperature = head.temperature;
-    m.class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
-    m.input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
-    m.summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
-    *model = m;
+    if (status != RFM_OK || !little_endian()) return status; /* a big-endian machine has no head: tell the compiler */
+    for (i = PART_SHIFT; i <= PART_OFFSET; i++) {
+        uint32_t count = i < PART_CENTERS ? head.d : i < PART_OFFSET ? head.n : head.c, each = 1;
+        if (i == PART_CENTERS || (i == PART_P && head.metric == RFM_FULL)) each = head.r;
+        if (i == PART_ALPHA) each = head.c;
+        part[i] = part_numbers(&head, i, count, each);
+        if (part[i] == NULL) return RFM_ECONTENT;
+    }
+    model->n = head.n, model->d = head.d, model->c = head.c, model->r = head.r;
+    model->kernel = head.kernel, model->metric = head.metric, model->task = head.task;
+    model->bandwidth = R(1), model->exponent = head.exponent, model->temperature = head.temperature;
+    model->shift = part[PART_SHIFT], model->p = part[PART_P], model->centers = part[PART_CENTERS];
+    model->alpha = part[PART_ALPHA], model->offset = part[PART_OFFSET];
+    model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
+    model->input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
+    model->summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
     return RFM_OK;
 }
 
-/* ==== 5. One row ======================================================================================================
+/* ==== 5. Kernels ======================================================================================================
+ *
+ * phi = exp(-c (s / L)^q): what a kernel is beyond this formula stands in one entry of a table. `distance` is s^2 where the norm is 2, s where
+ * it is 1. A gradient needs w = -phi'(s) / s, or -phi'(s) where the norm is 1: with t = c (s / L)^q it is q t phi / distance.
+ */
+
+typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
+
+/* log phi = -t; `power` is only asked for s > 0 and q of the model. */
+static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
+    rfm_real s;
+    if (kernel == RFM_GAUSSIAN) return R(-0.5) * distance * inverse * inverse;
+    s = (kernel == RFM_L1 ? distance : small_sqrt(distance)) * inverse;
+    if (kernel >= RFM_GENERAL && q != R(1) && s > R(0)) s = power(s, q);
+    return -s;
+}
+
+#ifndef RFM_NO_TRAIN
+const rfm_kernel rfm_kernels[RFM_KERNELS] = {
+    {"laplace", 2, R(1), R(0), 0},
+    {"gaussian", 2, R(2), R(0), 0},
+    {"general", 2, R(0), R(2), 0},
+    {"l1", 1, R(0), R(1), 1},
+};
+#endif
+
+/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
+static rfm_real small_power(rfm_real s, rfm_real q) {
+    rfm_real t = q * small_log(s), e = small_exp(-small_abs(t));
+    return t <= R(0) ? e : R(1) / e;
+}
+
+/* ==== 6. One row ======================================================================================================
  *
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
-
-/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
-static rfm_real power(rfm_real s, rfm_real q) {
-    rfm_real t = q * small_log(s);
-    return t <= R(0) ? small_exp(t) : R(1) / small_exp(-t);
-}
-
-/* log of phi, as a function of s^2. */
-static rfm_real log_phi(const rfm_model *m, rfm_real s2, rfm_real inverse) {
-    rfm_real s;
-    if (m->kernel == RFM_GAUSSIAN) return R(-0.5) * s2 * inverse * inverse;
-    s = small_sqrt(s2) * inverse;
-    if (m->kernel == RFM_GENERAL && s > R(0)) s = power(s, m->exponent);
-    return -s;
-}
 
 static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const rfm_real *p = m->p, *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
@@ -403,12 +420,15 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
         z[i] = sum;
     }
     for (i = 0; i < m->n; i++) {
-        rfm_real s2 = R(0), phi;
-        for (j = 0; j < r; j++) {
-            rfm_real diff = *center++ - z[j];
-            s2 += diff * diff;
-        }
-        phi = small_exp(log_phi(m, s2, inverse));
+        rfm_real distance = R(0), phi;
+        if (m->kernel == RFM_L1)
+            for (j = 0; j < r; j++) distance += small_abs(*center++ - z[j]);
+        else
+            for (j = 0; j < r; j++) {
+                rfm_real diff = *center++ - z[j];
+                distance += diff * diff;
+            }
+        phi = small_exp(log_phi(m->kernel, m->exponent, inverse, distance, small_power));
         if (phi > largest) largest = phi;
         for (j = 0; j < c; j++) scores[j] += *alpha++ * phi;
     }
@@ -431,7 +451,7 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     if (novelty != NULL) *novelty = largest;
     /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
-        if (is_nan(scratch[i])) return RFM_ERANGE;
+        if (scratch[i] != scratch[i]) return RFM_ERANGE;
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -910,9 +930,26 @@ typedef struct {
     size_t column;     /* of C's first column, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
+    int l1;              /* sums of |a - b| in place of products; alpha is not looked at */
     finish_block finish; /* NULL: nothing */
     const void *finish_arg;
 } product_args;
+
+/* C (mr, nr) = sum_p |A(i, p) - B(p, j)|, operands as port->gemm has them. */
+static void l1_tile(const rfm_port *port, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc,
+                    int add) {
+    size_t mr = port->mr, nr = port->nr, i, j, p;
+    for (i = 0; i < mr; i++, a += rs, c += ldc) {
+        for (j = 0; j < nr && !add; j++) c[j] = R(0);
+        for (p = 0; p < k; p++)
+            for (j = 0; j < nr; j++) c[j] += REAL_ABS(a[p * cs] - b[p * nr + j]);
+    }
+}
+
+static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc, int add) {
+    if (t->l1) l1_tile(t->s->port, t->k, a, rs, cs, b, c, ldc, add);
+    else t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
+}
 
 /* One tile, rows row.. of C from column j of the block on. */
 static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a, size_t rs,
@@ -923,10 +960,10 @@ static void product_tile(const product_args *t, size_t row, size_t height, size_
     rfm_real *c = t->c + row * ldc + j;
     int crosses = t->upper && row + height > t->column + j + 1; /* has elements below the diagonal */
     if (height == port->mr && cols == nr && !crosses) {
-        port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, t->add);
+        make_tile(t, a, rs, cs, b, c, ldc, t->add);
         return;
     }
-    port->gemm(t->k, t->alpha, a, rs, cs, b, tile, nr, 0);
+    make_tile(t, a, rs, cs, b, tile, nr, 0);
     for (i = 0; i < height; i++)
         for (q = crosses && row + i > t->column + j ? row + i - t->column - j : 0; q < cols; q++)
             c[i * ldc + q] = t->add ? c[i * ldc + q] + tile[i * nr + q] : tile[i * nr + q];
@@ -987,9 +1024,9 @@ static void product_rows(product_args *t) {
     run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
 }
 
-/* C = alpha A B or, with add, C += alpha A B; with upper only the part of the square C on and above its diagonal. Each block of C
- * is handed to `finish` when it is complete; then k must not be 0. */
-static void product_and(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
+/* C = alpha A B or, with add, C += alpha A B; with l1 the sums of |a - b|; with upper only the part of the square C on and above its
+ * diagonal. Each block of C is handed to `finish` when it is complete; then k must not be 0. */
+static void product_and(const packing *s, int l1, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
                         rfm_real *c, size_t ldc, finish_block finish, const void *finish_arg) {
     const rfm_port *port = s->port;
     size_t kb, nb, j, p;
@@ -1003,7 +1040,7 @@ static void product_and(const packing *s, int upper, size_t m, size_t n, size_t 
     }
     kb = piece(k, port->kc, 4);
     nb = piece(n, port->nc, port->nr);
-    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.upper = upper, t.finish_arg = finish_arg;
+    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.l1 = l1, t.upper = upper, t.finish_arg = finish_arg;
     for (j = 0; j < n; j += nb) {
         t.n = u.n = min_size(nb, n - j);
         t.m = upper ? min_size(m, j + t.n) : m;
@@ -1023,7 +1060,7 @@ static void product_and(const packing *s, int upper, size_t m, size_t n, size_t 
 
 static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
                     rfm_real *c, size_t ldc) {
-    product_and(s, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
+    product_and(s, 0, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
 }
 
 /* C = beta C before alpha A B is added; says whether anything is left to add to. */
@@ -1236,7 +1273,7 @@ static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, 
     product_args t;
     if (rest == 0) return;
     pack_triangle(port, rows, u11, a.stride, 0, s->triangle);
-    t.s = &s->pack, t.alpha = R(-1), t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
+    t.s = &s->pack, t.alpha = R(-1), t.l1 = 0, t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
     t.a = operand_of(u12, 1, a.stride), t.k = rows;
     t.b = s->pack.b, t.b_rows = round_up(rows, port->mr);
     for (t.column = 0; t.column < rest; t.column += t.n) {
@@ -2077,10 +2114,24 @@ static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx
     }
 }
 
+/* A kernel with its numbers. */
 typedef struct {
     int kernel;
     rfm_real inverse, exponent; /* 1 / L, q */
 } radial;
+
+static radial radial_of(int kernel, rfm_real bandwidth, rfm_real exponent) {
+    radial f;
+    f.kernel = kernel, f.inverse = R(1) / bandwidth;
+    f.exponent = rfm_kernels[kernel].exponent != R(0) ? rfm_kernels[kernel].exponent : exponent;
+    return f;
+}
+
+static int exponent_right(int kernel, rfm_real q) {
+    return rfm_kernels[kernel].exponent != R(0) || (q > R(0) && q <= rfm_kernels[kernel].most);
+}
+
+static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
 
 /* A unit for distances that are at most `largest`. */
 static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), REAL_LDEXP(R(1), DISTANCE_LEAST)); }
@@ -2091,24 +2142,35 @@ static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
     return unit < most / inverse ? unit * inverse : most;
 }
 
-/* s2[i] -> phi(s_i) in place and, if w is not NULL, the gradient weight w(s_i) = -phi'(s_i) / s_i, 0 where s_i = 0. */
-static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *s2, rfm_real *w) {
-    rfm_real inverse = f->inverse, half = R(-0.5) * inverse * inverse;
+/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, the gradient weights, 0 where s = 0. */
+static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
     size_t i;
     if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
-        port->laplace(n, inverse, s2, s2, w);
+        port->laplace(n, f->inverse, distance, distance, w);
         return;
     }
-    for (i = 0; i < n; i++) { /* s2 becomes log phi, w what is left of its derivative */
-        rfm_real s = f->kernel == RFM_GAUSSIAN ? R(0) : REAL_SQRT(s2[i]), t = s * inverse, weight;
-        if (f->kernel == RFM_GENERAL) t = REAL_POW(t, f->exponent);
-        if (f->kernel == RFM_GAUSSIAN) weight = s2[i] > R(0) ? inverse * inverse : R(0);
-        else weight = s > R(0) ? (f->kernel == RFM_GENERAL ? f->exponent * t / s : inverse) / s : R(0);
-        s2[i] = f->kernel == RFM_GAUSSIAN ? half * s2[i] : -t;
-        if (w != NULL) w[i] = weight;
+    for (i = 0; i < n; i++) {
+        rfm_real log = log_phi(f->kernel, f->exponent, f->inverse, distance[i], REAL_POW);
+        if (w != NULL) w[i] = distance[i] > R(0) ? f->exponent * -log / distance[i] : R(0);
+        distance[i] = log;
     }
-    port_exp(port, n, s2);
-    for (i = 0; w != NULL && i < n; i++) w[i] *= s2[i];
+    port_exp(port, n, distance);
+    for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
+}
+
+/* One kernel value, and its weight if that is not NULL. */
+rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight) {
+    rfm_real q = rfm_kernels[kernel].exponent != R(0) ? rfm_kernels[kernel].exponent : exponent;
+    rfm_real log = log_phi(kernel, q, inverse, distance, small_power), phi = small_exp(log);
+    if (weight != NULL) *weight = distance > R(0) ? q * -log / distance * phi : R(0);
+    return phi;
+}
+
+/* The last step from what product_and made of x and z_j, j < n, to phi, in place. */
+static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z,
+                          const rfm_real *zz, rfm_real *c, rfm_real *w) {
+    if (!is_l1(f->kernel)) squared_distances(n, r, x, xx, z, zz, c);
+    radial_values(port, f, n, c, w);
 }
 
 /* ==== 13. Many rows ==================================================================================================
@@ -2200,8 +2262,8 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
     size_t r = s->m.r, i, k;
     col += t->column;
     for (i = 0; i < rows; i++) {
-        squared_distances(cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col, c + i * ldc);
-        radial_values(s->pack.port, &s->f, cols, c + i * ldc, NULL);
+        kernel_values(s->pack.port, &s->f, cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col,
+                      c + i * ldc, NULL);
     }
     for (k = 0; t->y != NULL && k < s->m.c; k++)
         add_dots(s->pack.port, rows, cols, c, ldc, s->alpha + k * s->m.n + col, t->y + row * t->ldy + k, t->ldy,
@@ -2212,13 +2274,13 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
 static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
     predict_block t;
     t.s = s, t.column = column, t.y = y, t.ldy = ldy;
-    product_and(&s->pack, 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
+    product_and(&s->pack, is_l1(s->m.kernel), 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
                 operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, s->block, cols, predict_finish, &t);
 }
 
 /* RFM_ERANGE: centres whose distances cannot be squared. */
 static int predictor_start(predictor *s) {
-    s->f.kernel = s->m.kernel, s->f.inverse = R(1) / s->m.bandwidth, s->f.exponent = s->m.exponent;
+    s->f = radial_of(s->m.kernel, s->m.bandwidth, s->m.exponent);
     squared_norms(s->m.n, s->m.r, s->m.centers, s->norms);
     return norms_right(s->pack.port, s->m.n, s->norms);
 }
@@ -2265,7 +2327,7 @@ static int check_model(const rfm_model *m) {
     if (m->metric != RFM_IDENTITY && m->p == NULL) return RFM_ENULL;
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0) return RFM_EZERO;
     if (m->metric != RFM_FULL && m->r != m->d) return RFM_ESHAPE;
-    if (!bandwidth_right(m->bandwidth) || m->kernel < RFM_LAPLACE || m->kernel > RFM_GENERAL) return RFM_EVALUE;
+    if (!bandwidth_right(m->bandwidth) || m->kernel < 0 || m->kernel >= RFM_KERNELS) return RFM_EVALUE;
     if (m->metric < RFM_IDENTITY || m->metric > RFM_FULL) return RFM_EVALUE;
     return RFM_OK;
 }
@@ -2306,7 +2368,7 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
     return finish(ctx, used, status);
 }
 
-/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), from direct differences, row by row. z is projected as the centres were, so
+/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), l1: the signs of P (x_i - z); from direct differences, row by row. z is projected as the centres were, so
  * that a centre is at distance 0 from itself. */
 typedef struct {
     packing pack;
@@ -2327,27 +2389,33 @@ int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes
     NEED(ctx, bytes, gradients_layout(&measure, ctx, model, &s));
 }
 
+static rfm_real sign(rfm_real x) { return x > R(0) ? R(1) : x < R(0) ? R(-1) : R(0); }
+
 /* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected. */
 static void projected_gradients(const gradient_space *s, const rfm_model *m, const radial *f) {
     size_t r = m->r, c = m->c, i, k, q;
+    int l1 = is_l1(m->kernel);
     memset(s->sum, 0, c * r * sizeof *s->sum);
     for (i = 0; i < m->n; i++) {
         const rfm_real *center = m->centers + i * r;
-        rfm_real s2 = R(0), norms = R(0), unit = R(0), inverse, w;
+        rfm_real distance = R(0), norms = R(0), unit = R(0), inverse, w;
         radial scaled = *f;
         for (q = 0; q < r; q++) unit = max_real(unit, REAL_ABS(center[q] - s->z[q]));
-        unit = distance_unit(unit), inverse = R(1) / unit; /* w is unit^2 times that of the true distance */
+        unit = distance_unit(unit), inverse = R(1) / unit; /* w is unit^2, l1: unit, times that of the true distance */
         for (q = 0; q < r; q++) {
             rfm_real x = center[q] * inverse, z = s->z[q] * inverse;
-            s2 += (x - z) * (x - z);
+            distance += l1 ? REAL_ABS(x - z) : (x - z) * (x - z);
             norms += x * x + z * z;
         }
-        if (s2 < ZERO_SHARE * norms) s2 = R(0);
+        if (!l1 && distance < ZERO_SHARE * norms) distance = R(0);
         scaled.inverse = inverse_in_units(f->inverse, unit);
-        radial_values(s->pack.port, &scaled, 1, &s2, &w);
+        radial_values(s->pack.port, &scaled, 1, &distance, &w);
         w *= inverse;
         for (k = 0; k < c; k++)
-            for (q = 0; q < r; q++) s->sum[k * r + q] += w * m->alpha[i * c + k] * (inverse * (center[q] - s->z[q]));
+            for (q = 0; q < r; q++) {
+                rfm_real way = center[q] - s->z[q];
+                s->sum[k * r + q] += w * m->alpha[i * c + k] * (l1 ? sign(way) : inverse * way);
+            }
     }
 }
 
@@ -2360,7 +2428,7 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
     used = ctx->arena->used;
     status = gradients_layout(ctx->arena, ctx, model, &s);
     if (status != RFM_OK) return finish(ctx, used, status);
-    f.kernel = model->kernel, f.inverse = R(1) / model->bandwidth, f.exponent = model->exponent;
+    f = radial_of(model->kernel, model->bandwidth, model->exponent);
     for (row = 0; row < z.rows; row++) {
         project(&s.pack, model, rfm_cview(z.at + row * z.stride, 1, d), s.centred, s.z);
         projected_gradients(&s, model, &f);
@@ -2506,8 +2574,8 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
             if (at >= col && at < col + cols) line[at - col] = (f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1)) + f->ridge;
             if (from >= col + cols) continue;
             line += from - col;
-            squared_distances(col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line);
-            radial_values(port, &f->f, col + cols - from, line, w != NULL ? w + (i - base) * group + (from - col) : NULL);
+            kernel_values(port, &f->f, col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line,
+                          w != NULL ? w + (i - base) * group + (from - col) : NULL);
             for (j = from; f->root_w != NULL && j < col + cols; j++) line[j - from] *= f->root_w[at] * f->root_w[j];
         }
         j = max_size(col, row + base + 1);
@@ -2525,7 +2593,7 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
 }
 
 static void kernel_matrix(training *f) {
-    product_and(&f->solve.pack, 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1), operand_of(f->centers, 1, f->m.r), 0,
+    product_and(&f->solve.pack, is_l1(f->o->kernel), 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1), operand_of(f->centers, 1, f->m.r), 0,
                 f->k, f->ld, kernel_finish, f);
 }
 
@@ -2550,16 +2618,19 @@ static rfm_real select_smallest(size_t n, rfm_real *x, size_t k) {
 /* The median distance of some rows, in units. */
 static rfm_real median_distance(const training *f) {
     size_t n = f->n, r = f->m.r, rows = min_size(n, MEDIAN_ROWS), count = 0, i, j, q;
+    int l1 = is_l1(f->o->kernel);
+    rfm_real median;
     for (i = 0; i < rows; i++) {
         const rfm_real *a = f->centers + i * n / rows * r;
         for (j = 0; j < i; j++) {
             const rfm_real *b = f->centers + j * n / rows * r;
-            rfm_real s2 = R(0);
-            for (q = 0; q < r; q++) s2 += (a[q] - b[q]) * (a[q] - b[q]);
-            f->distances[count++] = s2;
+            rfm_real distance = R(0);
+            for (q = 0; q < r; q++) distance += l1 ? REAL_ABS(a[q] - b[q]) : (a[q] - b[q]) * (a[q] - b[q]);
+            f->distances[count++] = distance;
         }
     }
-    return REAL_SQRT(select_smallest(count, f->distances, count / 2));
+    median = select_smallest(count, f->distances, count / 2);
+    return l1 ? median : REAL_SQRT(median);
 }
 
 /* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be squared, or L. */
@@ -2587,8 +2658,8 @@ static int place_centers(training *f) {
         if (median > R(0)) f->m.bandwidth *= median * f->unit;
         if (!bandwidth_right(f->m.bandwidth)) return RFM_ERANGE;
     }
-    f->f.kernel = f->o->kernel, f->f.exponent = f->o->exponent;
-    f->f.inverse = inverse_in_units(R(1) / f->m.bandwidth, f->unit);
+    f->f = radial_of(f->o->kernel, f->m.bandwidth, f->o->exponent);
+    f->f.inverse = inverse_in_units(f->f.inverse, f->unit);
     return RFM_OK;
 }
 
@@ -2662,13 +2733,13 @@ static void solve_pseudo(training *f) {
 static rfm_real largest_residual(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(f->width, n), step = n / rows, i, j, k;
     rfm_real most = R(0);
-    product(&f->solve.pack, 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1), operand_of(f->centers, 1, r), 0, f->rhs, n);
+    product_and(&f->solve.pack, is_l1(f->o->kernel), 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1),
+                operand_of(f->centers, 1, r), 0, f->rhs, n, NULL, NULL);
     for (i = 0; i < rows; i++) {
         size_t at = i * step;
         rfm_real *phi = f->rhs + i * n, w = f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1);
         if (w == R(0)) continue;
-        squared_distances(n, r, f->centers + at * r, f->norms[at], f->centers, f->norms, phi);
-        radial_values(f->solve.pack.port, &f->f, n, phi, NULL);
+        kernel_values(f->solve.pack.port, &f->f, n, r, f->centers + at * r, f->norms[at], f->centers, f->norms, phi, NULL);
         for (k = 0; k < c; k++) {
             rfm_real sum = f->data->y.at[at * f->data->y.stride + k] / f->y_unit - f->ridge / w * f->alpha[at * c + k];
             for (j = 0; j < n; j++) sum -= phi[j] * f->alpha[j * c + k];
@@ -2734,6 +2805,24 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
     }
 }
 
+/* The same of signs, for l1: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r] stays 0: there is nothing to subtract. */
+static void agop_signs(training *f, size_t first, size_t rows, size_t g) {
+    size_t n = f->n, r = f->m.r, wide = g * (r + 1), i, j, k, q;
+    memset(f->h, 0, rows * wide * sizeof *f->h);
+    for (j = 0; j < rows; j++) {
+        size_t at = f->picked != NULL ? f->picked[first + j] : first + j;
+        const rfm_real *x = f->centers + at * r;
+        for (i = 0; i < n; i++) {
+            rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
+            const rfm_real *y = f->centers + i * r;
+            for (k = 0; w != R(0) && k < g; k++) {
+                rfm_real *h = f->h + j * wide + k * (r + 1), a = w * f->ax[i * wide + k * (r + 1) + r];
+                for (q = 0; q < r; q++) h[q] += a * sign(y[q] - x[q]);
+            }
+        }
+    }
+}
+
 /* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. Of alpha in units: M is alpha_unit^2 times what this gives. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
@@ -2746,7 +2835,7 @@ static int agop(training *f) {
         wide = g * (r + 1);
         for (i = 0; i < n; i++) {
             for (k = 0; k < g; k++) {
-                /* W is unit^2 times that of the true distances, x is 1 / unit times the true one */
+                /* W is unit^2 times that of the true distances, x is 1 / unit times the true one; l1: unit and 1 */
                 rfm_real *ax = f->ax + i * wide + k * (r + 1), a = f->alpha[i * c + k0 + k] / f->alpha_unit / f->unit;
                 const rfm_real *x = f->centers + i * r;
                 for (q = 0; q < r; q++) ax[q] = a * x[q];
@@ -2755,8 +2844,10 @@ static int agop(training *f) {
         }
         for (first = 0; first < f->points; first += rows) {
             rows = min_size(AGOP_ROWS, f->points - first);
-            product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first), operand_of(f->ax, wide, 1),
-                    0, f->h, wide);
+            if (is_l1(f->o->kernel)) agop_signs(f, first, rows, g);
+            else
+                product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first),
+                        operand_of(f->ax, wide, 1), 0, f->h, wide);
             agop_rows(f, first, rows, k0, g);
             for (k = 0; k < g; k++) {
                 const rfm_real *h = f->h + k * (r + 1);
@@ -2923,12 +3014,13 @@ static int between(int low, int value, int high) { return value >= low && value 
 
 static int check_options(const rfm_options *o, size_t n) {
     if (!finite_real(o->bandwidth) || !finite_real(o->ridge) || !finite_real(o->exponent)) return RFM_EVALUE;
-    if (!between(RFM_LAPLACE, o->kernel, RFM_GENERAL) || !between(RFM_IDENTITY, o->metric, RFM_FULL)) return RFM_EVALUE;
+    if (!between(0, o->kernel, RFM_KERNELS - 1) || !between(RFM_IDENTITY, o->metric, RFM_FULL)) return RFM_EVALUE;
     if (!between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE) || !between(0, o->center, 1)) return RFM_EVALUE;
     if (!between(RFM_BANDWIDTH_FIXED, o->bandwidth_rule, RFM_BANDWIDTH_MEDIAN)) return RFM_EVALUE;
     if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) || !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY)) return RFM_EVALUE;
     if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX) return RFM_EVALUE;
-    if (o->kernel == RFM_GENERAL && !(o->exponent > R(0) && o->exponent <= R(2))) return RFM_EVALUE;
+    if (!exponent_right(o->kernel, o->exponent)) return RFM_EVALUE;
+    if (o->metric == RFM_FULL && rfm_kernels[o->kernel].axes) return RFM_EVALUE;
     if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
     return RFM_OK;
 }
@@ -3264,7 +3356,7 @@ static int check_parts(const rfm_parts *w) {
     const rfm_model *m = w->model;
     size_t i;
     if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !(w->temperature >= R(0) && w->temperature <= R(3.0e38))) return RFM_EVALUE;
-    if (m->kernel == RFM_GENERAL && !(m->exponent > R(0) && m->exponent <= R(2))) return RFM_EVALUE;
+    if (!exponent_right(m->kernel, m->exponent)) return RFM_EVALUE;
     if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
     for (i = 0; w->x_scale != NULL && i < m->d; i++)
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
@@ -3338,7 +3430,7 @@ int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
     head.n = (uint32_t)w->model->n, head.d = (uint32_t)w->model->d, head.c = (uint32_t)w->model->c, head.r = (uint32_t)w->model->r;
     head.type = sizeof(rfm_real), head.kernel = (uint8_t)w->model->kernel, head.task = (uint8_t)w->task;
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
-    head.exponent = w->model->kernel == RFM_GENERAL ? (float)w->model->exponent : 1.0f, head.temperature = (float)w->temperature;
+    head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent, head.temperature = (float)w->temperature;
     rfm_blob_begin(b, &head, PARTS, plan.bytes, plan.at, plan.total);
     for (i = 0; i <= PART_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);

@@ -95,6 +95,23 @@ int rfm_finite(size_t n, const rfm_real *x);
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
+#define RFM_L1       3 /* the same, 0 < q <= 1, with s = |u|_1 = sum_j |u_j|, u = P (x - z). q = 1: a product of Laplace kernels */
+#define RFM_KERNELS  4
+#ifndef RFM_NO_TRAIN
+/* What a kernel is: rfm_kernels[RFM_LAPLACE] and so on. */
+typedef struct {
+    const char *name;  /* "laplace": the command's word */
+    int norm;          /* of P (x - z), which s is: 2, or 1 */
+    rfm_real exponent; /* q; 0: the model's, ... */
+    rfm_real most;     /* ... above 0 and at most this */
+    int axes;          /* 1: depends on the axes of the inputs, so rfm_fit takes no RFM_FULL */
+} rfm_kernel;
+extern const rfm_kernel rfm_kernels[RFM_KERNELS];
+
+/* phi at a distance: s^2 where the norm is 2, s where it is 1; inverse = 1 / L. *weight, if not NULL: -phi'(s) / s, or -phi'(s) where the norm
+ * is 1; 0 where s = 0. Nothing is checked. */
+rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight);
+#endif
 
 /* Forms of the metric M. */
 #define RFM_IDENTITY 0
