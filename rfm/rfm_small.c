@@ -86,12 +86,12 @@ static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
 /* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does not overflow where the
  * section was long enough for the lines before. */
 static ALONE uint32_t length_off(const rfm_blob *head) {
-    uint32_t left = part_bytes(head, PART_NUMBERS) + 1; /* blobs are shorter than 2^32 */
+    uint32_t left = part_bytes(head, PART_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
     left = less(left, 4 + 4, head->c);
-    left = less(left, 4, head->r);
+    if (head->metric == RFM_FULL) each += head->d * head->type + 1;
+    left = less(left, head->r, each);
     left = less(left, head->n, (head->r + head->c) * head->type);
-    if (head->metric == RFM_FULL) left = less(left, head->r, head->d * head->type + 1);
     return left - 1;
 }
 
@@ -111,10 +111,12 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
     m->phi = (const uint16_t *)phi, m->nodes = part_bytes(head, PART_PHI) / 2;
 }
 
-/* Are all numbers between -low and most - low? As signed numbers: an unsigned one that is too large looks negative. */
+/* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large looks negative. */
 static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
-    while (count-- > 0)
+    do {
+        if (count-- == 0) return 0;
         if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most) return 0;
+    } while (count > 0);
     return 1;
 }
 

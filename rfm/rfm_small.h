@@ -29,7 +29,7 @@ typedef struct {
 /* f_k(x) = units_k score_k,  score_k = offset_k + sum_i alpha_ik phi(t_i), RFM_I16: offset_k + sum_i (alpha_ik phi(t_i) >> 8),
  * t_i = sum_p (center_ip - z_p)^2,
  * z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit); RFM_DIAGONAL: z_p = bias_p + u_p likewise.
- * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 beyond the last. It holds kernel,
+ * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 from the last on. It holds kernel,
  * bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
 typedef struct {
     size_t n, d, c, r;
