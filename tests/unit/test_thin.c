@@ -1082,6 +1082,24 @@ static void test_single(void) {
     }
 }
 
+/* Rows and targets that are finite, and their differences from shift and offset that are not. */
+static void test_overflow(void) {
+    const rfm_real most = RFM_REAL_BYTES == 4 ? (rfm_real)FLT_MAX : (rfm_real)DBL_MAX;
+    const model_shape s = { 4, 2, 1 };
+    int what;
+    size_t i;
+
+    for (what = 0; what < CALLS; what++)
+        for (i = 0; i < (what == RANK ? 1u : 2u); i++) {
+            test_note("overflow", (size_t)what, i, 0);
+            CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+            if (i == 0) a.x.at[0] = most, *(rfm_real *)(uintptr_t)a.m.shift = -most;
+            else a.y.at[0] = most, a.y.at[a.y.stride] = -most;
+            set_call(&call, what);
+            CHECK_INT(RFM_ERANGE, run(&call));
+        }
+}
+
 /* A model that is not finite is refused by everything. */
 static void test_model_values(void) {
     const model_shape s = { 4, 2, 1 };
@@ -1113,14 +1131,17 @@ static rfm_model scaled; /* a.m, with arrays of its own */
 static rfm_data scaled_data;
 static int exact; /* no number has lost digits */
 
-static rfm_real *scaled_copy(size_t count, const rfm_real *from, int e) {
-    rfm_mat to = test_mat(1, count, 0, 0);
-    size_t i;
+static rfm_real *scaled_copy(rfm_cmat from, int e) {
+    rfm_mat to = test_mat(from.rows, from.cols, 0, 0);
+    size_t i, j;
 
-    for (i = 0; to.at != NULL && i < count; i++) {
-        to.at[i] = (rfm_real)ldexp((double)from[i], e);
-        exact &= from[i] != from[i] || ldexp((double)to.at[i], -e) == (double)from[i];
-    }
+    for (i = 0; to.at != NULL && i < from.rows; i++)
+        for (j = 0; j < from.cols; j++) {
+            double value = (double)from.at[i * from.stride + j];
+
+            to.at[i * to.stride + j] = (rfm_real)ldexp(value, e);
+            exact &= ldexp(model_at(to, i, j), -e) == value;
+        }
     return to.at;
 }
 
@@ -1133,20 +1154,18 @@ static int scale_problem(int what, int e, rfm_real *ridge) {
     size_t i;
 
     scaled = a.m, scaled_data = a.data, exact = 1;
-    x = scaled_copy(a.x.rows * a.x.stride, a.x.at, x_e), y = scaled_copy(a.y.rows * a.y.stride, a.y.at, y_e);
-    scaled.shift = scaled_copy(d, a.m.shift, x_e), scaled.p = scaled_copy(r * d, a.m.p, z_e - x_e);
-    scaled.centers = scaled_copy(n * r, a.m.centers, z_e), scaled.alpha = scaled_copy(n * c, a.m.alpha, y_e);
+    x = scaled_copy(a.data.x, x_e), y = scaled_copy(a.data.y, y_e);
+    scaled.shift = scaled_copy(rfm_cview(a.m.shift, 1, d), x_e), scaled.p = scaled_copy(rfm_cview(a.m.p, r, d), z_e - x_e);
+    scaled.centers = scaled_copy(rfm_cview(a.m.centers, n, r), z_e), scaled.alpha = scaled_copy(rfm_cview(a.m.alpha, n, c), y_e);
     scaled.bandwidth = (rfm_real)ldexp((double)a.m.bandwidth, what == BANDWIDTH ? e : 0);
     if (weights.at == NULL || x == NULL || y == NULL || scaled.alpha == NULL || scaled.centers == NULL || scaled.p == NULL) return 0;
     for (i = 0; i < n; i++) weights.at[i] = (rfm_real)ldexp(1 + (double)(i % 3), what == WEIGHTS ? e - 2 : -2);
     *ridge = (rfm_real)ldexp(0.01, what == WEIGHTS || what == RIDGE ? e : 0);
     if (what == WEIGHTS) exact &= ldexp((double)*ridge, -e) == (double)(rfm_real)0.01;
-    for (i = 0; i < a.x.rows; i++) /* between the rows are NaN */
-        if (!rfm_finite(d, x + i * a.x.stride) || !rfm_finite(c, y + i * a.y.stride)) return 0;
-    if (!rfm_finite(d, scaled.shift) || !rfm_finite(r * d, scaled.p) || !rfm_finite(n * r, scaled.centers)) return 0;
-    if (!rfm_finite(n * c, scaled.alpha) || !rfm_finite(n, weights.at) || !(scaled.bandwidth > 0) || !(*ridge > 0)) return 0;
+    if (!rfm_finite(n * d, x) || !rfm_finite(n * c, y) || !rfm_finite(d, scaled.shift) || !rfm_finite(r * d, scaled.p)) return 0;
+    if (!rfm_finite(n * r, scaled.centers) || !rfm_finite(n * c, scaled.alpha) || !rfm_finite(n, weights.at) || !(scaled.bandwidth > 0) || !(*ridge > 0)) return 0;
     if (!rfm_finite(1, &scaled.bandwidth) || !rfm_finite(1, ridge)) return 0;
-    scaled_data.x.at = x, scaled_data.y.at = y, scaled_data.weights = weights.at;
+    scaled_data.x = rfm_cview(x, n, d), scaled_data.y = rfm_cview(y, n, c), scaled_data.weights = weights.at;
     return 1;
 }
 
@@ -1182,7 +1201,7 @@ static int scaled_result(int call_what, int what, int e, rfm_mat out) {
     if (e == 0) call.how.method = second.how.method;
     status = run(&call);
     if (status != RFM_OK) return status;
-    a.x.at = (rfm_real *)(uintptr_t)scaled_data.x.at, a.data.x = scaled_data.x;
+    a.x.at = (rfm_real *)(uintptr_t)scaled_data.x.at, a.x.stride = scaled_data.x.stride, a.data.x = scaled_data.x;
     if (call_what == CENTERS || call_what == RANK) predict_plainly(&call.to, out, -y_e);
     if (call_what == INTEGERS) predict_integers(&call.to_i, out);
     if (call_what == CENTERS && what >= SAME) check_normal_equations(&call.to, &scaled_data, (double)ridge, what == ROWS ? ldexp(1, e) : 1);
@@ -1252,6 +1271,7 @@ int main(void) {
     RUN_TEST(test_inputs);
     RUN_TEST(test_rounded);
     RUN_TEST(test_single);
+    RUN_TEST(test_overflow);
     RUN_TEST(test_model_values);
     RUN_TEST(test_range);
     return UNITY_END();
