@@ -111,7 +111,8 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
     m->phi = (const uint16_t *)phi, m->nodes = part_bytes(head, PART_PHI) / 2;
 }
 
-/* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large looks negative. */
+/* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large
+ * looks negative. */
 static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
     do {
         if (count-- == 0) return 0;
@@ -313,9 +314,10 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
  * model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows are taken BLOCK_ROWS at a time, so
  * that no matrix has both all rows and all centres, but for the one that chooses centres by elimination.
  *
- * Squares have half of the range that numbers have. So z is in units of a power of two near the bandwidth, weights (and the ridge with
- * them) in units of one near the largest weight, and where targets are squared they are in units of one near the largest: no digit
- * changes, and no square that matters is too large or too small. What loses its digits nevertheless is RFM_ERANGE.
+ * Squares have half of the range that numbers have. So z is in units of a power of two near the bandwidth, weights (and
+ * the ridge with them) in units of one near the largest weight, and where targets are squared they are in units of one
+ * near the largest: no digit changes, and no square that matters is too large or too small. What loses its digits
+ * nevertheless is RFM_ERANGE.
  */
 
 #define R(x) ((rfm_real)(x)) /* a constant of the number type */
@@ -464,7 +466,8 @@ static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
 }
 
 static int model_finite(const rfm_model *m) {
-    if (!rfm_finite(m->d, m->shift) || !rfm_finite(m->n * m->r, m->centers) || !rfm_finite(m->n * m->c, m->alpha)) return 0;
+    if (!rfm_finite(m->d, m->shift) || !rfm_finite(m->n * m->r, m->centers)) return 0;
+    if (!rfm_finite(m->n * m->c, m->alpha)) return 0;
     if (m->metric != RFM_IDENTITY && !rfm_finite((m->metric == RFM_FULL ? m->r : 1) * m->d, m->p)) return 0;
     return rfm_finite(1, &m->bandwidth) && (m->offset == NULL || rfm_finite(m->c, m->offset));
 }
@@ -485,7 +488,9 @@ static int rows_values(rows *s, int with_y) {
     return RFM_OK;
 }
 
-static rfm_real weight_of(const rows *s, size_t row) { return s->data->weights != NULL ? s->data->weights[row] * s->weight_scale : R(1); }
+static rfm_real weight_of(const rows *s, size_t row) {
+    return s->data->weights != NULL ? s->data->weights[row] * s->weight_scale : R(1);
+}
 
 /* The largest need so far of a call of rfm.h; `bytes` is read after the need is known. */
 static void bytes_for(rows *s, int status, const size_t *bytes) {
@@ -539,7 +544,8 @@ static int advance(rows *s, rfm_real work) {
     return s->ctx->tick(s->ctx->tick_arg, s->done < s->total ? s->done / s->total : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
 }
 
-/* Projected points in units of 2^unit. RFM_ERANGE: they have no digits, or are so many bandwidths away that squares could overflow. */
+/* Projected points in units of 2^unit. RFM_ERANGE: they have no digits, or are so many bandwidths away that squares
+ * could overflow. */
 static int scale_points(const rows *s, size_t n, rfm_real *z) {
     const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? most_of(n, z) : R(-1);
     size_t i;
@@ -616,8 +622,8 @@ static int check_arenas(const rfm_ctx *ctx, const rfm_arena *store, const void *
     return ctx->arena->base == NULL || store->base == NULL ? RFM_EARENA : RFM_OK; /* those that only measure */
 }
 
-/* After a call: the scratch goes back, and on failure what the store has handed out since. The input was finite: what a call of rfm.h found
- * not to be so has overflowed on the way. */
+/* After a call: the scratch goes back, and on failure what the store has handed out since. The input was finite: what a
+ * call of rfm.h found not to be so has overflowed on the way. */
 static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t store_used, size_t store_end, int status) {
     if (status == RFM_EFINITE) status = RFM_ERANGE;
     store->status = ctx->arena->status = RFM_OK;
@@ -653,7 +659,8 @@ int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real
     for (i = 0; i < r; i++)
         for (j = 0; j < d; j++)
             if (scaled_entry(model, scale, i, j, &e) > R(0) && (!found || e > most)) most = e, found = 1;
-    for (j = 0; j < d; j++) { /* in units of 4^most: no square overflows, and what underflows is nothing beside the largest */
+    /* In units of 4^most: no square overflows, and what underflows is nothing beside the largest. */
+    for (j = 0; j < d; j++) {
         importance[j] = R(0);
         for (i = 0; i < r; i++) {
             rfm_real f = scaled_entry(model, scale, i, j, &e);
@@ -818,7 +825,7 @@ typedef struct thinning {
     int fits_offset;           /* else it is the model's */
     rfm_real *mean;            /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
     rfm_real *base, *target;   /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
-    int target_unit;           /* 2^this is near the largest of them; where they are squared, they and alpha are in its units */
+    int target_unit;           /* 2^this is near the largest of them: their unit, and alpha's, where they are squared */
     rfm_real target_scale;     /* 2^-target_unit */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
@@ -907,7 +914,8 @@ static int set_target(thinning *t) {
         rfm_real most = R(0);
         t->target[k] = s->m.offset != NULL ? s->m.offset[k] : R(0);
         if (t->fits_offset) t->target[k] = R(0);
-        for (i = 0; t->fits_offset && i < s->n; i++) t->target[k] += weight_of(s, i) / sum * (y.at[i * y.stride + k] - y.at[k]);
+        for (i = 0; t->fits_offset && i < s->n; i++)
+            t->target[k] += weight_of(s, i) / sum * (y.at[i * y.stride + k] - y.at[k]);
         if (t->fits_offset) t->target[k] += y.at[k];
         for (i = 0; i < s->n; i++) {
             rfm_real value = target_at(t, i, k);
@@ -1205,8 +1213,8 @@ static int choose_prototypes(thinning *t) {
 
 /* ---- polish ------------------------------------------------------------------------------------------------------------------------ */
 
-/* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below the rounding of their
- * coordinates, as in rfm_predict. */
+/* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below
+ * the rounding of their coordinates, as in rfm_predict. */
 static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real t, norms = R(0), sum = R(0), most = R(0), scale;
     size_t q;
@@ -1239,7 +1247,8 @@ static rfm_real gradient_weight(const rfm_model *m, rfm_real phi, rfm_real s, rf
 }
 
 /* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel values, q is
- * (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the derivatives. */
+ * (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the
+ * derivatives. */
 static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points, const rfm_real *q,
                     int is_rows) {
     rows *s = &t->rows;
@@ -1261,7 +1270,7 @@ static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha,
     return rfm_gemm(&s->inner, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1), rfm_view(t->g, m, r));
 }
 
-/* The loss of alpha with these centres, and its gradient in t->g (m, r); of targets, weights and centres each in its units. */
+/* The loss of alpha with these centres, and its gradient in t->g (m, r); targets, weights, centres in their units. */
 static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_real *alpha, rfm_real *loss) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, first, count, i, j, k;
@@ -1591,7 +1600,8 @@ static void set_gain(rfm_input_i *in, rfm_real factor) {
     in->gain = (uint16_t)(factor < R(65535) ? factor : R(65535));
 }
 
-/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. RFM_ERANGE: there is no such power. */
+/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. RFM_ERANGE: there
+ * is no such power. */
 static int set_inputs(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_cmat x = s->data->x;
@@ -1612,7 +1622,7 @@ static int set_inputs(quantising *g) {
             exponent = INPUT_BITS - exponent;
             if (exponent > INPUT_EXPONENT || exponent < -INPUT_EXPONENT) {
                 if (low < high) return RFM_ERANGE;
-                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* one value, which takes part in no difference */
+                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* a constant is part of no difference */
             }
         }
         in->exponent = (int8_t)exponent;
@@ -1653,7 +1663,8 @@ static int set_direction(quantising *g, size_t q, rfm_real middle) {
     }
     if (shift < 0) return RFM_ERANGE;
     for (j = 0; j < m->d; j++)
-        put_number(g->p, g->to.type, q * m->d + j, clamp_real(round_real(REAL_LDEXP(input_step(g, q, j), shift)), limit));
+        put_number(g->p, g->to.type, q * m->d + j,
+                   clamp_real(round_real(REAL_LDEXP(input_step(g, q, j), shift)), limit));
     g->shifts[q] = (uint8_t)shift;
     g->bias[q] = (int32_t)REAL_FLOOR(REAL_LDEXP(start + R(0.5), shift));
     return RFM_OK;
@@ -1666,7 +1677,8 @@ static int set_scales(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
     size_t i, j, q, r = m->r;
-    rfm_real widest = R(0), around = R(0), most = g->to.type == RFM_I8 ? R(center_limit(g)) : R(0.75) * R(g->to.limit); /* i16 has room for more than the rows */
+    rfm_real widest = R(0), around = R(0), most = R(center_limit(g));
+    if (g->to.type == RFM_I16) most *= R(0.75); /* it has room for more than the rows */
     for (q = 0; q < r; q++) {
         rfm_real low = s->z[q], high = s->z[q];
         for (i = 1; i < s->n; i++) {
@@ -1684,8 +1696,8 @@ static int set_scales(quantising *g) {
         rfm_real range = R(in->high) - R(in->low);
         if (m->metric == RFM_FULL) set_gain(in, range > R(0) ? R(U_MOST) / range : R(0));
         else {
-            rfm_real step = REAL_LDEXP(m->metric == RFM_DIAGONAL ? REAL_ABS(m->p[j]) : R(1), -in->exponent) * power(-s->unit) / g->unit;
-            set_gain(in, range > R(0) ? step : R(0));
+            rfm_real step = REAL_LDEXP(m->metric == RFM_DIAGONAL ? REAL_ABS(m->p[j]) : R(1), -in->exponent);
+            set_gain(in, range > R(0) ? step * power(-s->unit) / g->unit : R(0));
         }
     }
     for (q = 0; q < r; q++) {
@@ -1694,9 +1706,10 @@ static int set_scales(quantising *g) {
             if (s->z[i * r + q] < low) low = s->z[i * r + q];
             if (s->z[i * r + q] > high) high = s->z[i * r + q];
         }
-        if (m->metric != RFM_FULL)
-            g->bias[q] = -(int32_t)(((uint32_t)(g->inputs[q].high - g->inputs[q].low) * g->inputs[q].gain >> g->inputs[q].shift) / 2);
-        else if (set_direction(g, q, (low + high) / R(2)) != RFM_OK) return RFM_ERANGE;
+        if (m->metric != RFM_FULL) {
+            const rfm_input_i *in = &g->inputs[q];
+            g->bias[q] = -(int32_t)(((uint32_t)(in->high - in->low) * in->gain >> in->shift) / 2);
+        } else if (set_direction(g, q, (low + high) / R(2)) != RFM_OK) return RFM_ERANGE;
     }
     return RFM_OK;
 }
@@ -1787,7 +1800,7 @@ static void join_factors(thinning *t) {
     }
 }
 
-/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss, in units of 1 / square^2. */
+/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss, times square^2. */
 static rfm_real round_output(quantising *g, size_t k, rfm_real scale, rfm_real square) {
     size_t m = g->t.m, c = g->to.c, i, j;
     rfm_real limit = g->to.type == RFM_I8 ? R(127) : R(32767), loss = R(0);

@@ -1,4 +1,5 @@
-/* What rfm_small says to a NaN and to an infinity where the compiler may assume that there are none. Prints what is wrong. */
+/* What rfm_small says to a NaN and to an infinity where the compiler may assume that there are none. Prints what is
+ * wrong. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ static void check(const char *what, int expect, int status) {
 }
 
 /* Every call with its number changed at `value`. */
-static void refuse(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real *value, rfm_real bad, int is_y) {
+static void refuse(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real *value, rfm_real bad,
+                   int is_y) {
     const rfm_real good = *value;
     rfm_thin how;
     rfm_model small;
@@ -40,7 +42,8 @@ int main(void) {
     static const uint32_t kinds[] = {0x7fc00000u, 0x7f800000u, 0xff800000u, 0x7f800001u};
     static RFM_ALIGNED unsigned char memory[1 << 16];
     rfm_real x[N * D] = {0, 1, 2, 3, 5, 4, 7, 9}, y[N * C] = {1, 2, 0, 3}, weights[N] = {1, 2, 1, 1}, scale[D] = {1, 2};
-    rfm_real shift[D] = {1, 2}, p[D * D] = {1, 0, 0, 2}, alpha[N * C] = {1, -1, 2, 0}, centers[N * D], offset[C] = {0}, importance[D];
+    rfm_real shift[D] = {1, 2}, p[D * D] = {1, 0, 0, 2}, alpha[N * C] = {1, -1, 2, 0}, centers[N * D], offset[C] = {0};
+    rfm_real importance[D];
     rfm_arena arena;
     rfm_ctx ctx;
     rfm_model m;

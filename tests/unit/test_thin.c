@@ -396,7 +396,8 @@ static void test_importance(void) {
 
 /* A share has no unit: P and scales whose squares are beyond all numbers make no difference. */
 static void test_importance_range(void) {
-    static const int exponents[][2] = { { -100, 0 }, { 100, 0 }, { 0, 100 }, { 0, -100 }, { 120, 100 }, { -120, -100 }, { 120, -120 } };
+    static const int exponents[][2] = { { -100, 0 }, { 100, 0 },     { 0, 100 },   { 0, -100 },
+                                        { 120, 100 }, { -120, -100 }, { 120, -120 } };
     static const rfm_real zeros[3] = { 0, 0, 0 };
     rfm_real p[6] = { 1, 2, 0, 2, 0, 0 }, unscaled[6] = { 1, 2, 0, 2, 0, 0 }, scale[3], out[3];
     rfm_model m;
@@ -531,8 +532,8 @@ static void project_row(const rfm_model *m, const rfm_real *x, double *to) {
 #define MOST 9 /* of d and r in these tests */
 static double z[MOST], center[MOST];
 
-/* (Kmn W Knm + ridge Kmm) alpha = Kmn W (Y - offset), in double; `reach` is how many bandwidths the rows are from 0, the more the less their
- * coordinates tell of distances. */
+/* (Kmn W Knm + ridge Kmm) alpha = Kmn W (Y - offset), in double; `reach` is how many bandwidths the rows are from 0,
+ * the more the less their coordinates tell of distances. */
 static void check_normal_equations(const rfm_model *m, const rfm_data *data, double ridge, double reach) {
     size_t j, i, l, k, q;
 
@@ -756,7 +757,7 @@ static void test_gradient(void) {
                     off = fmax(off, fabs(slope - model_at(gradient, j, q)));
                 }
             if (kind < 6) CHECK_BELOW(off, (2e3 * TEST_EPS + 1e-5) * (most + 1));
-            else if (kind != 7) CHECK_BELOW(off, 1e-2 * most); /* the Gaussian is flat: differences tell nothing of its slope */
+            else if (kind != 7) CHECK_BELOW(off, 1e-2 * most); /* differences do not tell a flat Gaussian's slope */
             done++;
         }
     CHECK(done >= 1);
@@ -1051,8 +1052,8 @@ static void test_rounded(void) {
     CHECK(feedback <= one_by_one / 2);
 }
 
-/* One row, its value the only target: nothing to fit but the offset, however small it is. And a centre beside a row that is all there is:
- * their distance sets the unit, and f = alpha phi is as near as the integers allow. */
+/* One row, its value the only target: nothing to fit but the offset, however small it is. And a centre beside a row
+ * that is all there is: their distance sets the unit, and f = alpha phi is as near as the integers allow. */
 static void test_single(void) {
     static const rfm_real x[2] = { 3, (rfm_real)0.5 }, shift[2] = { 3, 0 }, centers[2] = { (rfm_real)0.7, 1 };
     const double f = 2 * exp(-sqrt(0.49 + 0.25));
@@ -1122,7 +1123,7 @@ static void test_model_values(void) {
         }
 }
 
-/* ---- the range of numbers ------------------------------------------------------------------------------------------------------------ */
+/* ---- the range of numbers ---------------------------------------------------------------------------------------- */
 
 /* What is multiplied by a power of two. The first four leave the problem as it is. */
 enum { BANDWIDTH, FEATURES, TARGETS, WEIGHTS, SAME, ROWS = SAME, RIDGE, SCALED };
@@ -1147,7 +1148,8 @@ static rfm_real *scaled_copy(rfm_cmat from, int e) {
 
 /* 0: no room, or a number of the model or of its data is not finite. */
 static int scale_problem(int what, int e, rfm_real *ridge) {
-    const int z_e = what == BANDWIDTH || what == ROWS ? e : 0, x_e = what == FEATURES ? e : z_e, y_e = what == TARGETS ? e : 0;
+    const int z_e = what == BANDWIDTH || what == ROWS ? e : 0, x_e = what == FEATURES ? e : z_e;
+    const int y_e = what == TARGETS ? e : 0;
     const size_t n = a.m.n, d = a.m.d, c = a.m.c, r = a.m.r;
     rfm_mat weights = test_mat(1, n, 0, 0);
     rfm_real *x, *y;
@@ -1155,15 +1157,19 @@ static int scale_problem(int what, int e, rfm_real *ridge) {
 
     scaled = a.m, scaled_data = a.data, exact = 1;
     x = scaled_copy(a.data.x, x_e), y = scaled_copy(a.data.y, y_e);
-    scaled.shift = scaled_copy(rfm_cview(a.m.shift, 1, d), x_e), scaled.p = scaled_copy(rfm_cview(a.m.p, r, d), z_e - x_e);
-    scaled.centers = scaled_copy(rfm_cview(a.m.centers, n, r), z_e), scaled.alpha = scaled_copy(rfm_cview(a.m.alpha, n, c), y_e);
+    scaled.shift = scaled_copy(rfm_cview(a.m.shift, 1, d), x_e);
+    scaled.p = scaled_copy(rfm_cview(a.m.p, r, d), z_e - x_e);
+    scaled.centers = scaled_copy(rfm_cview(a.m.centers, n, r), z_e);
+    scaled.alpha = scaled_copy(rfm_cview(a.m.alpha, n, c), y_e);
     scaled.bandwidth = (rfm_real)ldexp((double)a.m.bandwidth, what == BANDWIDTH ? e : 0);
-    if (weights.at == NULL || x == NULL || y == NULL || scaled.alpha == NULL || scaled.centers == NULL || scaled.p == NULL) return 0;
+    if (weights.at == NULL || x == NULL || y == NULL || scaled.shift == NULL || scaled.p == NULL) return 0;
+    if (scaled.centers == NULL || scaled.alpha == NULL) return 0;
     for (i = 0; i < n; i++) weights.at[i] = (rfm_real)ldexp(1 + (double)(i % 3), what == WEIGHTS ? e - 2 : -2);
     *ridge = (rfm_real)ldexp(0.01, what == WEIGHTS || what == RIDGE ? e : 0);
     if (what == WEIGHTS) exact &= ldexp((double)*ridge, -e) == (double)(rfm_real)0.01;
-    if (!rfm_finite(n * d, x) || !rfm_finite(n * c, y) || !rfm_finite(d, scaled.shift) || !rfm_finite(r * d, scaled.p)) return 0;
-    if (!rfm_finite(n * r, scaled.centers) || !rfm_finite(n * c, scaled.alpha) || !rfm_finite(n, weights.at) || !(scaled.bandwidth > 0) || !(*ridge > 0)) return 0;
+    if (!rfm_finite(n * d, x) || !rfm_finite(n * c, y) || !rfm_finite(n, weights.at)) return 0;
+    if (!rfm_finite(d, scaled.shift) || !rfm_finite(r * d, scaled.p) || !rfm_finite(n * r, scaled.centers)) return 0;
+    if (!rfm_finite(n * c, scaled.alpha) || !(scaled.bandwidth > 0) || !(*ridge > 0)) return 0;
     if (!rfm_finite(1, &scaled.bandwidth) || !rfm_finite(1, ridge)) return 0;
     scaled_data.x = rfm_cview(x, n, d), scaled_data.y = rfm_cview(y, n, c), scaled_data.weights = weights.at;
     return 1;
@@ -1184,7 +1190,8 @@ static void predict_plainly(const rfm_model *m, rfm_mat y, int e) {
     }
 }
 
-/* What a call on the scaled problem gives, in the units of the problem as it was: outputs at the rows, the share, or loss and gradient. */
+/* What a call on the scaled problem gives, in the units of the problem as it was: outputs at the rows, or loss and
+ * gradient. */
 static int scaled_result(int call_what, int what, int e, rfm_mat out) {
     const int y_e = what == TARGETS ? e : 0, loss_e = 2 * y_e + (what == WEIGHTS ? e : 0);
     rfm_mat gradient = test_mat(a.m.n, a.m.r, 0, 0);
@@ -1204,7 +1211,8 @@ static int scaled_result(int call_what, int what, int e, rfm_mat out) {
     a.x.at = (rfm_real *)(uintptr_t)scaled_data.x.at, a.x.stride = scaled_data.x.stride, a.data.x = scaled_data.x;
     if (call_what == CENTERS || call_what == RANK) predict_plainly(&call.to, out, -y_e);
     if (call_what == INTEGERS) predict_integers(&call.to_i, out);
-    if (call_what == CENTERS && what >= SAME) check_normal_equations(&call.to, &scaled_data, (double)ridge, what == ROWS ? ldexp(1, e) : 1);
+    if (call_what == CENTERS && what >= SAME)
+        check_normal_equations(&call.to, &scaled_data, (double)ridge, what == ROWS ? ldexp(1, e) : 1);
     a.x = was.x, a.data = was.data;
     for (i = 0; call_what == INTEGERS && i < out.rows; i++)
         for (k = 0; k < out.cols; k++) out.at[i * out.stride + k] = (rfm_real)ldexp(model_at(out, i, k), -y_e);
@@ -1212,13 +1220,13 @@ static int scaled_result(int call_what, int what, int e, rfm_mat out) {
         CHECK(rfm_finite(1, &call.loss) && rfm_finite(a.m.n * a.m.r, gradient.at));
         out.at[0] = (rfm_real)ldexp((double)call.loss, -loss_e);
         for (i = 1; i < out.rows * out.cols; i++)
-            out.at[i] = (rfm_real)ldexp((double)gradient.at[i % (a.m.n * a.m.r)], -loss_e + (what == BANDWIDTH ? e : 0));
+            out.at[i] = (rfm_real)ldexp((double)gradient.at[i % (a.m.n * a.m.r)], (what == BANDWIDTH ? e : 0) - loss_e);
     }
     return RFM_OK;
 }
 
-/* A power of two is a change of units: nothing else changes, or the call says RFM_ERANGE. Rows and ridges that grow and shrink alone give another
- * problem, and centres that solve it. */
+/* A power of two is a change of units: nothing else changes, or the call says RFM_ERANGE. Rows and ridges that grow and
+ * shrink alone give another problem, and centres that solve it. */
 static void test_range(void) {
     const model_shape s = { 9, 3, 2 };
     int call_what, what, e;
