@@ -11,6 +11,7 @@
  *   7. Writing
  */
 #include "rfm_small.h"
+#include "rfm_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,15 +36,6 @@
 /* Signed numbers are shifted to the right as all compilers do it. */
 typedef char shift_is_arithmetic[(-5 >> 1) == -3 ? 1 : -1];
 typedef char input_is_8_bytes[sizeof(rfm_input_i) == 8 ? 1 : -1];
-
-/* AT_4: at a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
 
 /* Sections of a model of integers, beside RFM_PART_...; what is in the first: FORMAT.md, rfm_model_open_i. */
 enum { PART_NUMBERS, PART_PHI, PARTS = RFM_PART_SUMMARY + 1 };
@@ -320,63 +312,33 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
  * nevertheless is RFM_ERANGE.
  */
 
-#define R(x) ((rfm_real)(x)) /* a constant of the number type */
-
-#if RFM_REAL_BYTES == 8
-#define REAL_SQRT sqrt
-#define REAL_EXP exp
-#define REAL_LOG log
-#define REAL_POW pow
-#define REAL_FLOOR floor
-#define REAL_LDEXP ldexp
-#define REAL_FREXP frexp
-#define REAL_ABS fabs
-#define REAL_EPS R(2.220446049250313e-16)
-#define REAL_LEAST R(2.2250738585072014e-308) /* below this numbers lose digits */
-#define EXPONENT_MOST 1022                    /* 2^e and 2^-e are normal numbers */
-#else
-#define REAL_SQRT sqrtf
-#define REAL_EXP expf
-#define REAL_LOG logf
-#define REAL_POW powf
-#define REAL_FLOOR floorf
-#define REAL_LDEXP ldexpf
-#define REAL_FREXP frexpf
-#define REAL_ABS fabsf
-#define REAL_EPS R(1.1920929e-7)
-#define REAL_LEAST R(1.17549435e-38)
-#define EXPONENT_MOST 126
-#endif
+#define EXPONENT_MOST (RFM_LIMIT(MAX_EXP) - 2) /* 2^e and 2^-e are normal numbers */
 
 #define FARTHEST R(1125899906842624) /* 2^50 */
 #define BLOCK_ROWS 128
 #define SMALL_BLOCK 8 /* models of a few outputs can need more than those of many: the last block is looked at as well */
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
-static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
-
 static rfm_real most_of(size_t n, const rfm_real *x) {
     rfm_real most = R(0);
     size_t i;
-    for (i = 0; i < n; i++) most = max_real(most, REAL_ABS(x[i]));
+    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
     return most;
 }
 
 /* e with 1/2 <= |x| 2^-e < 1, or the nearest one for which 2^e and 2^-e are normal numbers; 0 for 0. */
 static int exponent_of(rfm_real x) {
     int e = 0;
-    (void)REAL_FREXP(x, &e);
+    (void)RFM_MATH(frexp)(x, &e);
     return e < -EXPONENT_MOST ? -EXPONENT_MOST : e > EXPONENT_MOST ? EXPONENT_MOST : e;
 }
 
-static rfm_real power(int e) { return REAL_LDEXP(R(1), e); }
+static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
 /* x 2^e in place. RFM_ERANGE: not finite then, or (unless it was rounding only) without its digits. */
 static int scale_numbers(size_t n, rfm_real *x, int e) {
     rfm_real most = most_of(n, x);
     size_t i;
-    for (i = 0; e != 0 && i < n; i++) x[i] = REAL_LDEXP(x[i], e);
+    for (i = 0; e != 0 && i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], e);
     if (!rfm_finite(n, x)) return RFM_ERANGE;
     return most > REAL_EPS * REAL_EPS && most_of(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
 }
@@ -388,38 +350,29 @@ static int finite_view(rfm_cmat a) {
     return 1;
 }
 
-/* The sizes of every view here were checked: cols elements always fit. */
-static rfm_real *take_reals(rfm_arena *arena, size_t rows, size_t cols) {
-    return (rfm_real *)rfm_arena_take(arena, rows, cols * sizeof(rfm_real));
-}
-
-/* A number from a stream that is the same everywhere (xorshift). */
-static uint32_t next_random(uint32_t *state) {
-    uint32_t x = *state;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return *state = x;
-}
-
-static uint32_t random_start(uint32_t seed) {
-    uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
-    return state != 0 ? state : 1;
-}
-
 /* In (0, 1). */
-static rfm_real random_share(uint32_t *state) { return (R(next_random(state) >> 9) + R(0.5)) / R(8388608); }
+static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
 
-static rfm_real radial(const rfm_model *m, rfm_real s) {
-    s /= m->bandwidth;
-    if (m->kernel == RFM_GAUSSIAN) return REAL_EXP(R(-0.5) * s * s);
-    return REAL_EXP(-(m->kernel == RFM_GENERAL ? REAL_POW(s, m->exponent) : s));
+/* phi at s^2, or at s for RFM_L1. */
+static rfm_real radial(const rfm_model *m, rfm_real distance) {
+    return rfm_phi(m->kernel, m->exponent, R(1) / m->bandwidth, distance, NULL);
 }
 
 static rfm_real distance2(size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real sum = R(0);
     size_t q;
     for (q = 0; q < r; q++) sum += (a[q] - b[q]) * (a[q] - b[q]);
+    return sum;
+}
+
+static int is_radial(const rfm_model *m) { return rfm_kernels[m->kernel].norm == 2; }
+
+/* As radial takes it. */
+static rfm_real kernel_distance(const rfm_model *m, const rfm_real *a, const rfm_real *b) {
+    rfm_real sum = R(0);
+    size_t q;
+    if (is_radial(m)) return distance2(m->r, a, b);
+    for (q = 0; q < m->r; q++) sum += RFM_MATH(fabs)(a[q] - b[q]);
     return sum;
 }
 
@@ -500,8 +453,8 @@ static void bytes_for(rows *s, int status, const size_t *bytes) {
 
 static void rows_layout(rfm_arena *arena, rows *s) {
     size_t bytes = 0, full = s->m.metric == RFM_FULL ? s->m.d : 0;
-    s->x = take_reals(arena, s->b, full);
-    s->z = take_reals(arena, s->n, s->m.r);
+    s->x = rfm_arena_reals(arena, s->b, full);
+    s->z = rfm_arena_reals(arena, s->n, s->m.r);
     if (full > 0) bytes_for(s, rfm_gemm_need(s->ctx, s->b, s->m.r, s->m.d, &bytes), &bytes);
 }
 
@@ -517,8 +470,8 @@ static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
     static const rfm_real somewhere = R(0); /* no array is read for a need, but NULL is refused */
     rfm_model k;
     size_t bytes = 0, count;
-    s->zeros = take_reals(arena, 1, s->m.r);
-    s->eye = take_reals(arena, s->b, s->b);
+    s->zeros = rfm_arena_reals(arena, 1, s->m.r);
+    s->eye = rfm_arena_reals(arena, s->b, s->b);
     for (count = s->b; count > 0; count = count > SMALL_BLOCK ? min_size(SMALL_BLOCK, count - 1) : count - 1) {
         k = radial_model(s, count);
         k.shift = k.centers = k.alpha = &somewhere;
@@ -637,8 +590,8 @@ static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t stor
 /* |P_ij| scale_j as f 2^e, 1/4 <= f < 1; 0 for 0. */
 static rfm_real scaled_entry(const rfm_model *m, const rfm_real *scale, size_t i, size_t j, int *e) {
     int scale_e = 0;
-    rfm_real p = m->metric == RFM_IDENTITY ? R(1) : REAL_ABS(m->p[i * m->d + j]), f = REAL_FREXP(p, e);
-    if (scale != NULL) f *= REAL_FREXP(scale[j], &scale_e);
+    rfm_real p = m->metric == RFM_IDENTITY ? R(1) : RFM_MATH(fabs)(m->p[i * m->d + j]), f = RFM_MATH(frexp)(p, e);
+    if (scale != NULL) f *= RFM_MATH(frexp)(scale[j], &scale_e);
     *e += scale_e;
     return f;
 }
@@ -664,7 +617,7 @@ int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real
         importance[j] = R(0);
         for (i = 0; i < r; i++) {
             rfm_real f = scaled_entry(model, scale, i, j, &e);
-            f = REAL_LDEXP(f, e - most);
+            f = RFM_MATH(ldexp)(f, e - most);
             importance[j] += f * f;
         }
         if (j == 0 || importance[j] < low) low = importance[j];
@@ -688,18 +641,18 @@ static int ranking_layout(rfm_arena *store, rfm_arena *arena, ranking *g) {
     rows *s = &g->rows;
     const rfm_model *m = &s->m;
     size_t bytes = 0;
-    g->shift = take_reals(store, 1, m->d);
-    g->p = take_reals(store, g->rank, m->d);
-    g->centers = take_reals(store, m->n, g->rank);
-    g->alpha = take_reals(store, m->n, m->c);
-    g->offset = m->offset != NULL ? take_reals(store, 1, m->c) : NULL;
+    g->shift = rfm_arena_reals(store, 1, m->d);
+    g->p = rfm_arena_reals(store, g->rank, m->d);
+    g->centers = rfm_arena_reals(store, m->n, g->rank);
+    g->alpha = rfm_arena_reals(store, m->n, m->c);
+    g->offset = m->offset != NULL ? rfm_arena_reals(store, 1, m->c) : NULL;
     g->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
-    g->cov = take_reals(arena, m->r, m->r);
-    g->v = take_reals(arena, g->rank, m->r);
-    g->w = take_reals(arena, 1, g->rank);
-    g->mean = take_reals(arena, 1, m->r);
+    g->cov = rfm_arena_reals(arena, m->r, m->r);
+    g->v = rfm_arena_reals(arena, g->rank, m->r);
+    g->w = rfm_arena_reals(arena, 1, g->rank);
+    g->mean = rfm_arena_reals(arena, 1, m->r);
     bytes_for(s, rfm_syrk_need(s->ctx, m->r, s->n, &bytes), &bytes);
     bytes_for(s, rfm_eig_need(s->ctx, m->r, g->rank, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m->n, g->rank, m->r, &bytes), &bytes);
@@ -710,7 +663,7 @@ static int ranking_layout(rfm_arena *store, rfm_arena *arena, ranking *g) {
 
 static int ranking_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, ranking *g) {
     int status = rows_start(ctx, model, data, 0, &g->rows);
-    if (status == RFM_OK && (rank == 0 || rank > model->r)) status = RFM_EVALUE;
+    if (status == RFM_OK && (rank == 0 || rank > model->r || !is_radial(model))) status = RFM_EVALUE;
     g->rank = rank;
     return status;
 }
@@ -732,7 +685,7 @@ static int columns_have_digits(const rfm_model *m) {
     size_t i, j, r = m->metric == RFM_FULL ? m->r : 1;
     for (j = 0; m->metric != RFM_IDENTITY && j < m->d; j++) {
         rfm_real most = R(0);
-        for (i = 0; i < r; i++) most = max_real(most, REAL_ABS(m->p[i * m->d + j]));
+        for (i = 0; i < r; i++) most = max_real(most, RFM_MATH(fabs)(m->p[i * m->d + j]));
         if (most > R(0) && most < REAL_LEAST / REAL_EPS) return 0;
     }
     return 1;
@@ -756,7 +709,7 @@ static int reduce_rank(ranking *g, rfm_real *share) {
         }
     }
     for (i = 0; i < s->n; i++) {
-        rfm_real root = REAL_SQRT(weight_of(s, i) / sum);
+        rfm_real root = RFM_MATH(sqrt)(weight_of(s, i) / sum);
         for (q = 0; q < r; q++) s->z[i * r + q] = root * (s->z[i * r + q] - g->mean[q] / sum);
     }
     status = rfm_syrk(&s->inner, RFM_TN, R(1), rfm_cview(s->z, s->n, r), R(0), rfm_view(g->cov, r, r));
@@ -839,14 +792,14 @@ typedef struct thinning {
 static void refit_layout(rfm_arena *arena, thinning *t) {
     rows *s = &t->rows;
     size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
-    t->kmm = take_reals(arena, m, m);
-    t->gram = take_reals(arena, m, m);
-    t->diagonal = take_reals(arena, 1, m);
-    t->mean = take_reals(arena, 1, m);
-    t->base = take_reals(arena, 1, c);
-    t->target = take_reals(arena, 1, c);
-    t->kt = take_reals(arena, m, b);
-    t->y = take_reals(arena, b, c);
+    t->kmm = rfm_arena_reals(arena, m, m);
+    t->gram = rfm_arena_reals(arena, m, m);
+    t->diagonal = rfm_arena_reals(arena, 1, m);
+    t->mean = rfm_arena_reals(arena, 1, m);
+    t->base = rfm_arena_reals(arena, 1, c);
+    t->target = rfm_arena_reals(arena, 1, c);
+    t->kt = rfm_arena_reals(arena, m, b);
+    t->y = rfm_arena_reals(arena, b, c);
     bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
     bytes_for(s, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
     bytes_for(s, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
@@ -856,8 +809,8 @@ static void refit_layout(rfm_arena *arena, thinning *t) {
 static void gradient_layout(rfm_arena *arena, thinning *t) {
     rows *s = &t->rows;
     size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
-    t->curve = take_reals(arena, 1, m);
-    t->weight = take_reals(arena, m, b);
+    t->curve = rfm_arena_reals(arena, 1, m);
+    t->weight = rfm_arena_reals(arena, m, b);
     bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m, s->m.r, b, &bytes), &bytes);
@@ -870,25 +823,25 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     const rfm_model *model = &s->m;
     size_t m = t->m, n = s->n, b = s->b, c = model->c, r = model->r, polish = t->how->polish > 0 ? m : 0, bytes = 0;
     int method = t->how->method;
-    t->shift = take_reals(store, 1, model->d);
-    t->p = model->metric == RFM_IDENTITY ? NULL : take_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
-    t->centers = take_reals(store, m, r);
-    t->alpha = take_reals(store, m, c);
-    t->offset = model->offset != NULL ? take_reals(store, 1, c) : NULL;
+    t->shift = rfm_arena_reals(store, 1, model->d);
+    t->p = model->metric == RFM_IDENTITY ? NULL : rfm_arena_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
+    t->centers = rfm_arena_reals(store, m, r);
+    t->alpha = rfm_arena_reals(store, m, c);
+    t->offset = model->offset != NULL ? rfm_arena_reals(store, 1, c) : NULL;
     t->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
     kernel_layout(arena, s, m);
     refit_layout(arena, t);
     t->chosen = (uint32_t *)rfm_arena_take(arena, m, sizeof *t->chosen);
-    t->v = take_reals(arena, by_elimination(method) ? m : 0, n);
-    t->rest = take_reals(arena, 1, n);
-    t->left = take_reals(arena, method == RFM_CENTERS_RESIDUAL ? n : 0, c);
-    t->g = take_reals(arena, polish > 0 || method == RFM_CENTERS_KMEANS ? m : 0, r);
-    t->next = take_reals(arena, polish, r);
-    t->next_alpha = take_reals(arena, polish, c);
-    t->next_g = take_reals(arena, polish, r);
-    t->next_curve = take_reals(arena, polish, 1);
+    t->v = rfm_arena_reals(arena, by_elimination(method) ? m : 0, n);
+    t->rest = rfm_arena_reals(arena, 1, n);
+    t->left = rfm_arena_reals(arena, method == RFM_CENTERS_RESIDUAL ? n : 0, c);
+    t->g = rfm_arena_reals(arena, polish > 0 || method == RFM_CENTERS_KMEANS ? m : 0, r);
+    t->next = rfm_arena_reals(arena, polish, r);
+    t->next_alpha = rfm_arena_reals(arena, polish, c);
+    t->next_g = rfm_arena_reals(arena, polish, r);
+    t->next_curve = rfm_arena_reals(arena, polish, 1);
     bytes_for(s, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
     if (polish > 0) gradient_layout(arena, t);
     inner_layout(arena, s);
@@ -920,7 +873,7 @@ static int set_target(thinning *t) {
         for (i = 0; i < s->n; i++) {
             rfm_real value = target_at(t, i, k);
             if (!rfm_finite(1, &value)) return RFM_ERANGE;
-            most = max_real(most, REAL_ABS(value));
+            most = max_real(most, RFM_MATH(fabs)(value));
         }
         if (most > R(0) && most < REAL_LEAST / REAL_EPS) return RFM_ERANGE;
         all = max_real(all, most);
@@ -980,7 +933,7 @@ static int features(thinning *t, const rfm_real *centers, size_t first, size_t c
     for (i = 0; t->fits_offset && i < m; i++)
         for (j = 0; j < count; j++) t->kt[i * count + j] -= t->mean[i];
     for (j = 0; s->data->weights != NULL && j < count; j++) {
-        rfm_real root = REAL_SQRT(weight_of(s, first + j));
+        rfm_real root = RFM_MATH(sqrt)(weight_of(s, first + j));
         for (i = 0; i < m; i++) t->kt[i * count + j] *= root;
     }
     return status == RFM_OK ? rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->kmm, m, m), rfm_view(t->kt, m, count)) : status;
@@ -999,7 +952,7 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
         status = features(t, centers, first, count);
         if (status == RFM_OK) status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
         for (i = 0; rhs != NULL && i < count; i++)
-            for (k = 0; k < c; k++) t->y[i * c + k] = REAL_SQRT(weight_of(s, first + i)) * target_at(t, first + i, k);
+            for (k = 0; k < c; k++) t->y[i * c + k] = RFM_MATH(sqrt)(weight_of(s, first + i)) * target_at(t, first + i, k);
         if (status == RFM_OK && rhs != NULL)
             status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1), rfm_view(rhs, m, c));
         if (status == RFM_OK) status = advance(s, R(count));
@@ -1069,8 +1022,8 @@ static int choose_by_elimination(thinning *t) {
             }
         if (step > 0 && !(best > R(0))) break;
         t->chosen[step] = (uint32_t)row;
-        unit = R(1) / REAL_SQRT(t->rest[row]);
-        for (i = 0; i < n; i++) v[i] = radial(&s->m, REAL_SQRT(distance2(r, s->z + i * r, s->z + row * r)));
+        unit = R(1) / RFM_MATH(sqrt)(t->rest[row]);
+        for (i = 0; i < n; i++) v[i] = radial(&s->m, kernel_distance(&s->m, s->z + i * r, s->z + row * r));
         for (p = 0; p < step; p++) {
             const rfm_real *before = t->v + p * n;
             rfm_real coef = before[row];
@@ -1097,7 +1050,7 @@ static void draw_rows(thinning *t, uint32_t *state) {
     size_t n = t->rows.n, i, k, count = 0;
     for (i = 0; i < n; i++) {
         rfm_real u = random_share(state);
-        t->rest[i] = t->rest[i] > R(0) ? -REAL_LOG(u) / t->rest[i] : R(-1);
+        t->rest[i] = t->rest[i] > R(0) ? -RFM_MATH(log)(u) / t->rest[i] : R(-1);
     }
     for (i = 0; i < n; i++) { /* the m smallest so far, as a sorted list */
         rfm_real key = t->rest[i];
@@ -1117,7 +1070,7 @@ static void centers_from_rows(thinning *t) {
 /* Leverage: a_i'(A'A + ridge I)^-1 a_i, with m rows drawn evenly as the first centres. */
 static int choose_by_leverage(thinning *t) {
     rows *s = &t->rows;
-    uint32_t state = random_start(t->how->seed);
+    uint32_t state = rfm_random_start(t->how->seed);
     size_t first, count, i, j;
     int status;
     for (i = 0; i < s->n; i++) t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
@@ -1173,7 +1126,7 @@ static void spread_centers(thinning *t, uint32_t *state) {
 /* Lloyd's iteration. A cluster that loses all its rows keeps its centre. */
 static int choose_prototypes(thinning *t) {
     rows *s = &t->rows;
-    uint32_t state = random_start(t->how->seed);
+    uint32_t state = rfm_random_start(t->how->seed);
     size_t r = s->m.r, m, first, count, round, i, j, q;
     spread_centers(t, &state);
     m = t->m;
@@ -1216,32 +1169,27 @@ static int choose_prototypes(thinning *t) {
 /* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below
  * the rounding of their coordinates, as in rfm_predict. */
 static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real *a, const rfm_real *b) {
-    rfm_real t, norms = R(0), sum = R(0), most = R(0), scale;
+    rfm_real norms = R(0), sum = R(0), most = R(0), scale;
     size_t q;
     if (phi > NEAR_PHI) {
-        for (q = 0; q < r; q++) most = max_real(most, max_real(REAL_ABS(a[q]), REAL_ABS(b[q])));
+        for (q = 0; q < r; q++) most = max_real(most, max_real(RFM_MATH(fabs)(a[q]), RFM_MATH(fabs)(b[q])));
         scale = power(-exponent_of(most)); /* squares of what is a small part of the bandwidth can be too small */
         for (q = 0; q < r; q++) {
             rfm_real x = a[q] * scale, y = b[q] * scale;
             norms += x * x + y * y, sum += (x - y) * (x - y);
         }
-        return sum < R(16) * REAL_EPS * REAL_EPS * norms ? R(0) : REAL_SQRT(sum) / scale;
+        return sum < R(16) * REAL_EPS * REAL_EPS * norms ? R(0) : RFM_MATH(sqrt)(sum) / scale;
     }
-    if (!(phi > R(0))) return R(0);
-    t = -REAL_LOG(phi);
-    if (m->kernel == RFM_GAUSSIAN) t = REAL_SQRT(R(2) * t);
-    if (m->kernel == RFM_GENERAL) t = REAL_POW(t, R(1) / m->exponent);
-    return t * m->bandwidth;
+    return phi > R(0) ? rfm_phi_distance(m->kernel, m->exponent, phi) * m->bandwidth : R(0);
 }
 
 /* The gradient weight w = -phi'(s) / s, 0 where s = 0; returns (w s)^2. */
-static rfm_real gradient_weight(const rfm_model *m, rfm_real phi, rfm_real s, rfm_real *w) {
-    rfm_real t = s / m->bandwidth, slope;
+static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
+    rfm_real t = s / m->bandwidth, slope; /* squares of t fit, where those of s might not */
     *w = R(0);
     if (!(s > R(0)) || !rfm_finite(1, &t)) return R(0);
-    if (m->kernel == RFM_GAUSSIAN) slope = phi * t / m->bandwidth;
-    else if (m->kernel == RFM_LAPLACE) slope = phi / m->bandwidth;
-    else slope = phi * m->exponent * REAL_POW(t, m->exponent) / s;
+    (void)rfm_phi(m->kernel, m->exponent, R(1), t * t, w);
+    slope = *w * t / m->bandwidth;
     *w = slope / s;
     return slope * slope;
 }
@@ -1259,7 +1207,7 @@ static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha,
         rfm_real sum = R(0), squares = R(0), size = R(0), w;
         for (j = 0; j < count; j++) {
             rfm_real phi = t->kt[i * count + j];
-            squares += gradient_weight(&s->m, phi, apart(&s->m, phi, r, centers + i * r, points + j * r), &w);
+            squares += gradient_weight(&s->m, apart(&s->m, phi, r, centers + i * r, points + j * r), &w);
             t->weight[i * count + j] *= t->target_scale * w;
             sum += t->weight[i * count + j];
         }
@@ -1360,7 +1308,7 @@ static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_
     int status = how == NULL ? RFM_ENULL : rows_start(ctx, model, data, 1, &t->rows);
     if (status != RFM_OK) return status;
     if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
-    if (how->method < RFM_CENTERS_CHOLESKY || how->method > RFM_CENTERS_KMEANS) return RFM_EVALUE;
+    if (!between(RFM_CENTERS_CHOLESKY, how->method, RFM_CENTERS_KMEANS) || (how->polish > 0 && !is_radial(model))) return RFM_EVALUE;
     if (!(how->ridge > R(0)) || !rfm_finite(1, &how->ridge)) return RFM_EVALUE;
     t->how = how, t->m = how->centers, t->kernel = model_kernel, t->fits_offset = 0;
     return RFM_OK;
@@ -1425,11 +1373,11 @@ static int loss_layout(rfm_arena *arena, thinning *t) {
     rows *s = &t->rows;
     rows_layout(arena, s);
     kernel_layout(arena, s, t->m);
-    t->kt = take_reals(arena, t->m, s->b);
-    t->y = take_reals(arena, s->b, s->m.c);
-    t->base = take_reals(arena, 1, s->m.c);
-    t->g = take_reals(arena, t->m, s->m.r);
-    t->next = take_reals(arena, t->m, s->m.r);
+    t->kt = rfm_arena_reals(arena, t->m, s->b);
+    t->y = rfm_arena_reals(arena, s->b, s->m.c);
+    t->base = rfm_arena_reals(arena, 1, s->m.c);
+    t->g = rfm_arena_reals(arena, t->m, s->m.r);
+    t->next = rfm_arena_reals(arena, t->m, s->m.r);
     gradient_layout(arena, t);
     inner_layout(arena, s);
     return arena->status;
@@ -1438,7 +1386,7 @@ static int loss_layout(rfm_arena *arena, thinning *t) {
 static int loss_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, thinning *t) {
     int status = rows_start(ctx, model, data, 1, &t->rows);
     if (status == RFM_OK) t->m = model->n, t->kernel = model_kernel;
-    return status;
+    return status == RFM_OK && !is_radial(model) ? RFM_EVALUE : status;
 }
 
 int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes) {
@@ -1461,8 +1409,8 @@ static int loss_of(thinning *t, rfm_real *loss) {
     int status = project_rows(s), e;
     for (k = 0; k < m->c; k++) {
         t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
-        most = max_real(most, REAL_ABS(t->base[k]));
-        for (i = 0; i < s->n; i++) most = max_real(most, REAL_ABS(s->data->y.at[i * s->data->y.stride + k]));
+        most = max_real(most, RFM_MATH(fabs)(t->base[k]));
+        for (i = 0; i < s->n; i++) most = max_real(most, RFM_MATH(fabs)(s->data->y.at[i * s->data->y.stride + k]));
     }
     set_target_unit(t, most);
     memcpy(t->next, m->centers, count * sizeof *t->next);
@@ -1534,7 +1482,7 @@ typedef struct {
     rfm_real unit;                    /* of z, itself in units of 2^rows.unit */
 } quantising;
 
-static rfm_real round_real(rfm_real x) { return REAL_FLOOR(x + R(0.5)); }
+static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
 
 static rfm_real clamp_real(rfm_real x, rfm_real limit) { return x < -limit ? -limit : x > limit ? limit : x; }
 
@@ -1544,7 +1492,7 @@ static void put_number(void *at, int type, size_t i, rfm_real value) {
 }
 
 static int16_t input_integer(rfm_real x, int exponent) {
-    rfm_real value = round_real(clamp_real(REAL_LDEXP(x, exponent), R(40000)));
+    rfm_real value = round_real(clamp_real(RFM_MATH(ldexp)(x, exponent), R(40000)));
     return (int16_t)(value < R(-32768) ? R(-32768) : value > R(32767) ? R(32767) : value);
 }
 
@@ -1577,11 +1525,11 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     g->z = (int16_t *)rfm_arena_take(arena, s->n, m->r * sizeof *g->z);
     g->scratch = (int16_t *)rfm_arena_take(arena, 2 * m->d + m->r, sizeof *g->scratch);
     g->scores = (int32_t *)rfm_arena_take(arena, m->c, sizeof *g->scores);
-    g->a = take_reals(arena, m->n, m->c);
-    g->rounded = take_reals(arena, m->n, m->c);
-    g->best = take_reals(arena, m->n, m->c);
-    g->error = take_reals(arena, 1, m->n);
-    g->center = take_reals(arena, 1, m->r);
+    g->a = rfm_arena_reals(arena, m->n, m->c);
+    g->rounded = rfm_arena_reals(arena, m->n, m->c);
+    g->best = rfm_arena_reals(arena, m->n, m->c);
+    g->error = rfm_arena_reals(arena, 1, m->n);
+    g->center = rfm_arena_reals(arena, 1, m->r);
     inner_layout(arena, s);
     return arena->status;
 }
@@ -1591,12 +1539,12 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
 /* gain 2^-shift is as near below `factor` as 16 bits can be; 0 if it is too small for 31 shifts. */
 static void set_gain(rfm_input_i *in, rfm_real factor) {
     int exponent, shift;
-    (void)REAL_FREXP(factor, &exponent); /* factor = f 2^exponent, 0.5 <= f < 1 */
+    (void)RFM_MATH(frexp)(factor, &exponent); /* factor = f 2^exponent, 0.5 <= f < 1 */
     shift = GAIN_BITS - exponent;
     if (shift < 0) shift = 0;
     if (shift > 31) shift = 31;
     in->shift = (uint8_t)shift;
-    factor = REAL_LDEXP(factor, shift);
+    factor = RFM_MATH(ldexp)(factor, shift);
     in->gain = (uint16_t)(factor < R(65535) ? factor : R(65535));
 }
 
@@ -1612,13 +1560,13 @@ static int set_inputs(quantising *g) {
         int whole = 1, exponent = 0;
         for (i = 0; i < s->n; i++) {
             value = x.at[i * x.stride + j];
-            most = max_real(most, REAL_ABS(value));
-            whole &= value == REAL_FLOOR(value);
+            most = max_real(most, RFM_MATH(fabs)(value));
+            whole &= value == RFM_MATH(floor)(value);
             if (value < low) low = value;
             if (value > high) high = value;
         }
         if (!whole || most > R(32767)) {
-            (void)REAL_FREXP(most, &exponent);
+            (void)RFM_MATH(frexp)(most, &exponent);
             exponent = INPUT_BITS - exponent;
             if (exponent > INPUT_EXPONENT || exponent < -INPUT_EXPONENT) {
                 if (low < high) return RFM_ERANGE;
@@ -1636,7 +1584,7 @@ static rfm_real input_step(const quantising *g, size_t q, size_t j) {
     const rfm_input_i *in = &g->inputs[j];
     rfm_real p = g->t.rows.m.p[q * g->t.rows.m.d + j];
     if (in->gain == 0 || in->low == in->high) return R(0);
-    return REAL_LDEXP(p, in->shift - in->exponent) / R(in->gain) * power(-g->t.rows.unit) / g->unit;
+    return RFM_MATH(ldexp)(p, in->shift - in->exponent) / R(in->gain) * power(-g->t.rows.unit) / g->unit;
 }
 
 /* Row q of P as integers, and its bias: as many bits as type and sums allow. RFM_ERANGE: none do. */
@@ -1648,7 +1596,7 @@ static int set_direction(quantising *g, size_t q, rfm_real middle) {
     size_t j;
     for (j = 0; j < m->d; j++) {
         const rfm_input_i *in = &g->inputs[j];
-        rfm_real step = REAL_ABS(input_step(g, q, j)), low = REAL_LDEXP(R(in->low), -in->exponent);
+        rfm_real step = RFM_MATH(fabs)(input_step(g, q, j)), low = RFM_MATH(ldexp)(R(in->low), -in->exponent);
         if (in->low == in->high) low = g->t.rows.data->x.at[j]; /* as good as any */
         most = max_real(most, step);
         sum += step;
@@ -1658,15 +1606,15 @@ static int set_direction(quantising *g, size_t q, rfm_real middle) {
     if (!rfm_finite(1, &start) || !rfm_finite(1, &sum)) return RFM_ERANGE;
     room = R(2000000000) - R(U_MOST) * R(0.5) * R(m->d); /* each rounding adds at most half */
     for (shift = 31; shift >= 0; shift--) {
-        rfm_real one = REAL_LDEXP(R(1), shift);
-        if (most * one <= limit && (REAL_ABS(start) + R(1) + R(U_MOST) * sum) * one <= room) break;
+        rfm_real one = RFM_MATH(ldexp)(R(1), shift);
+        if (most * one <= limit && (RFM_MATH(fabs)(start) + R(1) + R(U_MOST) * sum) * one <= room) break;
     }
     if (shift < 0) return RFM_ERANGE;
     for (j = 0; j < m->d; j++)
         put_number(g->p, g->to.type, q * m->d + j,
-                   clamp_real(round_real(REAL_LDEXP(input_step(g, q, j), shift)), limit));
+                   clamp_real(round_real(RFM_MATH(ldexp)(input_step(g, q, j), shift)), limit));
     g->shifts[q] = (uint8_t)shift;
-    g->bias[q] = (int32_t)REAL_FLOOR(REAL_LDEXP(start + R(0.5), shift));
+    g->bias[q] = (int32_t)RFM_MATH(floor)(RFM_MATH(ldexp)(start + R(0.5), shift));
     return RFM_OK;
 }
 
@@ -1688,7 +1636,7 @@ static int set_scales(quantising *g) {
         widest = max_real(widest, high - low);
     }
     for (i = 0; !(widest > R(0)) && i < m->n * r; i++) /* rows that are all equal: the centres around them */
-        around = max_real(around, REAL_ABS(m->centers[i] * power(-s->unit) - s->z[i % r]));
+        around = max_real(around, RFM_MATH(fabs)(m->centers[i] * power(-s->unit) - s->z[i % r]));
     if (around > R(0)) widest = R(2) * around;
     g->unit = widest > R(0) ? max_real(widest / (R(2) * most), REAL_LEAST) : m->bandwidth;
     for (j = 0; j < m->d; j++) {
@@ -1696,7 +1644,7 @@ static int set_scales(quantising *g) {
         rfm_real range = R(in->high) - R(in->low);
         if (m->metric == RFM_FULL) set_gain(in, range > R(0) ? R(U_MOST) / range : R(0));
         else {
-            rfm_real step = REAL_LDEXP(m->metric == RFM_DIAGONAL ? REAL_ABS(m->p[j]) : R(1), -in->exponent);
+            rfm_real step = RFM_MATH(ldexp)(m->metric == RFM_DIAGONAL ? RFM_MATH(fabs)(m->p[j]) : R(1), -in->exponent);
             set_gain(in, range > R(0) ? step * power(-s->unit) / g->unit : R(0));
         }
     }
@@ -1757,8 +1705,8 @@ static void set_phi(quantising *g) {
     size_t i;
     rfm_real value = R(1);
     for (i = 0; i < NODES_MOST && value >= R(0.5); i++) {
-        rfm_real at = REAL_LDEXP(R(8 + i % 8), (int)(i / 8)) - R(8);
-        value = R(RFM_PHI_ONE) * radial(m, REAL_SQRT(at) * g->unit);
+        rfm_real at = RFM_MATH(ldexp)(R(8 + i % 8), (int)(i / 8)) - R(8);
+        value = R(RFM_PHI_ONE) * radial(m, at * g->unit * g->unit);
         g->phi[i] = (uint16_t)round_real(value);
     }
     g->to.nodes = i;
@@ -1831,8 +1779,8 @@ static rfm_real offset_for(const quantising *g, size_t k, rfm_real scale, const 
 static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real scale) {
     size_t i, k, c = g->to.c;
     for (k = first; k < first + count; k++) {
-        rfm_real sum = REAL_ABS(offset_for(g, k, scale, g->rounded)) / unit_of(g, scale) + R(1);
-        for (i = 0; i < g->t.m; i++) sum += REAL_ABS(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
+        rfm_real sum = RFM_MATH(fabs)(offset_for(g, k, scale, g->rounded)) / unit_of(g, scale) + R(1);
+        for (i = 0; i < g->t.m; i++) sum += RFM_MATH(fabs)(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
         if (!(sum < R(2147400000.0))) return 0;
     }
     return 1;
@@ -1845,8 +1793,8 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
     rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1);
     int found = 0;
     for (k = first; k < first + count; k++) {
-        base = max_real(base, REAL_ABS(g->t.base[k]));
-        for (i = 0; i < m; i++) most = max_real(most, REAL_ABS(g->a[i * c + k]));
+        base = max_real(base, RFM_MATH(fabs)(g->t.base[k]));
+        for (i = 0; i < m; i++) most = max_real(most, RFM_MATH(fabs)(g->a[i * c + k]));
     }
     most = max_real(most, REAL_EPS * base); /* less than that nobody sees */
     scale = base > R(0) || most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
@@ -1909,7 +1857,7 @@ static int quantise(quantising *g) {
 static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, quantising *g) {
     int status = data == NULL ? RFM_ENULL : rows_start(ctx, model, data, data->y.at != NULL, &g->t.rows);
     if (status != RFM_OK) return status;
-    if ((type != RFM_I8 && type != RFM_I16) || !(ridge > R(0)) || !rfm_finite(1, &ridge)) return RFM_EVALUE;
+    if ((type != RFM_I8 && type != RFM_I16) || !is_radial(model) || !(ridge > R(0)) || !rfm_finite(1, &ridge)) return RFM_EVALUE;
     memset(&g->how, 0, sizeof g->how);
     g->how.ridge = ridge, g->how.centers = model->n;
     g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel, g->t.fits_offset = 1;
@@ -1964,10 +1912,6 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
 #define SUMMARY_FIXED 32 /* bytes before the path; the number of steps is at 20, that of the scales at 24 */
 #define SUMMARY_STEP 16
 
-static uint32_t get_u32(const unsigned char *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 #define ARRAYS 8 /* of the first section */
 
 /* Where everything comes from, and goes to. */
@@ -1981,7 +1925,7 @@ static size_t names_bytes(const char *names, size_t count) { return names == NUL
 
 static size_t summary_bytes(const unsigned char *summary) {
     if (summary == NULL) return 0;
-    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * get_u32(summary + 20) + (sizeof(rfm_real) == 4 ? (size_t)4 * get_u32(summary + 24) : 0);
+    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * rfm_get_u32(summary + 20) + (sizeof(rfm_real) == 4 ? (size_t)4 * rfm_get_u32(summary + 24) : 0);
 }
 
 /* One more array of the first section. 0: too long. */

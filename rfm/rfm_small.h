@@ -88,6 +88,8 @@ int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi)
  * less their offset, are not, or are so small that they have lost digits; or rows are more than 2^50 bandwidths from the
  * shift. Scale those. */
 
+/* A model of RFM_L1 can have other centres, without polish; its rank, its loss and its integers are RFM_EVALUE: they are about squares. */
+
 /* Features by their share of M (RFM-T of the paper): importance (d) = diag(M) in the units of `scale` (d) (M_jj scale_j^2; NULL: as it is),
  * min-max scaled to 0..1; all 1 if all are equal. RFM_ENULL, RFM_EFINITE, RFM_EVALUE (a scale that is not positive): nothing written. */
 int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance);

@@ -200,7 +200,7 @@ static void refused_call(int what) {
     CHECK_INT(RFM_EOVERFLOW, call_run(&ctx, &call, &arena));
     call.from = NULL;
     refused(&call, RFM_ENULL, 0);
-    call.from = &m, m.kernel = 3;
+    call.from = &m, m.kernel = RFM_KERNELS;
     refused(&call, RFM_EVALUE, 0);
     m = a.m, m.n = 0;
     refused(&call, RFM_EZERO, 0);
@@ -1118,7 +1118,7 @@ static void test_model_values(void) {
             good = *value;
             *value = i == 4 ? (rfm_real)INFINITY : (rfm_real)NAN;
             set_call(&call, what);
-            refused(&call, RFM_EFINITE, 1);
+            refused(&call, i == 4 ? RFM_EVALUE : RFM_EFINITE, 1); /* L has a range of its own */
             *value = good;
         }
 }
@@ -1128,6 +1128,7 @@ static void test_model_values(void) {
 /* What is multiplied by a power of two. The first four leave the problem as it is. */
 enum { BANDWIDTH, FEATURES, TARGETS, WEIGHTS, SAME, ROWS = SAME, RIDGE, SCALED };
 
+static const rfm_real least_bandwidth = (rfm_real)(RFM_REAL_BYTES == 4 ? 1e-12 : 1e-100);
 static rfm_model scaled; /* a.m, with arrays of its own */
 static rfm_data scaled_data;
 static int exact; /* no number has lost digits */
@@ -1170,7 +1171,7 @@ static int scale_problem(int what, int e, rfm_real *ridge) {
     if (!rfm_finite(n * d, x) || !rfm_finite(n * c, y) || !rfm_finite(n, weights.at)) return 0;
     if (!rfm_finite(d, scaled.shift) || !rfm_finite(r * d, scaled.p) || !rfm_finite(n * r, scaled.centers)) return 0;
     if (!rfm_finite(n * c, scaled.alpha) || !(scaled.bandwidth > 0) || !(*ridge > 0)) return 0;
-    if (!rfm_finite(1, &scaled.bandwidth) || !rfm_finite(1, ridge)) return 0;
+    if (scaled.bandwidth < least_bandwidth || scaled.bandwidth > 1 / least_bandwidth || !rfm_finite(1, ridge)) return 0;
     scaled_data.x = rfm_cview(x, n, d), scaled_data.y = rfm_cview(y, n, c), scaled_data.weights = weights.at;
     return 1;
 }
