@@ -894,7 +894,7 @@ static int agop(rfm_online *o) {
  * AGOP is a sum of n c of them, and M is one. In o->sum is what the total must be at least so that this is below
  * epsilon, relative to the total, with up to 64 outputs. */
 static int update_metric(rfm_online *o) {
-    rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), factor, size, relative;
+    rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), size, relative;
     size_t q, end, sizes[3]; /* by RFM_SCALE_...: what the largest entry, or the trace, shall be. From memory: gcc 12 makes a choice between
                                 1 and d a conditional conversion, which its assembler for the Cortex-M55 mistakes for another instruction */
     int scale = o->options.scale;
@@ -911,13 +911,13 @@ static int update_metric(rfm_online *o) {
         o->bad |= !rfm_finite(end - o->q, m + o->q);
     }
     if (o->stage == 0) o->stage = 1, o->q = 0;
-    o->bad |= !(o->total >= o->sum) || !finite_real(o->total);
+    o->bad |= !(o->total >= o->sum) || !rfm_finite(1, &o->total);
     if (scale == RFM_SCALE_NONE || o->bad) return 1;
-    factor = R(1) / o->total, size = R(sizes[scale]);
+    size = R(sizes[scale]);
     for (; o->q < o->d; o->q = end) {
         end = min_size(o->d, o->q + RUN);
         if (!afford(o, COST_RUN + (end - o->q) * COST_METRIC)) return 0;
-        for (q = o->q; q < end; q++) m[q] = m[q] * factor * size; /* at most size / units^2, so finite */
+        for (q = o->q; q < end; q++) m[q] = m[q] / o->total * size; /* at most d / units^2, so finite */
     }
     return 1;
 }
@@ -1057,7 +1057,7 @@ static void failed(rfm_online *o) {
     keep_old(o);
 }
 
-static rfm_real mean_score(const rfm_online *o) { return finite_real(o->total) ? o->total / R(o->n) : REAL_MAX; }
+static rfm_real mean_score(const rfm_online *o) { return rfm_finite(1, &o->total) ? o->total / R(o->n) : REAL_MAX; }
 
 static void refitted(rfm_online *o) {
     rfm_real margin = o->options.margin;

@@ -158,8 +158,8 @@ typedef struct {
     uint32_t refused_value, refused_label, refused_full;
     uint32_t refits, rejected, failed;  /* refits accepted; worse than the guard allows; numbers out of range. The old model stays then */
     rfm_real old_score, new_score;      /* of the last refit, and of the last that did not fail: leave-one-out on the
-                                           window; of a start model: its plain score there. Never infinite: at most the largest
-                                           number, and a new model with that error is rejected */
+                                           window; of a start model: its plain score there. Never infinite: at most the
+                                           largest number, and a new model with that error is rejected */
     rfm_real ridge;                     /* as used by the window's model: more than asked for if it had to be */
 } rfm_online_report;
 

@@ -98,9 +98,9 @@ int rfm_store_read(const rfm_store *store, uint32_t offset, void *to, size_t byt
  * append and commit return RFM_EFLASH until the next begin. Without a current thing the next begin then tries the other
  * slot.
  *
- * Without a current thing both slots are erased: the header of one, what the thing needs of the other. A header that
- * was erased and labelled, and not written since, is left alone. If that header cannot be erased, and its mark still has a
- * byte of zeros, it might become a thing again: RFM_EFLASH, and nothing is written. */
+ * Without a current thing both slots are erased: the header of one, what the thing needs of the other. A header
+ * that was erased and labelled, and not written since, is left alone. If that header cannot be erased, and its
+ * mark still has a byte of zeros, it might become a thing again: RFM_EFLASH, and nothing is written. */
 int rfm_store_begin(rfm_store *store, size_t total);
 
 /* The next bytes of it, in pieces of any length. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (more than announced): nothing

@@ -446,7 +446,7 @@ static unsigned long test_returns(void) {
             expect(thing_write(&store, k + 2) == RFM_OK, "the second write with flips", k, bit, 0);
             check_newest(k + 2, "a bit came back after two writes", k, bit, 0);
             count++;
-            for (i = 0; i < 2; i++) { /* a slot that cannot be erased: what is written stays the newest, or nothing is */
+            for (i = 0; i < 2; i++) { /* a slot that cannot be erased: what is written stays the newest */
                 flips_start(&before, &f);
                 flash_state.hard = (uint32_t)i;
                 status = write_again(k + 1, 3);
