@@ -242,6 +242,9 @@ static double *expect(const expectation *e, ref_function function, rfm_mat z, si
     function(&e->plain, e->t, z.rows, plain_z, plain);
     function(&e->noisy, e->t, z.rows, noisy_z, noisy);
     *bound = ref_bound(z.rows * width, plain, noisy, NOISE);
+    if (ref_largest(z.rows * width, plain) <
+        slack.least * (1 + ref_largest(e->plain.n * e->plain.c, e->plain.step[e->t].alpha)))
+        *bound = -1; /* phi may count as 0 */
     free(plain_z), free(noisy_z);
     return plain;
 }
@@ -413,6 +416,8 @@ void check_fitting(fitting *f, int in_use) {
     else {
         int defined = !ridge_grew(f, e.plain.steps);
         for (t = 0; t <= e.plain.steps; t++) defined &= e.noisy.step[t].defined && e.plain.step[t].defined;
+        for (t = 0; t < e.plain.steps && slack.least > 0; t++) /* gradients whose squares may count as 0 */
+            defined &= e.plain.step[t].reach > 1e3 * sqrt(slack.least) || !(e.plain.step[t].reach > 0);
         if (!defined)
             not_compared("rank of K");
         else {
