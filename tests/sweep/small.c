@@ -142,7 +142,8 @@ static double loss_of(const rfm_model *m, const rfm_data *data, double ridge) {
 static void check_centers(making *t) {
     static const call centers = {"rfm_small_centers", centers_need, centers_run, small_hash};
     const size_t n = t->f->data.x.rows, polish = chance(3) ? 1 + draw(3) : 0;
-    double slope, before, after;
+    double slope, before, after, heaviest = 1;
+    size_t i;
     int status;
     t->thin.centers = 1 + draw(n), t->thin.method = (int)draw(4), t->thin.seed = (uint32_t)draw(100);
     t->thin.ridge = (rfm_real)pow(10, uniform(-2, 0));
@@ -154,6 +155,8 @@ static void check_centers(making *t) {
         return;
     }
     if (t->small.n == 0 || t->small.n > t->thin.centers) fail("%lu centres", (unsigned long)t->small.n);
+    for (i = 0; t->f->data.weights != NULL && i < n; i++) heaviest = fmax(heaviest, (double)t->f->data.weights[i]);
+    if (heaviest * (double)n * EPSILON > 0.01 * (double)t->thin.ridge) return; /* too ill-conditioned */
     slope = ref_alpha_slope(&t->small, &t->f->data, (double)t->thin.ridge);
     if (!coarse(&t->small) && !(slope <= sqrt(EPSILON))) fail("alpha is not the minimum: slope %.3g", slope);
     if (polish == 0) return;
@@ -368,22 +371,28 @@ static void check_integers(making *t) {
 
 static void check_importance(making *t) {
     const size_t d = t->f->model.d;
-    rfm_real *importance = take_reals(d), *diagonal = take_reals(d), *scale = take_reals(d);
+    const rfm_model *m = &t->f->model;
+    rfm_real *importance = take_reals(d), *scale = take_reals(d);
     double *expected = take(d * sizeof *expected), low = INFINITY, high = -INFINITY;
     const int scaled = chance(2);
-    size_t j;
+    size_t j, q;
     int status;
     for (j = 0; j < d; j++) scale[j] = (rfm_real)uniform(0.5, 2);
     status = rfm_small_importance(&t->f->model, scaled ? scale : NULL, importance);
-    if (status == RFM_OK) status = rfm_metric(&t->f->model, rfm_view(diagonal, 1, d));
     if (status != RFM_OK) {
         refused("rfm_small_importance", status);
         return;
     }
-    for (j = 0; j < d; j++) expected[j] = (double)diagonal[j] * (scaled ? (double)scale[j] * (double)scale[j] : 1);
+    for (j = 0; j < d; j++) { /* M_jj scale_j^2 */
+        expected[j] = m->metric == RFM_IDENTITY;
+        for (q = 0; m->p != NULL && q < (m->metric == RFM_FULL ? m->r : 1); q++)
+            expected[j] += (double)m->p[q * d + j] * (double)m->p[q * d + j];
+        if (scaled) expected[j] *= (double)scale[j] * (double)scale[j];
+    }
     for (j = 0; j < d; j++) low = fmin(low, expected[j]), high = fmax(high, expected[j]);
     for (j = 0; j < d; j++) expected[j] = high > low ? (expected[j] - low) / (high - low) : 1;
-    compare("importance", rfm_cview(importance, 1, d), expected, high > low ? 16 * EPSILON * high / (high - low) : 0);
+    compare("importance", rfm_cview(importance, 1, d), expected,
+            high > low ? ((double)m->r + 16) * EPSILON * high / (high - low) : 0);
 }
 
 /* f(x) = y_mean + y_scale f((x - x_mean) / x_scale). Blobs keep the exponent as a float. */
