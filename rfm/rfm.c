@@ -2212,6 +2212,16 @@ static radial radial_of(int kernel, rfm_real bandwidth, rfm_real exponent) {
     return f;
 }
 
+/* What radial_values has put into w beside shape and phi. */
+static rfm_real weight_unit(const radial *f) { return f->kernel == RFM_LAPLACE ? f->inverse : R(1); }
+
+/* From shape, phi and differences in units to true gradients, where L = 1 / inverse: c q (unit / L)^(q - 1) / L. */
+static rfm_real gradient_factor(const radial *in_units, rfm_real inverse) {
+    if (in_units->kernel == RFM_LAPLACE) return inverse;
+    if (in_units->kernel == RFM_GAUSSIAN) return in_units->inverse * inverse;
+    return in_units->exponent * RFM_MATH(pow)(in_units->inverse, in_units->exponent - R(1)) * inverse;
+}
+
 static int exponent_right(int kernel, rfm_real q) {
     return rfm_kernels[kernel].exponent != R(0) || (q > R(0) && q <= rfm_kernels[kernel].most);
 }
@@ -2227,17 +2237,27 @@ static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
     return unit < most / inverse ? unit * inverse : most;
 }
 
-/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, the gradient weights, 0 where s = 0. */
+/* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where shape is not:
+ * s^(q - 2), l1: s^(q - 1). 0 where s = 0. */
+static rfm_real weight_shape(const radial *f, rfm_real distance) {
+    if (!(distance > R(0))) return R(0);
+    if (f->kernel == RFM_GAUSSIAN) return R(1);
+    if (f->kernel == RFM_LAPLACE) return R(1) / RFM_MATH(sqrt)(distance);
+    if (is_l1(f->kernel)) return f->exponent == R(1) ? R(1) : RFM_MATH(pow)(distance, f->exponent - R(1));
+    return RFM_MATH(pow)(distance, R(0.5) * f->exponent - R(1));
+}
+
+/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, shape times phi; Laplace: that times 1 / L, as ports have it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
+    rfm_real factor = weight_unit(f);
     size_t i;
     if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
         port->laplace(n, f->inverse, distance, distance, w);
         return;
     }
     for (i = 0; i < n; i++) {
-        rfm_real log = log_phi(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
-        if (w != NULL) w[i] = distance[i] > R(0) ? f->exponent * -log / distance[i] : R(0);
-        distance[i] = log;
+        if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
+        distance[i] = log_phi(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
     }
     port_exp(port, n, distance);
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
@@ -2482,7 +2502,7 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
         rfm_real distance = R(0), norms = R(0), unit = R(0), inverse, w;
         radial scaled = *f;
         for (q = 0; q < r; q++) unit = max_real(unit, RFM_MATH(fabs)(center[q] - s->z[q]));
-        unit = distance_unit(unit), inverse = R(1) / unit; /* w is unit^2, l1: unit, times that of the true distance */
+        unit = distance_unit(unit), inverse = R(1) / unit;
         for (q = 0; q < r; q++) {
             rfm_real x = center[q] * inverse, z = s->z[q] * inverse;
             distance += l1 ? RFM_MATH(fabs)(x - z) : (x - z) * (x - z);
@@ -2491,7 +2511,7 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
         if (!l1 && distance < ZERO_SHARE * norms) distance = R(0);
         scaled.inverse = inverse_in_units(f->inverse, unit);
         radial_values(s->pack.port, &scaled, 1, &distance, &w);
-        w *= inverse;
+        w = w / weight_unit(&scaled) * gradient_factor(&scaled, f->inverse);
         for (k = 0; k < c; k++)
             for (q = 0; q < r; q++) {
                 rfm_real way = center[q] - s->z[q];
@@ -2567,9 +2587,11 @@ typedef struct {
     rfm_real root_sum;                     /* square root of the sum of w over the gradient points */
     rfm_real *turned;                      /* workers x 2 (nr, group): rows of W, and the same turned */
     rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
-    rfm_real *ax, *h, *mean;               /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)), (c, r) */
+    rfm_real *ax, *h;                      /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
+    rfm_real *guess, *mean;                /* (c, r) of the gradients' means: a first guess, what is left of them */
     size_t together;                       /* outputs taken together: g */
     rfm_real *s, *root, *next;             /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
+    rfm_real tolerance;                    /* of the rank of S */
     rfm_real *acc;                         /* (n or d) of a rank-revealing factor */
     uint32_t *perm, *picked;               /* of that; (n) rows of the gradient points, NULL: all */
     rfm_real *rhs, *gram;                  /* (n, width); ridge 0: (n, n) */
@@ -2611,11 +2633,12 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
         f->ax = rfm_arena_reals(arena, n, wide);
         f->h = rfm_arena_reals(arena, rows, wide);
         f->mean = rfm_arena_reals(arena, o->center ? c : 0, d);
+        f->guess = rfm_arena_reals(arena, o->center ? c : 0, d);
         f->s = rfm_arena_reals(arena, full ? d : 1, d);
         f->root = rfm_arena_reals(arena, full, d);
         f->next = rfm_arena_reals(arena, full, d);
         f->picked = take_indices(arena, f->points < n ? n : 0);
-    } else f->turned = f->ax = f->h = f->mean = f->s = f->root = f->next = NULL, f->picked = NULL;
+    } else f->turned = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
     f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
@@ -2871,17 +2894,46 @@ static int solve_alpha(training *f) {
 
 /* ---- the average gradient outer product --------------------------------------------------------------------------------------- */
 
-/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, weighted. */
+/* Row and weight of gradient point j. */
+static size_t point_at(const training *f, size_t j) { return f->picked != NULL ? f->picked[j] : j; }
+static rfm_real point_weight(const training *f, size_t j) {
+    return (f->root_w != NULL ? f->root_w[point_at(f, j)] : R(1)) / f->root_sum;
+}
+
+/* Centred gradients: a first guess of the mean of every output, from the first points: S is then a sum of squares of numbers that are small
+ * already, and little is left to subtract. */
+static void guess_means(training *f, size_t rows, size_t k0, size_t g) {
+    size_t r = f->m.r, wide = g * (r + 1), j, k, q;
+    rfm_real sum = R(0);
+    for (j = 0; j < rows; j++) sum += point_weight(f, j) * point_weight(f, j);
+    for (j = 0; sum > R(0) && j < rows; j++) {
+        rfm_real share = point_weight(f, j) * point_weight(f, j) / sum;
+        for (k = 0; k < g; k++)
+            for (q = 0; q < r; q++) f->guess[(k0 + k) * r + q] += share * f->h[j * wide + k * (r + 1) + q];
+    }
+}
+
+/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred and weighted. */
 static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     for (j = 0; j < rows; j++) {
-        size_t at = f->picked != NULL ? f->picked[first + j] : first + j;
-        const rfm_real *x = f->centers + at * r;
-        rfm_real weight = (f->root_w != NULL ? f->root_w[at] : R(1)) / f->root_sum;
+        const rfm_real *x = f->centers + point_at(f, first + j) * r;
         for (k = 0; k < g; k++) {
-            rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r], *mean = f->mean + (k0 + k) * r;
-            for (q = 0; q < r; q++) h[q] = weight * (h[q] - a * x[q]);
-            for (q = 0; f->o->center && q < r; q++) mean[q] += weight * h[q];
+            rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r];
+            for (q = 0; q < r; q++) h[q] -= a * x[q];
+        }
+    }
+    if (f->o->center && first == 0) guess_means(f, rows, k0, g);
+    for (j = 0; j < rows; j++) {
+        rfm_real weight = point_weight(f, first + j);
+        for (k = 0; k < g; k++) {
+            rfm_real *h = f->h + j * wide + k * (r + 1);
+            const rfm_real *guess = f->guess + (k0 + k) * r;
+            for (q = 0; f->o->center && q < r; q++) {
+                h[q] -= guess[q];
+                f->mean[(k0 + k) * r + q] += weight * weight * h[q];
+            }
+            multiply(r, h, weight);
         }
     }
 }
@@ -2891,7 +2943,7 @@ static void agop_signs(training *f, size_t first, size_t rows, size_t g) {
     size_t n = f->n, r = f->m.r, wide = g * (r + 1), i, j, k, q;
     memset(f->h, 0, rows * wide * sizeof *f->h);
     for (j = 0; j < rows; j++) {
-        size_t at = f->picked != NULL ? f->picked[first + j] : first + j;
+        size_t at = point_at(f, first + j);
         const rfm_real *x = f->centers + at * r;
         for (i = 0; i < n; i++) {
             rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
@@ -2904,20 +2956,44 @@ static void agop_signs(training *f, size_t first, size_t rows, size_t g) {
     }
 }
 
-/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. Of alpha in units: M is alpha_unit^2 times what this gives. */
+/* Takes what the guessed means left of the mean gradients out of S. What remains may be the rounding of guesses only: that becomes 0 on
+ * a diagonal, and is kept out of the rank of a full S by its tolerance. A NaN stays one, and is found later. */
+static void center_agop(training *f) {
+    const rfm_real share = R(16) * REAL_EPS;
+    size_t c = f->c, r = f->m.r, step = f->o->metric == RFM_DIAGONAL ? 1 : r + 1, i, j, k;
+    rfm_real most = R(0), after = R(0);
+    for (i = 0; i < r; i++) {
+        rfm_real rounding = R(0);
+        for (k = 0; k < c; k++) {
+            const rfm_real *mean = f->mean + k * r;
+            rounding += share * f->guess[k * r + i] * (share * f->guess[k * r + i]);
+            for (j = i; j < (step == 1 ? i + 1 : r); j++) f->s[i * step + j - i] -= mean[i] * mean[j];
+        }
+        if (step == 1 && f->s[i] < rounding) f->s[i] = R(0);
+        most = max_real(most, rounding);
+        after = max_real(after, f->s[i * step]);
+    }
+    if (after > R(0)) f->tolerance = max_real(f->tolerance, most / after);
+}
+
+/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. In units of alpha and of
+ * the kernel's factor, which update_metric puts back. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
     f->alpha_unit = unit_of(largest_of(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
-    if (f->o->center) memset(f->mean, 0, c * r * sizeof *f->mean);
+    if (f->o->center) {
+        memset(f->mean, 0, c * r * sizeof *f->mean);
+        memset(f->guess, 0, c * r * sizeof *f->guess);
+    }
     for (k0 = 0; k0 < c; k0 += g) {
         size_t wide;
         g = min_size(f->together, c - k0);
         wide = g * (r + 1);
         for (i = 0; i < n; i++) {
             for (k = 0; k < g; k++) {
-                /* W is unit^2 times that of the true distances, x is 1 / unit times the true one; l1: unit and 1 */
-                rfm_real *ax = f->ax + i * wide + k * (r + 1), a = f->alpha[i * c + k0 + k] / f->alpha_unit / f->unit;
+                rfm_real *ax = f->ax + i * wide + k * (r + 1);
+                rfm_real a = f->alpha[i * c + k0 + k] / f->alpha_unit / weight_unit(&f->kernel);
                 const rfm_real *x = f->centers + i * r;
                 for (q = 0; q < r; q++) ax[q] = a * x[q];
                 ax[r] = a;
@@ -2940,17 +3016,8 @@ static int agop(training *f) {
             if (advance(&f->progress, R(2) * R(rows) * R(n) * R(wide))) return RFM_ECANCEL;
         }
     }
-    for (k = 0; f->o->center && k < c; k++) {
-        const rfm_real *mean = f->mean + k * r;
-        if (diagonal)
-            for (q = 0; q < r; q++) {
-                f->s[q] -= mean[q] * mean[q];
-                if (f->s[q] < R(0)) f->s[q] = R(0); /* rounding; a NaN stays one and is found below */
-            }
-        else
-            for (i = 0; i < r; i++)
-                for (j = i; j < r; j++) f->s[i * r + j] -= mean[i] * mean[j];
-    }
+    f->tolerance = METRIC_TOLERANCE;
+    if (f->o->center) center_agop(f);
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -2970,7 +3037,7 @@ static int update_metric(training *f) {
         rank = 1;
     } else {
         /* S is a mean of squares: what is negative is rounding */
-        (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), METRIC_TOLERANCE, f->perm, &rank, f->acc);
+        (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), f->tolerance, f->perm, &rank, f->acc);
         unpermute(r, rank, f->s, f->perm, f->root);
         if (rank == 0) rank = 1, memset(f->p, 0, d * sizeof *f->p);
         else if (f->is_identity) memcpy(f->p, f->root, rank * d * sizeof *f->p);
@@ -2981,8 +3048,10 @@ static int update_metric(training *f) {
         f->m.r = rank;
     }
     f->is_identity = 0;
-    if (f->o->scale == RFM_SCALE_NONE) multiply(rank * d, f->p, f->alpha_unit);
-    else {
+    if (f->o->scale == RFM_SCALE_NONE) {
+        multiply(rank * d, f->p, gradient_factor(&f->kernel, R(1) / f->m.bandwidth));
+        multiply(rank * d, f->p, f->alpha_unit);
+    } else {
         multiply(rank * d, f->p, R(1) / unit_of(largest_of(rank * d, f->p)));
         for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
             rfm_real sum = R(0);
