@@ -551,8 +551,8 @@ static void multiply(size_t n, rfm_real *x, rfm_real by) {
 
 /* ==== 8. Arena ====================================================================================================== */
 
-/* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. Under MemorySanitizer a
- * block's contents are undefined when it is handed out. */
+/* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. Under
+ * MemorySanitizer a block's contents are undefined when it is handed out. */
 #if defined(__SANITIZE_ADDRESS__)
 #define ARENA_ASAN 1
 #elif defined(__has_feature)

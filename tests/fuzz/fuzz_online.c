@@ -1,7 +1,8 @@
 /* libFuzzer's target for rfm_online: a learner's saved state, and what is done with the learner that it becomes.
  *
- * An input is one byte that chooses the learner, one that says how the state is mended before it is loaded, two with the length of the
- * state, the state, and what is done then. The header is made right, and the checksum where load looks for it, unless that byte says no. */
+ * An input is one byte that chooses the learner, one that says how the state is mended before it is loaded, two with
+ * the length of the state, the state, and what is done then. The header is made right, and the checksum where load
+ * looks for it, unless that byte says no. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static int get(void *arg, void *bytes, size_t count) {
     return RFM_OK;
 }
 
-/* ---- learners --------------------------------------------------------------------------------------------------------------- */
+/* ---- learners -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t window, inputs, outputs, pending;
@@ -45,19 +46,19 @@ typedef struct {
 } kind;
 
 static const kind kinds[] = {
-    { 4, 1, 1, 1, 0, RFM_LAPLACE, RFM_SCALE_NONE, RFM_FORGET_OLDEST, RFM_SCORE_SQUARED, 0, 1, 0 },
-    { 5, 2, 2, 2, 0, RFM_GAUSSIAN, RFM_SCALE_MAX, RFM_FORGET_BALANCED, RFM_SCORE_SQUARED, 0, 2, 3 },
-    { 6, 3, 3, 4, 0, RFM_LAPLACE, RFM_SCALE_TRACE, RFM_FORGET_LEAST, RFM_SCORE_ACCURACY, 0, 1, 2 },
-    { 5, 2, 1, 2, 1, RFM_LAPLACE, RFM_SCALE_MAX, RFM_FORGET_BALANCED, RFM_SCORE_ACCURACY, 0, 1, 4 },
-    { 4, 2, 2, 3, 1, RFM_GAUSSIAN, RFM_SCALE_TRACE, RFM_FORGET_LEAST, RFM_SCORE_SQUARED, 1, 0, 1 },
-    { 6, 2, 2, 2, 0, RFM_LAPLACE, RFM_SCALE_NONE, RFM_FORGET_BALANCED, RFM_SCORE_SQUARED, 1, 3, 2 },
-    { 1, 1, 2, 1, 0, RFM_GAUSSIAN, RFM_SCALE_MAX, RFM_FORGET_OLDEST, RFM_SCORE_SQUARED, 0, 1, 1 },
+    {4, 1, 1, 1, 0, RFM_LAPLACE, RFM_SCALE_NONE, RFM_FORGET_OLDEST, RFM_SCORE_SQUARED, 0, 1, 0},
+    {5, 2, 2, 2, 0, RFM_GAUSSIAN, RFM_SCALE_MAX, RFM_FORGET_BALANCED, RFM_SCORE_SQUARED, 0, 2, 3},
+    {6, 3, 3, 4, 0, RFM_LAPLACE, RFM_SCALE_TRACE, RFM_FORGET_LEAST, RFM_SCORE_ACCURACY, 0, 1, 2},
+    {5, 2, 1, 2, 1, RFM_LAPLACE, RFM_SCALE_MAX, RFM_FORGET_BALANCED, RFM_SCORE_ACCURACY, 0, 1, 4},
+    {4, 2, 2, 3, 1, RFM_GAUSSIAN, RFM_SCALE_TRACE, RFM_FORGET_LEAST, RFM_SCORE_SQUARED, 1, 0, 1},
+    {6, 2, 2, 2, 0, RFM_LAPLACE, RFM_SCALE_NONE, RFM_FORGET_BALANCED, RFM_SCORE_SQUARED, 1, 3, 2},
+    {1, 1, 2, 1, 0, RFM_GAUSSIAN, RFM_SCALE_MAX, RFM_FORGET_OLDEST, RFM_SCORE_SQUARED, 0, 1, 1},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* Two centres, two inputs, two outputs. */
 static rfm_model start_model(int kernel) {
-    static const rfm_real shift[] = { 0, 1 }, p[] = { 1, 2 }, centers[] = { 0, 0, 1, 1 }, alpha[] = { 1, 0, 0, 1 };
+    static const rfm_real shift[] = {0, 1}, p[] = {1, 2}, centers[] = {0, 0, 1, 1}, alpha[] = {1, 0, 0, 1};
     rfm_model m;
 
     memset(&m, 0, sizeof m);
@@ -77,7 +78,8 @@ static void *make(rfm_online *o, const kind *k, const rfm_model *start) {
 
     rfm_online_options_init(&options);
     options.window = k->window, options.inputs = k->inputs, options.outputs = k->outputs, options.pending = k->pending;
-    options.int8 = k->int8, options.kernel = k->kernel, options.scale = k->scale, options.forget = k->forget, options.score = k->score;
+    options.int8 = k->int8, options.kernel = k->kernel, options.scale = k->scale, options.forget = k->forget,
+    options.score = k->score;
     options.iterations = k->iterations, options.refit_every = k->refit_every, options.bandwidth = 1, options.seed = 3;
     if (k->start) options.start = start;
     require(rfm_online_need(&options, &need) == RFM_OK, "need of a learner");
@@ -87,7 +89,7 @@ static void *make(rfm_online *o, const kind *k, const rfm_model *start) {
     return memory;
 }
 
-/* ---- using one ----------------------------------------------------------------------------------------------------------------- */
+/* ---- using one ------------------------------------------------------------------------------------------------- */
 
 static void check_model(const rfm_online *o) {
     void *memory = malloc(MEMORY);
@@ -98,9 +100,11 @@ static void check_model(const rfm_online *o) {
     require(memory != NULL && rfm_arena_init(&store, memory, MEMORY) == RFM_OK, "memory");
     status = rfm_online_model(o, &store, &m);
     if (status == RFM_OK) {
-        require(rfm_finite(m.d, m.shift) && rfm_finite(m.d, m.p) && rfm_finite(m.n * m.r, m.centers) && rfm_finite(m.n * m.c, m.alpha),
+        require(rfm_finite(m.d, m.shift) && rfm_finite(m.d, m.p) && rfm_finite(m.n * m.r, m.centers) &&
+                    rfm_finite(m.n * m.c, m.alpha),
                 "a model is finite");
-    } else require(store.used == 0 && store.status == RFM_OK, "a refusal leaves the store alone");
+    } else
+        require(store.used == 0 && store.status == RFM_OK, "a refusal leaves the store alone");
     rfm_arena_release(&store, 0);
     free(memory);
 }
@@ -141,11 +145,13 @@ static void check_saved(const rfm_online *o, const kind *k, const rfm_model *sta
     void *memory = make(&other, k, start);
 
     saved.size = saved.at = again.size = 0;
-    require(rfm_online_save_need(o, &need) == RFM_OK && rfm_online_save(o, put, &saved) == RFM_OK && saved.size <= need, "a state is saved");
+    require(rfm_online_save_need(o, &need) == RFM_OK && rfm_online_save(o, put, &saved) == RFM_OK && saved.size <= need,
+            "a state is saved");
     require(rfm_online_load(&other, get, &saved) == RFM_OK, "what was saved can be loaded");
     require(saved.at == saved.size, "all of it is read");
     require(rfm_online_save(&other, put, &again) == RFM_OK, "and saved again");
-    require(again.size == saved.size && memcmp(again.bytes, saved.bytes, saved.size) == 0, "which gives the same bytes");
+    require(again.size == saved.size && memcmp(again.bytes, saved.bytes, saved.size) == 0,
+            "which gives the same bytes");
     free(memory);
 }
 
@@ -166,23 +172,29 @@ static void use(rfm_online *o, const kind *k, const rfm_model *start, fuzz_input
             label = fuzz_below(in, 4);
             for (j = 0; j < o->d; j++) x[j] = fuzz_real(in, values);
             status = rfm_online_add(o, x, label);
-            require(status == RFM_OK || status == RFM_EFINITE || status == RFM_EVALUE || status == RFM_EARENA, "status of a sample");
+            require(status == RFM_OK || status == RFM_EFINITE || status == RFM_EVALUE || status == RFM_EARENA,
+                    "status of a sample");
             require(status != RFM_OK || rfm_finite(o->d, x), "only finite samples are taken");
-        } else if (what == 4) require(rfm_online_refit(o) == RFM_OK, "a refit is wanted");
-        else if (what == 5) work(o, 1 + (uint32_t)fuzz_below(in, 5000));
-        else if (what == 6) (void)rfm_online_step(o, 1 + (uint32_t)fuzz_below(in, 3000));
-        else check_saved(o, k, start);
+        } else if (what == 4)
+            require(rfm_online_refit(o) == RFM_OK, "a refit is wanted");
+        else if (what == 5)
+            work(o, 1 + (uint32_t)fuzz_below(in, 5000));
+        else if (what == 6)
+            (void)rfm_online_step(o, 1 + (uint32_t)fuzz_below(in, 3000));
+        else
+            check_saved(o, k, start);
         check_predict(o, in, values);
     }
     work(o, 1000000);
-    require(rfm_online_report_get(o, &report) == RFM_OK && !report.busy && report.waiting == 0, "nothing is left to do");
+    require(rfm_online_report_get(o, &report) == RFM_OK && !report.busy && report.waiting == 0,
+            "nothing is left to do");
     require(report.samples <= k->window, "samples in the window");
     check_model(o);
     check_predict(o, in, FUZZ_FINITE);
     check_saved(o, k, start);
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------------------------ */
 
 static uint32_t fnv(const unsigned char *at, size_t size) {
     uint32_t hash = 2166136261u;
@@ -227,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 
 /* Each kind of learner as it is after no, a few and many samples. */
 size_t target_seed(size_t index, unsigned char *to) {
-    static const size_t samples[] = { 0, 3, 20 };
+    static const size_t samples[] = {0, 3, 20};
     static state saved;
     rfm_online o;
     rfm_model start;

@@ -1,7 +1,9 @@
-/* libFuzzer's target for rfm_store: a flash with any content, opened and written to, with a power cut or a failure at one operation.
+/* libFuzzer's target for rfm_store: a flash with any content, opened and written to, with a power cut or a failure at
+ * one operation.
  *
- * An input is the flash's shape, how its checksums are made right, the operation that goes wrong and how, the content (0xFF where it ends), and
- * then what is done. The flash is that of tests/store, which knows the rules of NOR flash and notices who breaks one. */
+ * An input is the flash's shape, how its checksums are made right, the operation that goes wrong and how, the content
+ * (0xFF where it ends), and then what is done. The flash is that of tests/store, which knows the rules of NOR flash and
+ * notices who breaks one. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -15,7 +17,8 @@ static nor chip;
 static rfm_flash flash;
 static rfm_store store;
 
-/* What the store must hold; what is being written; and what may be found in place of the first, because its commit was cut. */
+/* What the store must hold; what is being written; and what may be found in place of the first, because its commit was
+ * cut. */
 static unsigned char now[MOST], next[MOST], maybe[MOST];
 static size_t now_size, next_size, next_done, maybe_size;
 static int known, have, writing;
@@ -25,7 +28,7 @@ static uint32_t flipped, flipped_erases;
 static unsigned char flipped_mask;
 static int committed; /* since then */
 
-/* ---- content ------------------------------------------------------------------------------------------------------------ */
+/* ---- content --------------------------------------------------------------------------------------------------- */
 
 /* Checksums, mark and size of a slot, each where its bit of `how` is set. */
 static void mend(unsigned char *slot, size_t bytes, unsigned how) {
@@ -42,14 +45,17 @@ static void mend(unsigned char *slot, size_t bytes, unsigned how) {
     if (how & 4) fuzz_put32(slot + HEADER + 12, rfm_crc32(0, slot + HEADER, 12));
 }
 
-/* ---- what is done ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is done ---------------------------------------------------------------------------------------------- */
 
 static void check_report(void) {
     require(store.room == nor_bytes(&chip) / 2 - RFM_STORE_HEADER, "room");
-    if (store.slot < 0) require(store.slot == -1 && store.size == 0 && store.sequence == 0 && store.address == 0, "nothing is there");
+    if (store.slot < 0)
+        require(store.slot == -1 && store.size == 0 && store.sequence == 0 && store.address == 0, "nothing is there");
     else
-        require(store.slot <= 1 && store.size > 0 && store.size <= store.room && store.state[store.slot] == RFM_SLOT_VALID &&
-                    store.address == chip.geometry.address + (unsigned)store.slot * (nor_bytes(&chip) / 2) + RFM_STORE_HEADER,
+        require(store.slot <= 1 && store.size > 0 && store.size <= store.room &&
+                    store.state[store.slot] == RFM_SLOT_VALID &&
+                    store.address ==
+                        chip.geometry.address + (unsigned)store.slot * (nor_bytes(&chip) / 2) + RFM_STORE_HEADER,
                 "what is there");
 }
 
@@ -74,9 +80,12 @@ static void reopen(void) {
     require((status == RFM_OK) == (store.slot >= 0), "what is there and the status");
     check_report();
     if (known) {
-        if (maybe_size > 0 && holds(maybe, maybe_size)) take();
-        else if (have) require(holds(now, now_size), "the current thing is as it was");
-        else require(status == RFM_EEMPTY, "nothing was stored");
+        if (maybe_size > 0 && holds(maybe, maybe_size))
+            take();
+        else if (have)
+            require(holds(now, now_size), "the current thing is as it was");
+        else
+            require(status == RFM_EEMPTY, "nothing was stored");
     }
     take();
     writing = 0, maybe_size = 0;
@@ -115,7 +124,8 @@ static void operate(fuzz_input *in) {
         if (bytes % 2 == 0) bytes %= store.room + 2;
         status = rfm_store_begin(&store, bytes);
         if (bytes == 0 || bytes > store.room) {
-            require(status == (bytes == 0 ? RFM_EZERO : RFM_ESHAPE) && memcmp(&before, &store, sizeof store) == 0, "a refusal");
+            require(status == (bytes == 0 ? RFM_EZERO : RFM_ESHAPE) && memcmp(&before, &store, sizeof store) == 0,
+                    "a refusal");
             return;
         }
         require(status == RFM_OK || (status == RFM_EFLASH && chip.operations > chip.at), "status of a begin");
@@ -126,11 +136,14 @@ static void operate(fuzz_input *in) {
         if (bytes > 64) bytes = next_size > next_done ? next_size - next_done : 0;
         for (i = 0; i < bytes; i++) piece[i] = (unsigned char)(i * 5 + bytes);
         status = rfm_store_append(&store, piece, bytes);
-        if (status == RFM_OK) memcpy(next + next_done, piece, bytes), next_done += bytes;
+        if (status == RFM_OK)
+            memcpy(next + next_done, piece, bytes), next_done += bytes;
         else if (status != RFM_EFLASH) {
-            require(status == RFM_EVALUE || (status == RFM_ESHAPE && bytes > next_size - next_done), "status of an append");
+            require(status == RFM_EVALUE || (status == RFM_ESHAPE && bytes > next_size - next_done),
+                    "status of an append");
             require(memcmp(&before, &store, sizeof store) == 0, "a refusal");
-        } else require(chip.operations > chip.at, "flash fails only where it fails");
+        } else
+            require(chip.operations > chip.at, "flash fails only where it fails");
         break;
     case 3: /* commit */
         status = rfm_store_commit(&store);
@@ -151,20 +164,20 @@ static void operate(fuzz_input *in) {
         bytes = fuzz_below(in, 300);
         i = fuzz_below(in, 300);
         status = rfm_store_read(&store, (uint32_t)i, piece, bytes);
-        if (status == RFM_OK) require(have && i + bytes <= now_size && memcmp(piece, now + i, bytes) == 0, "what is read");
+        if (status == RFM_OK)
+            require(have && i + bytes <= now_size && memcmp(piece, now + i, bytes) == 0, "what is read");
         else
-            require((status == RFM_EEMPTY && !have) || (status == RFM_ESHAPE && i + bytes > now_size) || (status == RFM_EFLASH && chip.dead),
+            require((status == RFM_EEMPTY && !have) || (status == RFM_ESHAPE && i + bytes > now_size) ||
+                        (status == RFM_EFLASH && chip.dead),
                     "status of a read");
         break;
-    default:
-        require(rfm_store_abandon(&store) == RFM_OK, "abandon");
-        writing = 0;
+    default: require(rfm_store_abandon(&store) == RFM_OK, "abandon"); writing = 0;
     }
     check_report();
     if (have) require(holds(now, now_size), "the current thing, while the next one is written");
 }
 
-/* ---- the target --------------------------------------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------------------------ */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fuzz_input in;
@@ -192,7 +205,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     known = have = writing = 0, now_size = next_size = next_done = maybe_size = 0;
     flipped = NOR_NEVER;
     reopen();
-    if (fault != 0) chip.at = fault % 32, chip.how = fault >> 5 & 1 ? NOR_CUT : NOR_ERROR_ALL, chip.part = (int)((fault >> 6) % NOR_PARTS);
+    if (fault != 0)
+        chip.at = fault % 32, chip.how = fault >> 5 & 1 ? NOR_CUT : NOR_ERROR_ALL,
+        chip.part = (int)((fault >> 6) % NOR_PARTS);
     for (operations = 0; in.left > 0 && operations < 40; operations++) operate(&in);
     require(chip.broken == NULL, chip.broken);
     reopen();
@@ -202,9 +217,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 
 /* Flashes that things were written to, empty ones and one with a cut write. */
 size_t target_seed(size_t index, unsigned char *to) {
-    static const unsigned char shapes[] = { 0x00, 0x0a, 0x13, 0x1c, 0x27, 0x09 };
-    static const unsigned char steps[] = { 1, 0, 20, 2, 70, 3, 1, 0, 64, 2, 7, 2, 79, 3, 4, 0, 5, 0, 1, 0, 0, 1, 0, 33, 5, 2, 70, 0 };
-    static const unsigned char flips[] = { 6, 20, 3, 1, 0, 9, 2, 79, 3, 6 }; /* of a header; another thing; the header is right again */
+    static const unsigned char shapes[] = {0x00, 0x0a, 0x13, 0x1c, 0x27, 0x09};
+    static const unsigned char steps[] = {1, 0, 20, 2, 70, 3, 1, 0, 64, 2,  7, 2, 79, 3,
+                                          4, 0, 5,  0, 1,  0, 0, 1, 0,  33, 5, 2, 70, 0};
+    static const unsigned char flips[] = {6, 20, 3,  1, 0,
+                                          9, 2,  79, 3, 6}; /* of a header; another thing; the header is right again */
     size_t i, at = CONTENT - 1, content;
 
     if (index >= 3 * sizeof shapes) return 0;
@@ -215,7 +232,8 @@ size_t target_seed(size_t index, unsigned char *to) {
     nor_init(&chip, 0xFF);
     require(rfm_store_open(&store, &flash) == RFM_EEMPTY, "a seed is empty");
     for (i = 0; i < index % 3; i++) {
-        require(rfm_store_begin(&store, 5 + i) == RFM_OK && rfm_store_append(&store, "abcdefg", 5 + i) == RFM_OK && rfm_store_commit(&store) == RFM_OK,
+        require(rfm_store_begin(&store, 5 + i) == RFM_OK && rfm_store_append(&store, "abcdefg", 5 + i) == RFM_OK &&
+                    rfm_store_commit(&store) == RFM_OK,
                 "a seed is written");
     }
     content = nor_bytes(&chip);

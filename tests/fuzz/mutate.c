@@ -1,7 +1,8 @@
 /* Damaged models, the same ones on every run: mutate [MUTANTS [SEED]]
  *
  * Each starts as one of the valid blobs, goes through one to three changes, two thirds of them get a right checksum again, and then
- * it is opened and, if it was taken, used. Prints how many ended with which status; fails if a way to be refused never occurred. */
+ * it is opened and, if it was taken, used. Prints how many ended with which status; fails if a way to be refused
+ * never occurred. */
 #include "fuzz.h"
 
 #include <stdint.h>

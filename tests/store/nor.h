@@ -204,7 +204,8 @@ static int nor_program(void *arg, uint32_t address, const void *from, uint32_t b
         nor_broken(n, "a program leaves the flash");
         return -1;
     }
-    if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % NOR_ALIGN != 0) nor_broken(n, "a program is misaligned");
+    if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % NOR_ALIGN != 0)
+        nor_broken(n, "a program is misaligned");
     else if (at / page != (at + bytes - 1) / page) nor_broken(n, "a program crosses a page");
     if (was_dead) return result;
     for (i = 0; i < bytes; i++) {

@@ -1,5 +1,5 @@
-/* What the other tests pass by: weights of 0 and rows that are equal where models are made smaller, summaries that go through integers, a
- * learner whose start model serves, sizes that no memory holds, pointers that are not there. */
+/* What the other tests pass by: weights of 0 and rows that are equal where models are made smaller, summaries that go
+ * through integers, a learner whose start model serves, sizes that no memory holds, pointers that are not there. */
 #include "models.h"
 #include "rfm_online.h"
 #include "rfm_small.h"
@@ -10,10 +10,11 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-/* ---- a model: 3 centres, 2 inputs, 2 outputs ---------------------------------------------------------------------------- */
+/* ---- a model: 3 centres, 2 inputs, 2 outputs ------------------------------------------------------------------- */
 
-static const rfm_real shift[2] = { 1, 0 }, diagonal[2] = { 1, 2 }, centers[6] = { 0, 0, 1, 2, -1, 4 }, alpha[6] = { 1, -1, 0, 2, 1, 0 };
-static const rfm_real offset[2] = { (rfm_real)0.5, -1 };
+static const rfm_real shift[2] = {1, 0}, diagonal[2] = {1, 2}, centers[6] = {0, 0, 1, 2, -1, 4},
+                      alpha[6] = {1, -1, 0, 2, 1, 0};
+static const rfm_real offset[2] = {(rfm_real)0.5, -1};
 
 static rfm_model make(void) {
     rfm_model m;
@@ -36,10 +37,10 @@ static int arena_of(rfm_arena *arena, size_t bytes) {
 #define ROOM(condition) \
     if (!(condition)) TEST_IGNORE_MESSAGE("no room")
 
-/* ---- smaller models ------------------------------------------------------------------------------------------------------- */
+/* ---- smaller models -------------------------------------------------------------------------------------------- */
 
-static const rfm_real rows_x[12] = { 0, 0, 3, 1, -2, 2, (rfm_real)0.5, -1, 0, 0, 3, 1 };
-static const rfm_real rows_y[12] = { 1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 1 };
+static const rfm_real rows_x[12] = {0, 0, 3, 1, -2, 2, (rfm_real)0.5, -1, 0, 0, 3, 1};
+static const rfm_real rows_y[12] = {1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 1};
 
 static int rank_of(const rfm_model *m, size_t n, const rfm_real *weights, rfm_model *small, rfm_real *share) {
     rfm_arena arena, store;
@@ -63,7 +64,7 @@ static int rank_of(const rfm_model *m, size_t n, const rfm_real *weights, rfm_mo
 
 /* A row of weight 2 counts as two rows: rows 4 and 5 are rows 0 and 1 once more. The offset stays. */
 static void test_rank_weights(void) {
-    static const rfm_real weights[4] = { 2, 2, 1, 1 };
+    static const rfm_real weights[4] = {2, 2, 1, 1};
     const rfm_model m = make();
     rfm_model by_weight, by_rows;
     rfm_real metric[2][4], share[2];
@@ -95,7 +96,7 @@ static void test_rank_of_one_row(void) {
 
 static void test_importance(void) {
     const rfm_model m = make();
-    rfm_real scale[2] = { 2, 1 }, importance[2] = { 7, 7 };
+    rfm_real scale[2] = {2, 1}, importance[2] = {7, 7};
 
     scale[1] = (rfm_real)NAN;
     CHECK_INT(RFM_EFINITE, rfm_small_importance(&m, scale, importance));
@@ -107,8 +108,8 @@ static void test_importance(void) {
 
 /* A row of weight 0 is no row: it is never a centre, and the model is that of the others alone. */
 static void test_weight_zero(void) {
-    static const int methods[] = { RFM_CENTERS_CHOLESKY, RFM_CENTERS_LEVERAGE, RFM_CENTERS_RESIDUAL, RFM_CENTERS_KMEANS };
-    static const rfm_real weights[4] = { 0, 1, 1, 0 }, far[8] = { 10, -10, 3, 1, -2, 2, -9, 9 };
+    static const int methods[] = {RFM_CENTERS_CHOLESKY, RFM_CENTERS_LEVERAGE, RFM_CENTERS_RESIDUAL, RFM_CENTERS_KMEANS};
+    static const rfm_real weights[4] = {0, 1, 1, 0}, far[8] = {10, -10, 3, 1, -2, 2, -9, 9};
     const rfm_model m = make();
     size_t i, k;
 
@@ -141,7 +142,7 @@ static void test_weight_zero(void) {
     }
 }
 
-/* ---- integers ------------------------------------------------------------------------------------------------------------------ */
+/* ---- integers -------------------------------------------------------------------------------------------------- */
 
 /* The summary of a blob goes through the integers into their blob. */
 static void test_summary_of_integers(void) {
@@ -186,7 +187,7 @@ static void test_summary_of_integers(void) {
     CHECK(memcmp(again.summary, opened.summary, bytes) == 0);
 }
 
-/* ---- a learner -------------------------------------------------------------------------------------------------------------------- */
+/* ---- a learner ------------------------------------------------------------------------------------------------- */
 
 static int learner(rfm_online *o, const rfm_model *start, size_t outputs) {
     rfm_online_options options;
@@ -203,7 +204,7 @@ static int learner(rfm_online *o, const rfm_model *start, size_t outputs) {
 
 /* The start model serves as it is until there is something better. */
 static void test_start_serves(void) {
-    static const rfm_real x[2] = { 1, 1 };
+    static const rfm_real x[2] = {1, 1};
     static rfm_online o;
     const rfm_model m = make();
     rfm_model out;
@@ -227,7 +228,7 @@ static void test_start_serves(void) {
 
 /* One output: class 1 if the score is positive. */
 static void test_sign(void) {
-    static const rfm_real samples[2][2] = { { -1, 0 }, { 1, 0 } };
+    static const rfm_real samples[2][2] = {{-1, 0}, {1, 0}};
     static rfm_online o;
     rfm_real score;
     size_t i, label;
@@ -235,7 +236,8 @@ static void test_sign(void) {
     ROOM(learner(&o, NULL, 1));
     for (i = 0; i < 2; i++) {
         CHECK_INT(RFM_OK, rfm_online_add(&o, samples[i], i));
-        while (rfm_online_step(&o, 5000) == 1) {}
+        while (rfm_online_step(&o, 5000) == 1) {
+        }
     }
     for (i = 0; i < 2; i++) {
         CHECK_INT(RFM_OK, rfm_online_predict(&o, samples[i], &score, &label, NULL));
@@ -260,12 +262,13 @@ static void test_refit_of_nothing(void) {
     CHECK_INT(RFM_EZERO, rfm_online_model(&o, &store, &out));
     CHECK_INT(RFM_ENULL, rfm_online_save_need(&o, NULL));
     CHECK_INT(RFM_OK, rfm_online_add(&o, rows_x, 1)); /* and does not wait for what comes later */
-    while (rfm_online_step(&o, 5000) == 1) {}
+    while (rfm_online_step(&o, 5000) == 1) {
+    }
     CHECK_INT(RFM_OK, rfm_online_report_get(&o, &report));
     CHECK(report.absorbed == 1 && report.refits == 0 && report.rejected == 0 && report.failed == 0);
 }
 
-/* ---- sizes and pointers -------------------------------------------------------------------------------------------------------------- */
+/* ---- sizes and pointers ---------------------------------------------------------------------------------------- */
 
 /* More elements than any memory has. */
 static void test_sizes(void) {
