@@ -213,11 +213,11 @@ test: # every configuration: this machine's compilers, sanitizers, valgrind, the
 	@BOARDS='$(BOARDS)' UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
 	@BOARDS='$(BOARDS)' UNITY='$(UNITY)' SUITE='$(SUITE)' CONFIG='$(CONFIG)' tests/run
 
-# Those of the list that there are.
+# Those of the list that there are, the sweep in float only.
 CHECK    = host asan headers golden readme sweep
 check: # this machine only, under two minutes: host build, AddressSanitizer, golden cases, the short sweep
 	@BOARDS=none UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
-	@BOARDS=none UNITY='$(UNITY)' SUITE='$(SUITE)' \
+	@BOARDS=none UNITY='$(UNITY)' SUITE='$(SUITE)' REALS=float \
 	    CONFIG='$(filter host asan headers $(patsubst tests/%/run,%,$(wildcard tests/*/run)),$(CHECK))' tests/run
 
 SOAK    ?= 1800
