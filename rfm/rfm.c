@@ -551,12 +551,15 @@ static void multiply(size_t n, rfm_real *x, rfm_real by) {
 
 /* ==== 8. Arena ====================================================================================================== */
 
-/* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. */
+/* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. Under
+ * MemorySanitizer a block's contents are undefined when it is handed out. */
 #if defined(__SANITIZE_ADDRESS__)
 #define ARENA_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ARENA_ASAN 1
+#elif __has_feature(memory_sanitizer)
+#define ARENA_MSAN 1
 #endif
 #endif
 
@@ -566,6 +569,11 @@ void __asan_unpoison_memory_region(void const volatile *at, size_t size);
 #define ARENA_POISON(at, size) __asan_poison_memory_region(at, size)
 #define ARENA_UNPOISON(at, size) __asan_unpoison_memory_region(at, size)
 #define ARENA_RED_ZONE RFM_ALIGN
+#elif defined(ARENA_MSAN)
+void __msan_allocated_memory(const volatile void *at, size_t size);
+#define ARENA_POISON(at, size) ((void)(at), (void)(size))
+#define ARENA_UNPOISON(at, size) __msan_allocated_memory(at, size)
+#define ARENA_RED_ZONE 0
 #else
 #define ARENA_POISON(at, size) ((void)(at), (void)(size))
 #define ARENA_UNPOISON(at, size) ((void)(at), (void)(size))

@@ -9,11 +9,19 @@
 #ifndef NOR_H
 #define NOR_H
 
+#include <stddef.h>
 #include <string.h>
 
 #include "rfm_store.h"
 
 #define NOR_NEVER 0xFFFFFFFFu
+
+/* The alignment of 64-bit loads: 8, or 4 on 32-bit x86. */
+struct nor_word {
+    char before;
+    uint64_t word;
+};
+#define NOR_ALIGN offsetof(struct nor_word, word)
 
 /* What happens to operation `at`. */
 enum {
@@ -196,7 +204,8 @@ static int nor_program(void *arg, uint32_t address, const void *from, uint32_t b
         nor_broken(n, "a program leaves the flash");
         return -1;
     }
-    if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % 8 != 0) nor_broken(n, "a program is misaligned");
+    if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % NOR_ALIGN != 0)
+        nor_broken(n, "a program is misaligned");
     else if (at / page != (at + bytes - 1) / page) nor_broken(n, "a program crosses a page");
     if (was_dead) return result;
     for (i = 0; i < bytes; i++) {

@@ -776,7 +776,7 @@ static void test_rules(void) {
         case 6: f.program(&chip, BASE - 16, zeros, 16); break;
         case 7: f.program(&chip, BASE + PAGE * PAGES, zeros, 16); break;
         case 8: f.erase(&chip, PAGES); break;
-        case 9: f.program(&chip, BASE, (const unsigned char *)zeros + 4, 8); break;
+        case 9: f.program(&chip, BASE, (const unsigned char *)zeros + 2, 8); break;
         default:
             chip.at = 1, chip.how = NOR_ERROR, chip.part = NOR_ALL; /* an erase that failed reads 0xFF */
             f.erase(&chip, 0), f.program(&chip, BASE, zeros, 8);
