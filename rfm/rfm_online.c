@@ -25,25 +25,21 @@
 
 #ifndef RFM_NO_TRAIN
 
-#include <float.h>
+#include "rfm_private.h"
+
 #include <string.h>
 
 /* ==== 1. Numbers ====================================================================================================== */
 
-#define R(x) ((rfm_real)(x))
+#define REAL_MAX RFM_LIMIT(MAX)
+#define REAL_MIN RFM_LIMIT(MIN)
 
 #if RFM_REAL_BYTES == 8
-#define REAL_MAX DBL_MAX
-#define REAL_MIN DBL_MIN
-#define REAL_EPS R(2.220446049250313e-16)
 #define L_MIN R(1e-130)
 #define L_MAX R(1e150)
 #define WEIGHT_MAX R(1e200)
 typedef uint64_t real_bits;
 #else
-#define REAL_MAX FLT_MAX
-#define REAL_MIN FLT_MIN
-#define REAL_EPS R(1.1920929e-7)
 #define L_MIN R(1e-12)
 #define L_MAX R(1e17)
 #define WEIGHT_MAX R(1e30)
@@ -106,10 +102,6 @@ static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return sum +
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
-static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
-
 /* An index that another context reads: what was written before is there when it is seen. */
 #if defined(__GNUC__)
 static uint32_t load_acquire(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
@@ -138,8 +130,6 @@ void rfm_online_options_init(rfm_online_options *o) {
     o->iterations = 3;
 }
 
-static int between(int low, int value, int high) { return value >= low && value <= high; }
-
 static int check_options(const rfm_online_options *o) {
     const rfm_model *s = o->start;
     if (o->window == 0 || o->inputs == 0 || o->outputs == 0 || o->pending == 0) return RFM_EZERO;
@@ -156,37 +146,29 @@ static int check_options(const rfm_online_options *o) {
     return RFM_OK;
 }
 
-static rfm_real *take_reals(rfm_arena *arena, size_t rows, size_t cols) {
-    if (cols != 0 && rows > SIZE_MAX / cols) {
-        if (arena->status == RFM_OK) arena->status = RFM_EOVERFLOW;
-        return NULL;
-    }
-    return (rfm_real *)rfm_arena_take(arena, rows * cols, sizeof(rfm_real));
-}
-
 static uint16_t *take_u16(rfm_arena *arena, size_t count) { return (uint16_t *)rfm_arena_take(arena, count, sizeof(uint16_t)); }
 
 /* Everything that a learner keeps; sizes only. */
 static int layout(rfm_arena *arena, const rfm_online_options *p, rfm_online *o) {
     size_t n = p->window, d = p->inputs, c = p->outputs, places = n + p->pending, rank = p->start != NULL ? p->start->r : 0, i;
     o->d = d, o->c = c, o->window = n, o->pending = p->pending, o->classes = c == 1 ? 2 : c;
-    o->x = p->int8 ? NULL : take_reals(arena, places, d);
+    o->x = p->int8 ? NULL : rfm_arena_reals(arena, places, d);
     o->x8 = NULL;
     if (p->int8 && d > SIZE_MAX / places) return RFM_EOVERFLOW;
     if (p->int8) o->x8 = (int8_t *)rfm_arena_take(arena, places * d, 1);
-    o->triangle = take_reals(arena, n * (n + 1) / 2, 1);
+    o->triangle = rfm_arena_reals(arena, n * (n + 1) / 2, 1);
     for (i = 0; i < 2; i++) {
-        o->alpha[i] = take_reals(arena, n, max_size(c, 2));
-        o->metric[i] = take_reals(arena, d, 1);
+        o->alpha[i] = rfm_arena_reals(arena, n, max_size(c, 2));
+        o->metric[i] = rfm_arena_reals(arena, d, 1);
         o->rows[i] = take_u16(arena, n);
     }
-    o->first = take_reals(arena, d, 1);
-    o->unit2 = take_reals(arena, d, 1);
-    o->step = take_reals(arena, p->int8 ? d : 0, 1);
-    o->offset = take_reals(arena, p->int8 ? d : 0, 1);
-    o->agop = take_reals(arena, max_size(d, c), 1);
-    o->work = take_reals(arena, max_size(n, rank > 0 ? rank + d : 0), 1);
-    o->query = take_reals(arena, RFM_PREDICT_SCRATCH(d, rank), 1);
+    o->first = rfm_arena_reals(arena, d, 1);
+    o->unit2 = rfm_arena_reals(arena, d, 1);
+    o->step = rfm_arena_reals(arena, p->int8 ? d : 0, 1);
+    o->offset = rfm_arena_reals(arena, p->int8 ? d : 0, 1);
+    o->agop = rfm_arena_reals(arena, max_size(d, c), 1);
+    o->work = rfm_arena_reals(arena, max_size(n, rank > 0 ? rank + d : 0), 1);
+    o->query = rfm_arena_reals(arena, RFM_PREDICT_SCRATCH(d, rank), 1);
     o->label = take_u16(arena, places);
     o->ring = take_u16(arena, p->pending);
     o->held = take_u16(arena, o->classes);
@@ -217,8 +199,7 @@ static void empty(rfm_online *o) {
     o->head = o->tail = 0;
     o->refused_value = o->refused_label = o->refused_full = o->taken = 0;
     o->absorbed = o->dropped = o->refits = o->rejected = o->failed = o->since = 0;
-    o->random = o->options.seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
-    if (o->random == 0) o->random = 1;
+    o->random = rfm_random_start(o->options.seed);
     o->serving = o->options.start == NULL ? SERVE_OWN : 0;
     o->count[0] = o->count[1] = 0;
     o->ridge[0] = o->ridge[1] = o->options.ridge;
@@ -438,22 +419,15 @@ static rfm_real careful(const rfm_online *o, const rfm_real *m, size_t place, co
     return sum;
 }
 
-/* phi(s) as a function of s^2. */
-static rfm_real radial(const rfm_online *o, rfm_real s2) {
-    if (o->options.kernel == RFM_GAUSSIAN) return rfm_exp(R(-0.5) * s2 * o->inverse * o->inverse);
-    return rfm_exp(-rfm_sqrt(s2) * o->inverse);
-}
-
 /* s^2 of rows i and j -> phi(s), or the gradient weight w(s) = -phi'(s) / s, 0 where s = 0; j = from..to-1. */
 static void radial_values(const rfm_online *o, size_t i, size_t from, size_t to, rfm_real *s2, int weight) {
     const uint16_t *rows = o->rows[o->set];
-    rfm_real inverse = o->inverse, s;
     size_t j;
     for (j = from; j < to; j++) {
+        rfm_real phi, w;
         if (s2[j] != s2[j]) s2[j] = careful(o, o->metric[o->met], rows[i], o->x + rows[j] * o->d); /* not with int8 */
-        if (!weight) s2[j] = radial(o, s2[j]);
-        else if (o->options.kernel == RFM_GAUSSIAN) s2[j] = inverse * inverse * radial(o, s2[j]);
-        else s = rfm_sqrt(s2[j]), s2[j] = s > R(0) ? inverse * rfm_exp(-s * inverse) / s : R(0);
+        phi = rfm_phi(o->options.kernel, R(1), o->inverse, s2[j], weight ? &w : NULL);
+        s2[j] = weight ? w : phi;
     }
 }
 
@@ -784,9 +758,7 @@ static int score_start(rfm_online *o) {
             } while (end < r);
             o->at = 0;
             phi = take_sum(o);
-            if (!(phi <= REAL_MAX)) phi = R(0); /* as rfm_predict_one has it */
-            else if (m->kernel == RFM_GAUSSIAN) phi = rfm_exp(R(-0.5) * phi * inverse * inverse);
-            else phi = rfm_exp(-rfm_sqrt(phi) * inverse);
+            phi = phi <= REAL_MAX ? rfm_phi(m->kernel, m->exponent, inverse, phi, NULL) : R(0); /* as rfm_predict_one has it */
             for (k = 0; k < o->c; k++) o->agop[k] = plus(o->agop[k], m->alpha[o->j * o->c + k], phi);
         }
         o->stage = 3;
@@ -970,9 +942,7 @@ static int choose(rfm_online *o) {
         o->victim = o->n < o->window ? o->n : 0;
         o->next_random = o->random;
         if (o->n < o->window || o->options.forget != RFM_FORGET_BALANCED) return 1;
-        x = o->random;
-        x ^= x << 13, x ^= x >> 17, x ^= x << 5;
-        o->next_random = x;
+        x = rfm_random(&o->next_random);
         o->k = label; /* the class that gives a sample away, and which of its samples */
         for (i = 0; i < o->classes; i++)
             if (o->held[i] > o->held[o->k]) o->k = i;
@@ -1245,7 +1215,7 @@ int rfm_online_predict(const rfm_online *o, const rfm_real *x, rfm_real *scores,
             for (q = 0; q < d; q++) t = z[q] - y[q], s2 += m[q] * t * t;
         }
         if (o->x8 != NULL || s2 != s2) s2 = careful(o, m, rows[i], y);
-        phi = radial(o, s2);
+        phi = rfm_phi(o->options.kernel, R(1), o->inverse, s2, NULL);
         largest = max_real(largest, phi);
         for (k = 0; k < c; k++) scores[k] += *alpha++ * phi;
     }
@@ -1287,7 +1257,7 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     if (n == 0) return RFM_EZERO;
     share = R(1) / R(n);
     used = store->used;
-    shift = take_reals(store, d, 1), p = take_reals(store, d, 1), centers = take_reals(store, n, d), alpha = take_reals(store, n, c);
+    shift = rfm_arena_reals(store, d, 1), p = rfm_arena_reals(store, d, 1), centers = rfm_arena_reals(store, n, d), alpha = rfm_arena_reals(store, n, c);
     for (q = 0; store->status == RFM_OK && q < d; q++) { /* the shift: a first sample and the mean difference from it */
         rfm_real first = raw(o, o->rows[set][0], q), mean = R(0);
         for (i = 1; i < n; i++) mean += (raw(o, o->rows[set][i], q) - first) * share;
@@ -1318,7 +1288,7 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
  *
  * All integers and numbers are little-endian, whatever the machine; real is the number type of the build.
  *
- *   u32 "rfmo"   u16 version 1   u8 bytes of a real   u8 int8
+ *   u32 "rfmo"   u16 version 2   u8 bytes of a real   u8 int8
  *   u32 window   u32 inputs   u32 outputs   u32 fingerprint of the other options that matter and of the first metric
  *   u32 n samples   u32 p pending samples   u32 1: the window's model serves, 0: the start model
  *   u32 pending samples that a wanted refit waits for; 2^32 - 1: none is wanted
@@ -1329,28 +1299,25 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
  *   real M, one per input: of the stored numbers
  *   n times, oldest first: u16 label, the sample (d reals, or bytes with int8), real alpha, c of them
  *   p times, oldest first: u16 label, the sample
- *   u32 FNV-1a hash of all bytes before it
+ *   u32 CRC-32 of all bytes before it
  */
 
 #define STATE_MAGIC UINT32_C(0x6f6d6672)
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 #define STATE_BUFFER 64
 #define NOT_WANTED UINT32_MAX
 
-/* Bytes on their way out (put), or in (get); with neither they are only hashed. */
+/* Bytes on their way out (put), or in (get); with neither only their checksum is made. */
 typedef struct {
     rfm_online_put put;
     rfm_online_get get;
     void *arg;
     int status;
-    uint32_t hash;
+    uint32_t crc;
     size_t used;
     unsigned char buffer[STATE_BUFFER];
 } stream;
 
-#define HASH_START UINT32_C(2166136261)
-
-static void hash_byte(stream *s, unsigned char byte) { s->hash = (s->hash ^ byte) * UINT32_C(16777619); }
 
 static void flush(stream *s) {
     if (s->status == RFM_OK && s->put != NULL && s->used > 0) s->status = s->put(s->arg, s->buffer, s->used);
@@ -1360,9 +1327,9 @@ static void flush(stream *s) {
 /* `count` <= 8 bytes of value. */
 static void put_value(stream *s, uint64_t value, size_t count) {
     for (; count > 0; count--, value >>= 8) {
-        hash_byte(s, (unsigned char)value);
-        s->buffer[s->used++] = (unsigned char)value;
-        if (s->used == STATE_BUFFER) flush(s);
+        s->buffer[s->used] = (unsigned char)value;
+        s->crc = rfm_crc32(s->crc, s->buffer + s->used, 1);
+        if (++s->used == STATE_BUFFER) flush(s);
     }
 }
 
@@ -1378,10 +1345,9 @@ static uint64_t get_value(stream *s, size_t count) {
     uint64_t value = 0;
     size_t i;
     if (s->status == RFM_OK) s->status = s->get(s->arg, s->buffer, count);
-    for (i = 0; s->status == RFM_OK && i < count; i++) {
-        hash_byte(s, s->buffer[i]);
-        value |= (uint64_t)s->buffer[i] << (8 * i);
-    }
+    if (s->status != RFM_OK) return 0;
+    s->crc = rfm_crc32(s->crc, s->buffer, count);
+    for (i = 0; i < count; i++) value |= (uint64_t)s->buffer[i] << (8 * i);
     return value;
 }
 
@@ -1407,7 +1373,6 @@ static uint32_t fingerprint(const rfm_online *o) {
     stream s;
     size_t q;
     memset(&s, 0, sizeof s);
-    s.hash = HASH_START;
     put_u32(&s, (uint32_t)p->kernel);
     put_u32(&s, (uint32_t)p->scale);
     put_u32(&s, (uint32_t)p->score);
@@ -1424,7 +1389,7 @@ static uint32_t fingerprint(const rfm_online *o) {
         if (o->x8 != NULL) put_real(&s, o->step[q]);
         if (o->x8 != NULL) put_real(&s, o->offset[q]);
     }
-    return s.hash;
+    return s.crc;
 }
 
 static void put_row(stream *s, const rfm_online *o, size_t place) {
@@ -1461,7 +1426,7 @@ int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
     stream s;
     if (o == NULL || put == NULL) return RFM_ENULL;
     memset(&s, 0, sizeof s);
-    s.put = put, s.arg = arg, s.hash = HASH_START;
+    s.put = put, s.arg = arg;
     set = set_of(o->serving), n = o->count[set], tail = o->tail;
     pending = waiting(o, load_acquire(&o->head), tail);
     put_u32(&s, STATE_MAGIC);
@@ -1490,14 +1455,14 @@ int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
         for (k = 0; k < o->c; k++) put_real(&s, o->alpha[set][i * o->c + k]);
     }
     for (; pending > 0; pending--, tail = after(o, tail)) put_row(&s, o, o->ring[entry(o, tail)]);
-    put_u32(&s, s.hash);
+    put_u32(&s, s.crc);
     flush(&s);
     return s.status;
 }
 
 /* What comes after the header, into an empty learner. */
 static void load_content(stream *s, rfm_online *o) {
-    uint32_t n = get_u32(s), pending = get_u32(s), own = get_u32(s), wait = get_u32(s), hash;
+    uint32_t n = get_u32(s), pending = get_u32(s), own = get_u32(s), wait = get_u32(s), crc;
     size_t i, k, label;
     if (s->status != RFM_OK) return;
     if (n > o->window || pending > o->pending || own > 1) s->status = RFM_ECONTENT;
@@ -1525,8 +1490,8 @@ static void load_content(stream *s, rfm_online *o) {
         for (k = 0; k < o->c; k++) o->alpha[0][i * o->c + k] = get_real(s);
     }
     for (i = 0; s->status == RFM_OK && i < pending; i++) get_row(s, o, o->ring[i]);
-    hash = s->hash;
-    if (get_u32(s) != hash && s->status == RFM_OK) s->status = RFM_ECHECKSUM;
+    crc = s->crc;
+    if (get_u32(s) != crc && s->status == RFM_OK) s->status = RFM_ECHECKSUM;
     if (s->status != RFM_OK) return;
     o->serving = own ? SERVE_OWN : 0;
     o->wanted = wait != NOT_WANTED;
@@ -1542,7 +1507,7 @@ int rfm_online_load(rfm_online *o, rfm_online_get get, void *arg) {
     int i;
     if (o == NULL || get == NULL) return RFM_ENULL;
     memset(&s, 0, sizeof s);
-    s.get = get, s.arg = arg, s.hash = HASH_START;
+    s.get = get, s.arg = arg;
     for (i = 0; i < 6; i++) word[i] = get_u32(&s);
     if (s.status == RFM_OK) {
         if (word[0] != STATE_MAGIC) return RFM_EMAGIC;

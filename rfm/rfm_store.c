@@ -22,15 +22,6 @@
 
 /* ==== 1. Flash ======================================================================================================== */
 
-static uint32_t get_u32(const unsigned char *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static void put_u32(unsigned char *at, uint32_t value) {
-    int i;
-    for (i = 0; i < 4; i++, value >>= 8) at[i] = (unsigned char)value;
-}
-
 /* Label and header end with the checksum of what is before it. */
 static uint32_t line_crc(const unsigned char *line) { return rfm_crc32(0, line, LINE - 4); }
 
@@ -96,16 +87,16 @@ static int examine(rfm_store *s, int slot, int mark, uint32_t *size, uint32_t *s
     unsigned char at[AT_PAYLOAD];
     int labelled;
     if (flash_read(s, slot_address(s, slot), at, sizeof at) != RFM_OK) return RFM_SLOT_UNREADABLE;
-    labelled = get_u32(at) == MAGIC && get_u32(at + 4) == VERSION && get_u32(at + 12) == line_crc(at);
-    if (labelled) s->wear[slot] = get_u32(at + 8);
+    labelled = rfm_get_u32(at) == MAGIC && rfm_get_u32(at + 4) == VERSION && rfm_get_u32(at + 12) == line_crc(at);
+    if (labelled) s->wear[slot] = rfm_get_u32(at + 8);
     if (all_are(at + AT_HEADER, AT_PAYLOAD - AT_HEADER, 0xff)) {
         s->blank[slot] = labelled;
         return RFM_SLOT_EMPTY;
     }
-    if (!labelled || get_u32(at + 28) != line_crc(at + AT_HEADER) || !all_are(at + AT_MARK, LINE, mark)) return RFM_SLOT_DAMAGED;
-    *sequence = get_u32(at + 16), *size = get_u32(at + 20);
+    if (!labelled || rfm_get_u32(at + 28) != line_crc(at + AT_HEADER) || !all_are(at + AT_MARK, LINE, mark)) return RFM_SLOT_DAMAGED;
+    *sequence = rfm_get_u32(at + 16), *size = rfm_get_u32(at + 20);
     if (*size == 0 || *size > s->room) return RFM_SLOT_DAMAGED;
-    return examine_payload(s, slot, *size, get_u32(at + 24));
+    return examine_payload(s, slot, *size, rfm_get_u32(at + 24));
 }
 
 static void make_current(rfm_store *s, int slot, uint32_t size, uint32_t sequence) {
@@ -170,10 +161,10 @@ static int prepare(rfm_store *s, uint32_t bytes) {
     s->wear[s->target]++;
     for (page = 0, at = 0; at < bytes; page++, at += s->geometry.page_bytes)
         if (flash_erase(s, s->target, page) != RFM_OK) return RFM_EFLASH;
-    put_u32(label, MAGIC);
-    put_u32(label + 4, VERSION);
-    put_u32(label + 8, s->wear[s->target]);
-    put_u32(label + 12, line_crc(label));
+    rfm_put_u32(label, MAGIC);
+    rfm_put_u32(label + 4, VERSION);
+    rfm_put_u32(label + 8, s->wear[s->target]);
+    rfm_put_u32(label + 12, line_crc(label));
     if (flash_program(s, 0, LINE) != RFM_OK) return RFM_EFLASH;
     s->state[s->target] = RFM_SLOT_EMPTY;
     s->blank[s->target] = 1;
@@ -236,10 +227,10 @@ int rfm_store_commit(rfm_store *s) {
     if (s->done != s->total) return RFM_ESHAPE;
     header = (unsigned char *)s->stage;
     s->blank[s->target] = 0;
-    put_u32(header, s->sequence + 1);
-    put_u32(header + 4, s->total);
-    put_u32(header + 8, s->crc);
-    put_u32(header + 12, line_crc(header));
+    rfm_put_u32(header, s->sequence + 1);
+    rfm_put_u32(header + 4, s->total);
+    rfm_put_u32(header + 8, s->crc);
+    rfm_put_u32(header + 12, line_crc(header));
     if (flash_program(s, AT_HEADER, LINE) != RFM_OK) return fail(s);
     /* Each line was right when it was programmed. What a later one did to it, through a wrong address for instance, shows only when the whole
      * slot is read as open() reads it: before the mark, so that a cut cannot make it count, and after, so that done means found. */

@@ -196,13 +196,6 @@ static void use(rfm_online *o, const kind *k, const rfm_model *start, fuzz_input
 
 /* ---- the target ------------------------------------------------------------------------------------------------ */
 
-static uint32_t fnv(const unsigned char *at, size_t size) {
-    uint32_t hash = 2166136261u;
-
-    for (; size > 0; size--) hash = (hash ^ *at++) * 16777619u;
-    return hash;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static state given, header;
     fuzz_input in;
@@ -226,7 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!(keep & KEEP_HEADER) && given.size >= HEADER) memcpy(given.bytes, header.bytes, HEADER);
     status = rfm_online_load(&o, get, &given);
     if (status == RFM_ECHECKSUM && !(keep & KEEP_CHECKSUM)) { /* the last thing it read */
-        fuzz_put32(given.bytes + given.last, fnv(given.bytes, given.last));
+        fuzz_put32(given.bytes + given.last, rfm_crc32(0, given.bytes, given.last));
         given.at = 0;
         status = rfm_online_load(&o, get, &given);
         require(status == RFM_OK, "the checksum was all that was wrong");

@@ -184,11 +184,13 @@ static void put_little(unsigned char *at, uint64_t value, size_t count) {
 
 /* The checksum of a state is made right again. */
 static void seal(tape *t) {
-    uint32_t hash = 2166136261u;
+    uint32_t crc = 0xFFFFFFFFu;
     size_t i;
+    int bit;
 
-    for (i = 0; i + 4 < t->size; i++) hash = (hash ^ t->at[i]) * 16777619u;
-    put_little(t->at + t->size - 4, hash, 4);
+    for (i = 0; i + 4 < t->size; i++)
+        for (crc ^= t->at[i], bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (crc & 1 ? 0xEDB88320u : 0);
+    put_little(t->at + t->size - 4, ~crc, 4);
     t->used = 0;
 }
 
