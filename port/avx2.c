@@ -271,15 +271,6 @@ AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *p
     }
 }
 
-AVX2 static void avx2_sqrt(size_t n, const float *x, float *y) {
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, _mm256_sqrt_ps(_mm256_loadu_ps(x + i)));
-    if (i < n) {
-        const __m256i m = lanes(n - i);
-        _mm256_maskstore_ps(y + i, m, _mm256_sqrt_ps(_mm256_maskload_ps(x + i, m)));
-    }
-}
-
 /* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
 AVX2 static int avx2_finite(size_t n, const float *x) {
     const __m256i ones = _mm256_set1_epi32(0x7f800000);
@@ -358,7 +349,7 @@ AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, si
 }
 
 const rfm_port rfm_port_avx2 = {
-    "avx2", MR, NR, 144, 384, 4080, avx2_gemm, avx2_trsm, avx2_rows4, avx2_exp, avx2_sqrt, avx2_finite, avx2_pack,
+    "avx2", MR, NR, 144, 384, 4080, avx2_gemm, avx2_trsm, avx2_rows4, avx2_exp, avx2_finite, avx2_pack,
     avx2_laplace,
 };
 

@@ -260,15 +260,6 @@ AVX512 static void avx512_exp(size_t n, const float *x, float *y) {
     }
 }
 
-AVX512 static void avx512_sqrt(size_t n, const float *x, float *y) {
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, _mm512_sqrt_ps(_mm512_loadu_ps(x + i)));
-    if (i < n) {
-        const __mmask16 m = lanes(n - i);
-        _mm512_mask_storeu_ps(y + i, m, _mm512_sqrt_ps(_mm512_maskz_loadu_ps(m, x + i)));
-    }
-}
-
 AVX512 static void avx512_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
     const __m512 scale = _mm512_set1_ps(inverse), minus = _mm512_set1_ps(-inverse);
     size_t i;
@@ -332,7 +323,7 @@ AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs
  * 48 KiB. */
 const rfm_port rfm_port_avx512 = {
     "avx512", MR, NR, 480, 256, 4096, avx512_gemm,
-    avx512_trsm, avx512_rows4, avx512_exp, avx512_sqrt, avx512_finite, avx512_pack,
+    avx512_trsm, avx512_rows4, avx512_exp, avx512_finite, avx512_pack,
     avx512_laplace,
 };
 

@@ -8,6 +8,8 @@
 
 #if RFM_SCORES_HAVE_DSP
 
+#include "rfm_small.h"
+
 #include <string.h>
 
 /* The loops in assembly take all registers: apart from what is around them. */

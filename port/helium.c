@@ -168,6 +168,8 @@ rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scor
 
 #if RFM_SCORES_HAVE_HELIUM_I
 
+#include "rfm_small.h"
+
 #include <arm_mve.h>
 
 #define ALONE __attribute__((noinline)) /* a function of its own has all registers for its loop */

@@ -313,12 +313,6 @@ static void neon_exp(size_t n, const float *x, float *y) {
 
 /* ARMv7 has no vector square root and division: NULL there, the portable code uses the scalar ones. */
 #if defined(__aarch64__)
-static void neon_sqrt(size_t n, const float *x, float *y) {
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) vst1q_f32(y + i, vsqrtq_f32(vld1q_f32(x + i)));
-    if (i < n) store_part(y + i, vsqrtq_f32(load_part(x + i, n - i)), n - i);
-}
-
 /* s = 0 makes 0 / 0 of w, which the comparison takes away. */
 static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
     const float32x4_t scale = vdupq_n_f32(inverse), minus = vdupq_n_f32(-inverse);
@@ -338,7 +332,6 @@ static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, f
     }
 }
 #else
-#define neon_sqrt    NULL
 #define neon_laplace NULL
 #endif
 
@@ -382,7 +375,7 @@ static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t 
 }
 
 const rfm_port rfm_port_neon = {
-    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_sqrt, neon_finite,
+    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_finite,
     neon_pack, neon_laplace,
 };
 

@@ -5,7 +5,9 @@
 #ifndef RFM_PORT_H
 #define RFM_PORT_H
 
-#include "rfm_small.h"
+#include "rfm.h"
+
+struct rfm_model_i; /* rfm_small.h */
 
 /* Which tables this target has. */
 #if RFM_REAL_BYTES == 4 && (defined(__x86_64__) || defined(_M_X64))
@@ -59,10 +61,10 @@ rfm_real rfm_scores_helium(const rfm_model *model, rfm_real *scratch, rfm_real *
 
 /* The last argument but one of rfm_predict_i. */
 #if RFM_SCORES_HAVE_DSP
-int32_t rfm_scores_i_dsp(const rfm_model_i *model, int16_t *scratch, int32_t *scores); /* dsp.c */
+int32_t rfm_scores_i_dsp(const struct rfm_model_i *model, int16_t *scratch, int32_t *scores); /* dsp.c */
 #endif
 #if RFM_SCORES_HAVE_HELIUM_I
-int32_t rfm_scores_i_helium(const rfm_model_i *model, int16_t *scratch, int32_t *scores); /* helium.c */
+int32_t rfm_scores_i_helium(const struct rfm_model_i *model, int16_t *scratch, int32_t *scores); /* helium.c */
 #endif
 
 #ifndef RFM_NO_TRAIN

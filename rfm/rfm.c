@@ -835,13 +835,8 @@ static void exp_portable(size_t n, const rfm_real *x, rfm_real *y) {
     for (i = 0; i < n; i++) y[i] = RFM_MATH(exp)(x[i]);
 }
 
-static void sqrt_portable(size_t n, const rfm_real *x, rfm_real *y) {
-    size_t i;
-    for (i = 0; i < n; i++) y[i] = RFM_MATH(sqrt)(x[i]);
-}
-
 const rfm_port rfm_port_scalar = {
-    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, sqrt_portable, NULL, NULL,
+    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL,
     NULL,
 };
 

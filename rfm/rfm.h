@@ -284,9 +284,8 @@ typedef struct {
     void (*rows4)(size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x, rfm_real *y,
                   rfm_real dots[4]);
 
-    /* y[i] = exp(x[i]) and y[i] = sqrt(x[i]), i < n; x == y is allowed. exp(-inf) = 0, exp(large) = inf. */
+    /* y[i] = exp(x[i]), i < n; x == y is allowed. exp(-inf) = 0, exp(large) = inf. */
     void (*exp)(size_t n, const rfm_real *x, rfm_real *y);
-    void (*sqrt)(size_t n, const rfm_real *x, rfm_real *y);
 
     /* 1 if x[0..n-1] has neither a NaN nor an infinity. */
     int (*finite)(size_t n, const rfm_real *x);

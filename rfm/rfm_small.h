@@ -31,7 +31,7 @@ typedef struct {
  * z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit); RFM_DIAGONAL: z_p = bias_p + u_p likewise.
  * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 from the last
  * on. It holds kernel, bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
-typedef struct {
+typedef struct rfm_model_i {
     size_t n, d, c, r;
     int type;                  /* RFM_I8 or RFM_I16: of p, centers and alpha */
     int metric, task;

@@ -376,7 +376,7 @@ static void test_finite(void) {
         }
 }
 
-/* ---- exp and sqrt: numbers of every size ------------------------------------------------------------------------------ */
+/* ---- exp: numbers of every size --------------------------------------------------------------------------------------- */
 
 /* Number i of SWEEP, by its bits: evenly over all that have this sign. */
 static rfm_real sweep(unsigned long i, int negative) {
@@ -391,35 +391,6 @@ static rfm_real sweep(unsigned long i, int negative) {
 
     memcpy(&x, &bits, sizeof x);
     return x;
-}
-
-static void test_sqrt(void) {
-    static const rfm_real some[] = { 0, -0.0f, 1, 2, 4, HUGEST, TINY, TINY / 2, TINY / 1024 };
-    const rfm_port *port;
-    rfm_real x[8], y[8];
-    unsigned long i;
-    size_t index, j;
-
-    for (index = 0; (port = test_port(index)) != NULL; index++) {
-        if (port->sqrt == NULL) continue;
-        test_note(port->name, 0, 0, 0);
-        for (i = 0; i < SWEEP; i += 8) {
-            for (j = 0; j < 8; j++) x[j] = sweep(i + j, 0);
-            port->sqrt(8, x, y);
-            for (j = 0; j < 8; j++) CHECK(same(SQRT(x[j]), y[j])); /* exactly rounded */
-        }
-        for (j = 0; j < TEST_LENGTH(some); j++) {
-            port->sqrt(1, some + j, y);
-            CHECK(same(SQRT(some[j]), y[0]));
-        }
-        x[0] = INF;
-        x[1] = not_a_number();
-        x[2] = (rfm_real)-1;
-        x[3] = -INF;
-        port->sqrt(4, x, y);
-        CHECK(y[0] == INF);
-        CHECK(y[1] != y[1] && y[2] != y[2] && y[3] != y[3]);
-    }
 }
 
 /* Errors are counted in ulp of the true result: the distance of floats there. */
@@ -561,7 +532,7 @@ static void test_exp_special(void) {
     }
 }
 
-/* ---- exp and sqrt: the place of an element ------------------------------------------------------------------------------ */
+/* ---- exp: the place of an element --------------------------------------------------------------------------------------- */
 
 typedef void (*map)(size_t n, const rfm_real *x, rfm_real *y);
 
@@ -596,7 +567,6 @@ static void test_places(void) {
         for (n = 0; n <= 41; n++) {
             test_note(port->name, n, 0, 0);
             if (port->exp != NULL) check_places(port->exp, n);
-            if (port->sqrt != NULL) check_places(port->sqrt, n);
         }
 }
 
@@ -664,7 +634,6 @@ int main(void) {
     RUN_TEST(test_trsm);
     RUN_TEST(test_rows4);
     RUN_TEST(test_finite);
-    RUN_TEST(test_sqrt);
     RUN_TEST(test_exp_sweep);
     RUN_TEST(test_exp_ends);
     RUN_TEST(test_exp_special);
