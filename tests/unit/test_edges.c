@@ -142,6 +142,39 @@ static void test_weight_zero(void) {
     }
 }
 
+/* The first centre is the row in the middle, (0, 0) where the model sees it. Worst represented by it is the farthest:
+ * (5, 0) by the Euclidean distance, (3, 3) by that of RFM_L1. */
+static void test_farthest(void) {
+    static const rfm_real x[10] = {1, 0, 4, (rfm_real)1.5, 6, 0, (rfm_real)-1.5, (rfm_real)-1.25, (rfm_real)-3.5, 0};
+    static const int kernels[] = {RFM_LAPLACE, RFM_L1};
+    size_t i;
+
+    for (i = 0; i < TEST_LENGTH(kernels); i++) {
+        rfm_model m = make(), small;
+        rfm_arena arena, store;
+        rfm_ctx ctx;
+        rfm_data data;
+        rfm_thin how;
+        size_t need = 0, kept = 0;
+
+        test_reset();
+        test_note("kernel", i, 0, 0);
+        m.kernel = kernels[i];
+        memset(&ctx, 0, sizeof ctx);
+        memset(&data, 0, sizeof data);
+        memset(&how, 0, sizeof how);
+        data.x = rfm_cview(x, 5, 2), data.y = rfm_cview(rows_y, 5, 2);
+        how.centers = 2, how.method = RFM_CENTERS_CHOLESKY, how.ridge = (rfm_real)0.01;
+        CHECK_INT(RFM_OK, rfm_small_centers_need(&ctx, &m, &data, &how, &need, &kept));
+        ROOM(arena_of(&store, kept) && arena_of(&arena, need));
+        ctx.arena = &arena;
+        CHECK_INT(RFM_OK, rfm_small_centers(&ctx, &m, &data, &how, &store, &small));
+        CHECK_SIZE(2, small.n);
+        CHECK(small.centers[0] == 0 && small.centers[1] == 0);
+        CHECK(small.centers[2] == (kernels[i] == RFM_L1 ? 3 : 5) && small.centers[3] == (kernels[i] == RFM_L1 ? 3 : 0));
+    }
+}
+
 /* ---- integers -------------------------------------------------------------------------------------------------- */
 
 /* The summary of a blob goes through the integers into their blob. */
@@ -185,6 +218,36 @@ static void test_summary_of_integers(void) {
     CHECK(again.summary != NULL && again.summary != integers.summary);
     bytes = 32 + 16 * 2; /* no scales; FORMAT.md */
     CHECK(memcmp(again.summary, opened.summary, bytes) == 0);
+}
+
+/* No power of two up to 2^126 makes 14 bits of numbers near 2^-125: refused, unless they are all the same and so tell
+ * no rows apart. */
+static void test_tiny_inputs(void) {
+    const rfm_model m = make();
+    rfm_real x[8];
+    size_t constant, i;
+
+    for (constant = 0; constant < 2; constant++) {
+        rfm_model_i integers;
+        rfm_arena arena, store;
+        rfm_ctx ctx;
+        rfm_data data;
+        size_t need = 0, kept = 0;
+
+        test_reset();
+        test_note("constant", constant, 0, 0);
+        memset(&ctx, 0, sizeof ctx);
+        memset(&data, 0, sizeof data);
+        for (i = 0; i < 8; i++) x[i] = rows_x[i];
+        for (i = 0; i < 8; i += 2) x[i] = (rfm_real)ldexp(constant ? 1 : 1 + (double)i / 8, -125);
+        data.x = rfm_cview(x, 4, 2), data.y = rfm_cview(rows_y, 4, 2);
+        CHECK_INT(RFM_OK, rfm_small_integers_need(&ctx, &m, &data, RFM_I16, &need, &kept));
+        ROOM(arena_of(&store, kept) && arena_of(&arena, need));
+        ctx.arena = &arena;
+        CHECK_INT(constant ? RFM_OK : RFM_ERANGE,
+                  rfm_small_integers(&ctx, &m, &data, RFM_I16, (rfm_real)0.01, &store, &integers));
+        CHECK_SIZE(constant ? kept : 0, store.used);
+    }
 }
 
 /* ---- a learner ------------------------------------------------------------------------------------------------- */
@@ -308,7 +371,9 @@ int main(void) {
     RUN_TEST(test_rank_of_one_row);
     RUN_TEST(test_importance);
     RUN_TEST(test_weight_zero);
+    RUN_TEST(test_farthest);
     RUN_TEST(test_summary_of_integers);
+    RUN_TEST(test_tiny_inputs);
     RUN_TEST(test_start_serves);
     RUN_TEST(test_sign);
     RUN_TEST(test_refit_of_nothing);
