@@ -363,7 +363,7 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     }
     model->n = head.n, model->d = head.d, model->c = head.c, model->r = head.r;
     model->kernel = head.kernel, model->metric = head.metric, model->task = head.task;
-    model->bandwidth = R(1), model->exponent = head.exponent, model->temperature = head.temperature;
+    model->bandwidth = R(1), model->exponent = R(head.exponent), model->temperature = R(head.temperature);
     model->shift = part[PART_SHIFT], model->p = part[PART_P], model->centers = part[PART_CENTERS];
     model->alpha = part[PART_ALPHA], model->offset = part[PART_OFFSET];
     model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
@@ -3443,8 +3443,8 @@ void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, c
     rfm_put_u32(blob + 24, head->d);
     rfm_put_u32(blob + 28, head->c);
     rfm_put_u32(blob + 32, head->r);
-    put_float(blob + 36, head->exponent);
-    put_float(blob + 40, head->temperature);
+    put_float(blob + 36, R(head->exponent));
+    put_float(blob + 40, R(head->temperature));
     rfm_put_u32(blob + 44, parts);
     for (i = 0; i < parts; i++) {
         rfm_put_u32(blob + BLOB_TABLE + 8 * i, (uint32_t)at[i]);
@@ -3587,7 +3587,7 @@ static rfm_real get_float(const unsigned char *at) {
     uint32_t u = get_u32(at);
     float f;
     memcpy(&f, &u, 4);
-    return f;
+    return R(f);
 }
 
 int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, size_t room) {

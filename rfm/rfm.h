@@ -5,7 +5,8 @@
  *
  * Conventions, everywhere:
  *   - Functions that can fail return an int: RFM_OK (0) or a negative RFM_E... code; rfm_status_text() explains it.
- *     Arguments are always checked. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
+ *     These check their arguments, always; but rfm_predict_one trusts what rfm_fit or rfm_model_open put into the model. The others
+ *     (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...) take what they are given. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
  *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
  *     arena is as it was; an arena whose `status` is a failure makes every call return that; one without memory is RFM_EARENA.

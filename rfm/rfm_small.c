@@ -298,6 +298,39 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
     return best;
 }
 
+/* 2^e as its bits: firmware without a libm has this, too. */
+static rfm_real power_of_two(int e) {
+    rfm_real value;
+#if RFM_REAL_BYTES == 8
+    uint64_t bits = (uint64_t)(1023 + e) << 52;
+#else
+    uint32_t bits = (uint32_t)(127 + e) << 23;
+#endif
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* x 2^exponent, to the nearest integer: halves go up. */
+static int16_t input_integer(rfm_real x, int exponent) {
+    rfm_real value = x * power_of_two(exponent), rest;
+    int32_t nearest;
+    if (value > R(32767)) value = R(32767);
+    if (value < R(-32768)) value = R(-32768);
+    nearest = (int32_t)value;
+    rest = value - R(nearest);
+    if (rest >= R(0.5)) nearest++;
+    if (rest < R(-0.5)) nearest--;
+    return (int16_t)nearest;
+}
+
+int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
+    size_t j;
+    if (m == NULL || x == NULL || xi == NULL) return RFM_ENULL;
+    if (!rfm_finite(m->d, x)) return RFM_EFINITE;
+    for (j = 0; j < m->d; j++) xi[j] = input_integer(x[j], m->inputs[j].exponent);
+    return RFM_OK;
+}
+
 #ifndef RFM_NO_TRAIN
 
 /* ==== 3. Rows ============================================================================================================
@@ -1489,19 +1522,6 @@ static rfm_real clamp_real(rfm_real x, rfm_real limit) { return x < -limit ? -li
 static void put_number(void *at, int type, size_t i, rfm_real value) {
     if (type == RFM_I8) ((int8_t *)at)[i] = (int8_t)value;
     else ((int16_t *)at)[i] = (int16_t)value;
-}
-
-static int16_t input_integer(rfm_real x, int exponent) {
-    rfm_real value = round_real(clamp_real(RFM_MATH(ldexp)(x, exponent), R(40000)));
-    return (int16_t)(value < R(-32768) ? R(-32768) : value > R(32767) ? R(32767) : value);
-}
-
-int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi) {
-    size_t j;
-    if (model == NULL || x == NULL || xi == NULL) return RFM_ENULL;
-    if (!rfm_finite(model->d, x)) return RFM_EFINITE;
-    for (j = 0; j < model->d; j++) xi[j] = input_integer(x[j], model->inputs[j].exponent);
-    return RFM_OK;
 }
 
 static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) {

@@ -66,6 +66,11 @@ typedef struct {
  * Every plug-in gives the same bits. A negative number: not a model for this plug-in, scores unchanged; the portable code does it then. */
 typedef int32_t (*rfm_scores_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
 
+/* What rfm_predict_i takes, from numbers in the units that were trained on: xi (d) is x 2^exponent, rounded, at most what an int16_t holds.
+ * Where exponent is 0 for all inputs, integers in these units can be used as they are. A multiplication per input, in software where there is
+ * no FPU; nothing of libm. RFM_ENULL, RFM_EFINITE: nothing written. */
+int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi);
+
 /* scores (c), x (d), scratch RFM_PREDICT_I_SCRATCH(d, r) numbers. `loop` NULL: portable code; notes may be NULL. RFM_ENULL. */
 int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_scores_i loop, rfm_notes_i *notes);
 
@@ -73,11 +78,6 @@ int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, i
 size_t rfm_class_i(const rfm_model_i *model, const int32_t *scores);
 
 #ifndef RFM_NO_TRAIN
-
-/* ---- from numbers to integers and back ---------------------------------------------------------------------------------- */
-
-/* xi (d): x 2^exponent, rounded, at most what an int16_t holds. RFM_ENULL, RFM_EFINITE: nothing written. */
-int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi);
 
 /* ---- smaller models ------------------------------------------------------------------------------------------------------ */
 

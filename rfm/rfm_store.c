@@ -246,6 +246,25 @@ int rfm_store_commit(rfm_store *s) {
     return RFM_OK;
 }
 
+int rfm_store_pad(rfm_store *s) {
+    static const unsigned char zeros[LINE];
+    int status = s == NULL || s->flash == NULL ? RFM_ENULL : s->status;
+    while (status == RFM_OK && s->done < s->total) {
+        uint32_t left = s->total - s->done;
+        status = rfm_store_append(s, zeros, left < LINE ? left : LINE);
+    }
+    return status;
+}
+
+int rfm_store_put(void *store, const void *bytes, size_t count) { return rfm_store_append((rfm_store *)store, bytes, count); }
+
+int rfm_store_get(void *reader, void *bytes, size_t count) {
+    rfm_store_reader *r = (rfm_store_reader *)reader;
+    int status = r == NULL ? RFM_ENULL : rfm_store_read(r->store, r->at, bytes, count);
+    if (status == RFM_OK) r->at += (uint32_t)count;
+    return status;
+}
+
 int rfm_store_abandon(rfm_store *s) {
     if (s == NULL || s->flash == NULL) return RFM_ENULL;
     s->status = RFM_EVALUE;

@@ -112,6 +112,23 @@ int rfm_store_append(rfm_store *store, const void *from, size_t bytes);
  * that it is not found later; only if that fails too can the next open find the new thing, complete. */
 int rfm_store_commit(rfm_store *store);
 
+/* Zeros up to what begin announced: for a thing whose length is known only at most. RFM_ENULL, RFM_EVALUE, RFM_EFLASH. */
+int rfm_store_pad(rfm_store *store);
+
+/* append and read in the form that rfm_online_save and rfm_online_load take:
+ *   rfm_online_save_need(&learner, &bytes), rfm_store_begin(&store, bytes);
+ *   rfm_online_save(&learner, rfm_store_put, &store), rfm_store_pad(&store), rfm_store_commit(&store);
+ * and back, from the beginning of the current thing or any place in it:
+ *   rfm_store_reader from = {&store, 0};
+ *   rfm_online_load(&learner, rfm_store_get, &from);
+ * Status as append and read. */
+typedef struct {
+    const rfm_store *store;
+    uint32_t at; /* of the next byte */
+} rfm_store_reader;
+int rfm_store_put(void *store, const void *bytes, size_t count);
+int rfm_store_get(void *reader, void *bytes, size_t count);
+
 /* Ends a write that is under way, if there is one; the current thing stays. RFM_ENULL. */
 int rfm_store_abandon(rfm_store *store);
 

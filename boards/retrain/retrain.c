@@ -289,40 +289,22 @@ typedef struct {
     uint32_t zero;
 } head;
 
-static int put(void *arg, const void *bytes, size_t count) { return rfm_store_append((rfm_store *)arg, bytes, count); }
-
-typedef struct {
-    const rfm_store *store;
-    uint32_t at;
-} reader;
-
-static int get(void *arg, void *bytes, size_t count) {
-    reader *r = (reader *)arg;
-    int status = rfm_store_read(r->store, r->at, bytes, count);
-    r->at += (uint32_t)count;
-    return status;
-}
-
 static int save(rfm_store *store, const head *h, size_t *bytes) {
-    static const unsigned char zeros[16];
     int status = rfm_online_save_need(&online, bytes);
     *bytes += sizeof *h;
     if (status == RFM_OK) status = rfm_store_begin(store, *bytes);
     if (status == RFM_OK) status = rfm_store_append(store, h, sizeof *h);
-    if (status == RFM_OK) status = rfm_online_save(&online, put, store);
-    while (status == RFM_OK && store->done < store->total) {
-        uint32_t left = store->total - store->done;
-        status = rfm_store_append(store, zeros, left < sizeof zeros ? left : sizeof zeros);
-    }
+    if (status == RFM_OK) status = rfm_online_save(&online, rfm_store_put, store);
+    if (status == RFM_OK) status = rfm_store_pad(store);
     if (status == RFM_OK) status = rfm_store_commit(store);
     return status;
 }
 
 static int load(const rfm_store *store, head *h) {
-    reader r;
+    rfm_store_reader r;
     int status = rfm_store_read(store, 0, h, sizeof *h);
     r.store = store, r.at = sizeof *h;
-    if (status == RFM_OK) status = rfm_online_load(&online, get, &r);
+    if (status == RFM_OK) status = rfm_online_load(&online, rfm_store_get, &r);
     return status;
 }
 

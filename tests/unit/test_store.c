@@ -792,8 +792,41 @@ static void test_rules(void) {
     CHECK(chip.broken == NULL);
 }
 
+/* In the form of callbacks: pieces in, zeros up to what was announced, pieces out again. */
+static void test_callbacks(void) {
+    unsigned char bytes[20], back[20];
+    rfm_store_reader from;
+    uint32_t i;
+
+    (void)rfm_store_open(&store, &flash);
+    CHECK_INT(RFM_EVALUE, rfm_store_pad(&store));
+    CHECK_INT(RFM_OK, rfm_store_begin(&store, 40));
+    for (i = 0; i < 20; i++) bytes[i] = thing_byte(3, i);
+    CHECK_INT(RFM_OK, rfm_store_put(&store, bytes, 13));
+    CHECK_INT(RFM_OK, rfm_store_put(&store, bytes + 13, 7));
+    CHECK_INT(RFM_ESHAPE, rfm_store_commit(&store));
+    CHECK_INT(RFM_OK, rfm_store_pad(&store));
+    CHECK_INT(RFM_OK, rfm_store_pad(&store));
+    CHECK_INT(RFM_ESHAPE, rfm_store_put(&store, bytes, 1));
+    CHECK_INT(RFM_OK, rfm_store_commit(&store));
+    from.store = &store, from.at = 5;
+    CHECK_INT(RFM_OK, rfm_store_get(&from, back, 4));
+    CHECK_INT(RFM_OK, rfm_store_get(&from, back + 4, 11));
+    CHECK(memcmp(bytes + 5, back, 15) == 0 && from.at == 20);
+    for (; from.at < 40;) {
+        CHECK_INT(RFM_OK, rfm_store_get(&from, back, 1));
+        CHECK_INT(0, back[0]);
+    }
+    CHECK_INT(RFM_ESHAPE, rfm_store_get(&from, back, 1));
+    CHECK_SIZE(40, from.at);
+    CHECK_INT(RFM_ENULL, rfm_store_get(NULL, back, 1));
+    CHECK_INT(RFM_ENULL, rfm_store_put(NULL, back, 1));
+    CHECK_INT(RFM_ENULL, rfm_store_pad(NULL));
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(test_callbacks);
     RUN_TEST(test_crc);
     RUN_TEST(test_bytes);
     RUN_TEST(test_empty);
