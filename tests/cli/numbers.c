@@ -1,13 +1,10 @@
 /* The command's number parser beside the C library's, and the speed of its reader: numbers COUNT FILE
  * FILE is written, read and measured. */
-#include "../../tools/rfm/csv.h"
+#include "host/host.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-int quiet = 1;
-int command_help(char **argv) { return argv == NULL; }
 
 static uint64_t state = 1;
 

@@ -3,7 +3,7 @@
 #ifndef ADAPT_H
 #define ADAPT_H
 
-#include "../rfm/command.h"
+#include "host/host.h"
 #include "rfm_online.h"
 
 #define MOST_INPUTS  64

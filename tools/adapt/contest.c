@@ -3,13 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(int status, const char *what) {
-    if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
-}
-
 static size_t predict(const rfm_model *model, const rfm_real *x, rfm_real *scores) {
     rfm_real scratch[RFM_PREDICT_SCRATCH(MOST_INPUTS, MOST_INPUTS)];
-    check(rfm_predict_one(model, x, scores, scratch, NULL, NULL), "prediction");
+    must(rfm_predict_one(model, x, scores, scratch, NULL, NULL), "prediction");
     return rfm_class(model, scores, NULL);
 }
 
@@ -29,10 +25,10 @@ typedef struct {
 
 static void learn(learner *l, const rfm_real *x, size_t label) {
     int status;
-    check(rfm_online_add(&l->online, x, label), "a sample");
+    must(rfm_online_add(&l->online, x, label), "a sample");
     do status = rfm_online_step(&l->online, 1000000);
     while (status == 1);
-    check(status, "learning");
+    must(status, "learning");
 }
 
 /* The window is filled from what the device has in its flash, the start model: its centres are the rows it was trained on, and it knows
@@ -57,10 +53,10 @@ static void learner_start(learner *l, const learner_kind *kind, const draw *w, c
         if (rfm_online_need(&o, &need) == RFM_OK && need + sizeof l->online <= kind->memory) window = o.window;
     }
     o.window = window;
-    check(rfm_online_need(&o, &need), "the learner");
+    must(rfm_online_need(&o, &need), "the learner");
     l->memory = allocate_aligned(need, "the learner");
-    check(rfm_arena_init(&l->arena, l->memory, need), "the learner");
-    check(rfm_online_init(&l->online, &o, &l->arena), "the learner");
+    must(rfm_arena_init(&l->arena, l->memory, need), "the learner");
+    must(rfm_online_init(&l->online, &o, &l->arena), "the learner");
     recall(l, start);
     r->window = window, r->bytes = need + sizeof l->online;
 }
@@ -76,7 +72,7 @@ static double share_right(const draw *w, size_t seen, const rfm_model *model, co
         label = scenario_row(w, i, seen, x);
         if (!scenario_has(w, label, seen)) continue;
         if (model != NULL) found = predict(model, x, scores);
-        else check(rfm_online_predict(&l->online, x, scores, &found, NULL), "prediction");
+        else must(rfm_online_predict(&l->online, x, scores, &found, NULL), "prediction");
         right += found == label, count++;
     }
     return (double)right / (double)count;
@@ -118,7 +114,7 @@ void contest_run(machine *m, const draw *w, const learner_kind *kinds, size_t le
         label = scenario_row(w, s->start + i, i, x);
         if (i >= s->to) c->streamed += (predict(&start, x, scores) == label) / after;
         for (k = 0; k < learners; k++) {
-            check(rfm_online_predict(&l[k].online, x, scores, &found, NULL), "prediction");
+            must(rfm_online_predict(&l[k].online, x, scores, &found, NULL), "prediction");
             if (i >= s->to) c->learners[k].streamed += (found == label) / after;
             learn(&l[k], x, label);
         }
@@ -128,7 +124,7 @@ void contest_run(machine *m, const draw *w, const learner_kind *kinds, size_t le
         learner_result *r = &c->learners[k];
         r->won_end = (r->right[last] - c->frozen[last]) / (c->pc[last] - c->frozen[last]);
         r->won_mean = (mean_after(c, s, r->right) - mean_after(c, s, c->frozen)) / (mean_after(c, s, c->pc) - mean_after(c, s, c->frozen));
-        check(rfm_online_report_get(&l[k].online, &report), "the report");
+        must(rfm_online_report_get(&l[k].online, &report), "the report");
         r->refits = report.refits, r->rejected = report.rejected, r->failed = report.failed;
         free(l[k].memory);
     }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../rfm/report_html.h"
 #include "adapt.h"
+#include "rfm/report/html.h"
 
 #define KIB 1024
 
@@ -88,19 +88,23 @@ int main(int argc, char **argv) {
     const char *out = NULL, *folder = "tools/data";
     size_t seeds = 5, every = 50, memory = 0, threads = 1, learners = 0, s, seed, k;
     double wrong = 0;
-    option table[] = {{"-o", OPTION_TEXT, NULL},     {"--seeds", OPTION_SIZE, NULL},   {"--every", OPTION_SIZE, NULL}, {"--memory", OPTION_SIZE, NULL},
-                      {"--data", OPTION_TEXT, NULL}, {"--threads", OPTION_SIZE, NULL}, {"--wrong", OPTION_NUMBER, NULL}, {NULL, 0, NULL}};
+    option table[] = {{"-o", NULL, OPTION_TEXT, NULL},       {"--seeds", NULL, OPTION_SIZE, NULL},
+                      {"--every", NULL, OPTION_SIZE, NULL},  {"--memory", NULL, OPTION_SIZE, NULL},
+                      {"--data", NULL, OPTION_TEXT, NULL},   {"--threads", NULL, OPTION_SIZE, NULL},
+                      {"--wrong", NULL, OPTION_NUMBER, NULL}, {NULL, NULL, 0, NULL}};
+    command_line line = {"rfm-adapt", "no operand", 0, 0, "; see rfm-adapt --help", NULL};
     contest *c = allocate(1, sizeof *c, "results"), *mean = allocate(1, sizeof *mean, "results");
     learner_kind used[KINDS];
     text page = {NULL, 0, 0};
     machine m;
+    (void)argc;
     table[0].to = &out, table[1].to = &seeds, table[2].to = &every, table[3].to = &memory, table[4].to = &folder, table[5].to = &threads;
     table[6].to = &wrong;
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+    line.options = table;
+    if (options_read(&line, argv + 1, NULL)) {
         puts("usage: rfm-adapt [-o PAGE.html] [--seeds N] [--every ROWS] [--memory KIB] [--wrong SHARE] [--data FOLDER] [--threads N]");
         return 0;
     }
-    options_read("rfm-adapt", argv + 1, table, 0, NULL, "no operand");
     if (seeds == 0 || every == 0) usage("--seeds, --every: expected at least 1");
     if (wrong > 1) usage("--wrong: expected a share, at most 1");
     if (memory > 0) used[learners].memory = memory * KIB, used[learners++].forget = RFM_FORGET_LEAST;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../rfm/csv.h"
-
 /* At the end of the drift strokes are turned by 40 degrees, 0.7 times as large, and the sensor is off by (0.25, -0.2). They are about 0.7
  * across. */
 #define TURN    0.6981317

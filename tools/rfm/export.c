@@ -1,4 +1,5 @@
 #include "command.h"
+#include "export/identifier.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -48,26 +49,24 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
     text_add(t, "\n");
 }
 
-int command_export(char **argv) {
-    const char *file, *out = NULL, *name = NULL;
-    option table[] = {{"-o", OPTION_TEXT, &out}, {"--name", OPTION_TEXT, &name}, {NULL, 0, NULL}};
+int command_export(const call *c) {
+    const char *file = c->operands[0], *out = c->out;
     size_t size, i, classes;
     any_model any;
     rfm_model model;
     text t = {NULL, 0, 0}, guard = {NULL, 0, 0};
     char *blob, *id, *upper;
     int integers;
-    options_read("export", argv, table, 1, &file, "MODEL.rfm");
     if (out == NULL) usage("export: expected -o model.h");
-    id = name != NULL ? identifier_given(name) : identifier_of_file(file);
+    id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
     any_read(file, &blob, &size, &any);
     file_check(out);
     model = any.numbers, integers = has_integers(&any);
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
-    classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
+    classes = model_classes(&model);
     text_add(&t, "/* A model for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu, numbers of type %s.\n",
-             RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n,
+             RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_words[model.task], model.d, model.c, model.c == 1 ? "" : "s", model.n,
              any_metric(&any), model.r, type_word(any.type));
     if (integers) use_integers(&t, &any.integers, id, upper);
     else use_numbers(&t, &model, id, upper);

@@ -127,10 +127,9 @@ static void ranges_json(text *t, const rfm_model_i *m) {
 
 /* ---- the command -------------------------------------------------------------------------------------------------------------- */
 
-int command_info(char **argv) {
-    const char *file, *word;
-    int json = 0, metric = 0, integers;
-    option table[] = {{"--json", OPTION_FLAG, &json}, {"--metric", OPTION_FLAG, &metric}, {NULL, 0, NULL}};
+int command_info(const call *c) {
+    const char *file = c->operands[0], *word;
+    int json = c->json, metric = c->show_metric, integers;
     size_t size, i, classes, number_bytes;
     any_model any;
     rfm_model model;
@@ -139,7 +138,6 @@ int command_info(char **argv) {
     text t = {NULL, 0, 0}, parts = {NULL, 0, 0};
     char *blob;
     memset(&s, 0, sizeof s);
-    options_read("info", argv, table, 1, &file, "MODEL.rfm");
     if (json && metric) usage("info: expected --json or --metric, not both");
     any_read(file, &blob, &size, &any);
     model = any.numbers, integers = has_integers(&any);
@@ -149,10 +147,10 @@ int command_info(char **argv) {
     (void)rfm_model_summary(&model, &s, path, s.steps);
     word = any_metric(&any);
     number_bytes = integers ? sizeof(int16_t) : sizeof(rfm_real);
-    classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
+    classes = model_classes(&model);
     if (metric) print_metric(&model);
     else if (json) {
-        json_text(&t, "task", task_word(model.task));
+        json_text(&t, "task", task_words[model.task]);
         json_number(&t, "rows_train", s.rows);
         json_number(&t, "features", (double)model.d);
         json_number(&t, "outputs", (double)model.c);
@@ -176,7 +174,7 @@ int command_info(char **argv) {
         if (model.input_names != NULL) json_names(&t, "inputs", model.input_names, model.d);
         json_end(&t);
     } else {
-        text_add(&t, "task          %s", task_word(model.task));
+        text_add(&t, "task          %s", task_words[model.task]);
         if (classes > 0) text_add(&t, ", %zu classes:", classes);
         for (i = 0; i < classes && i < 20; i++) {
             text_add(&t, " ");
@@ -187,7 +185,7 @@ int command_info(char **argv) {
         text_add(&t, "numbers       %s%s\n", type_word(any.type), model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
         if (model.summary != NULL) text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
         else text_add(&t, "centres       %zu\n", model.n);
-        text_add(&t, "kernel        %s", integers ? "a table" : kernel_word(model.kernel));
+        text_add(&t, "kernel        %s", integers ? "a table" : kernel_words[model.kernel]);
         if (!integers && model.kernel == RFM_GENERAL) text_add(&t, " with exponent %.4g", (double)model.exponent);
         if (model.summary != NULL) text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n", (double)s.bandwidth,
                                             (double)s.ridge, word, model.r, (size_t)s.iterations);

@@ -1,15 +1,13 @@
-#include "score.h"
+#include "command.h"
+#include "learn/score.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int command_predict(char **argv) {
-    const char *operands[2], *out = NULL, *port = "auto", *missing = NULL;
-    int scores = 0, confidence = 0, no_header = 0;
-    size_t threads = 0, size, i, k;
-    option table[] = {{"-o", OPTION_TEXT, &out}, {"--scores", OPTION_FLAG, &scores}, {"--confidence", OPTION_FLAG, &confidence},
-                      {"--no-header", OPTION_FLAG, &no_header}, {"--missing", OPTION_TEXT, &missing}, {"--threads", OPTION_SIZE, &threads},
-                      {"--port", OPTION_TEXT, &port}, {NULL, 0, NULL}};
+int command_predict(const call *c) {
+    const char *const *operands = c->operands, *missing = c->missing;
+    int scores = c->scores, confidence = c->confidence;
+    size_t size, i, k;
     static const char *const missing_words[] = {"mean", NULL};
     any_model any;
     rfm_model model;
@@ -23,15 +21,14 @@ int command_predict(char **argv) {
     uint32_t *classes;
     size_t saturated;
     text lines = {NULL, 0, 0};
-    options_read("predict", argv, table, 2, operands, "MODEL.rfm DATA.csv");
     if (missing != NULL) (void)options_word("--missing", missing, missing_words);
-    machine_start(&m, threads, port);
+    machine_start(&m, c->threads, c->port);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     if (missing != NULL) model_means(&any, operands[0]);
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0)) fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
-    csv_read(&file, operands[1], !no_header);
-    file_check(out);
+    csv_read(&file, operands[1], !c->no_header);
+    file_check(c->out);
     inputs = inputs_of_model(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
     use = split_read(NULL, &file, USE_TEST);
     rows = rows_of(&file, use, USE_TEST);
@@ -55,14 +52,13 @@ int command_predict(char **argv) {
         }
         text_bytes(&lines, "\n", 1);
     }
-    file_write(out, lines.at, lines.size);
+    file_write(c->out, lines.at, lines.size);
     machine_stop(&m);
     csv_free(&file);
     free(lines.at);
     free(use);
     free(rows.at);
-    free(inputs.at);
-    free(inputs.names);
+    inputs_free(&inputs);
     free(classes);
     free(x);
     free(y);

@@ -1,0 +1,77 @@
+/* Rows with known targets, and how well a model does on them. */
+#ifndef SCORE_H
+#define SCORE_H
+
+#include "host/host.h"
+
+typedef struct {
+    size_t rows;
+    rfm_real *x;      /* (rows, d) raw */
+    rfm_real *y;      /* (rows, c) regression */
+    uint32_t *labels; /* (rows) classification */
+} sample;
+
+/* What the rows of a file have to look like. */
+typedef struct {
+    const char *target; /* --target, or NULL */
+    size_t targets;     /* columns */
+    const char *class_names;
+    size_t classes;     /* 0: regression */
+    int missing_mean;
+} sample_form;
+
+size_t form_outputs(const sample_form *form); /* c of a model of such rows */
+
+/* The form of the rows that a model was trained on. */
+sample_form form_of_model(const rfm_model *model, const char *model_file, const char *target, int missing_mean);
+
+/* `x` still has NaN where a cell was missing: sample_impute comes before it is used. */
+sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows);
+void sample_impute(rfm_real *x, size_t rows, size_t d, const rfm_real *means);
+void sample_free(sample *s);
+
+typedef struct {
+    double accuracy, r2, mse;
+} score;
+
+/* Of predictions y (rows, c) and, for labels, their classes. */
+score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes);
+double main_score(const score *s, int task); /* accuracy or r2 */
+
+/* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of numbers. */
+score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
+void score_json(text *t, const score *s, int task);
+void score_text(text *t, const score *s, int task, size_t rows);
+
+/* Says how many inputs were outside of what a model of integers was calibrated for; nothing if none. */
+void saturated_note(const any_model *model, size_t saturated, size_t rows);
+
+/* The rows of a file with known targets, as a model takes them. */
+typedef struct {
+    csv file;
+    input_list inputs;
+    sample_form form;
+    size_t column; /* the first target */
+} model_table;
+
+void model_table_read(model_table *t, const rfm_model *model, const char *model_file, const char *data, int header,
+                      const char *target, int missing_mean);
+void model_table_free(model_table *t);
+
+/* Those that the split marks; all if there is none. */
+row_list rows_to_score(const csv *c, const char *split);
+
+/* Ends the program if the model has no means for --missing mean. */
+void model_means(const any_model *model, const char *file);
+
+/* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits that firmware gives;
+ * y is then score times unit. */
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+
+/* y of a model of numbers. */
+void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y);
+
+/* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+
+#endif
