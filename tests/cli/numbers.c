@@ -50,14 +50,13 @@ int main(int argc, char **argv) {
     long count = argc > 1 ? atol(argv[1]) : 0, i, wrong = 0;
     char field[512];
     for (i = 0; i < count; i++) {
-        rfm_real got;
+        double got, want;
         const char *end;
-        float want;
         write_number(field, sizeof field);
         end = csv_number(field, &got);
-        want = strtof(field, NULL);
+        want = strtod(field, NULL);
         if (end == NULL || *end != 0 || memcmp(&got, &want, sizeof want) != 0) {
-            if (wrong++ < 5) printf("%s: %.9g, expected %.9g\n", field, (double)got, (double)want);
+            if (wrong++ < 5) printf("%s: %.17g, expected %.17g\n", field, got, want);
         }
     }
     printf("%ld numbers, %ld wrong\n", count, wrong);

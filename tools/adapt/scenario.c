@@ -31,9 +31,11 @@ void scenario_read(draw *w, const scenario *s, const char *folder) {
     w->at = allocate(w->rows, sizeof *w->at, path);
     w->given = allocate(w->rows, sizeof *w->given, path);
     for (i = 0; i < w->rows; i++) {
-        for (j = 0; j <= w->d; j++)
-            if (csv_kind(file.values[i * file.columns + j]) != CSV_NUMBER) csv_fail(&file, i, j, "a number");
-        memcpy(w->x + i * w->d, file.values + i * file.columns, w->d * sizeof *w->x);
+        for (j = 0; j <= w->d; j++) {
+            double value = file.values[i * file.columns + j];
+            if (csv_kind(value) != CSV_NUMBER) csv_fail(&file, i, j, "a number");
+            if (j < w->d) w->x[i * w->d + j] = (rfm_real)value;
+        }
         w->labels[i] = (uint32_t)file.values[i * file.columns + w->d];
         if (w->labels[i] >= MOST_CLASSES) csv_fail(&file, i, w->d, "a class below 10");
         if (w->labels[i] >= w->classes) w->classes = w->labels[i] + 1;

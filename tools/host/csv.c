@@ -3,45 +3,42 @@
 #include "files.h"
 #include "progress.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------------
  *
- * 19 digits and a power of ten up to 22 in double arithmetic are wrong by less than two units of the last place. For float
- * that decides the rounding unless the double is that close to the middle between two floats: then, and for all other numbers,
- * the C library does it. */
-
-#if RFM_REAL_BYTES == 4
-#define REAL_PARSE strtof
-#else
-#define REAL_PARSE strtod
-#endif
+ * Up to 2^53 and a power of ten up to 22 are exact as double: one operation rounds once. 19 digits are exact where a long
+ * double has 64 bits: its result is wrong by less than two units of the last place, and unless a double's rounding hangs
+ * on that it is the same. For all other numbers the C library does it. */
 
 static int digit(char c) { return (unsigned)(c - '0') < 10; }
 
-static int quick(uint64_t mantissa, long exponent, int exact, rfm_real *value) {
+static int quick(uint64_t mantissa, long exponent, int exact, double *value) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    double v = (double)mantissa;
-    if (exponent < -22 || exponent > 22) return mantissa == 0 ? (*value = 0, 1) : 0;
-    v = exponent < 0 ? v / power[-exponent] : v * power[exponent];
-#if RFM_REAL_BYTES == 4
+    if (mantissa == 0) return *value = 0, 1;
+    if (exponent < -22 || exponent > 22 || !exact) return 0;
+    if (mantissa <= (uint64_t)1 << 53) {
+        *value = exponent < 0 ? (double)mantissa / power[-exponent] : (double)mantissa * power[exponent];
+        return 1;
+    }
+#if LDBL_MANT_DIG >= 64
     {
-        uint64_t bits;
-        (void)exact;
-        memcpy(&bits, &v, sizeof bits);
-        if (v != 0 && (v < 2e-38 || v > 3e38 || (bits & 0x1fffffff) - 0x0ffffff8u <= 16)) return 0;
+        long double v = (long double)mantissa, doubt;
+        v = exponent < 0 ? v / (long double)power[-exponent] : v * (long double)power[exponent];
+        doubt = v * 0x1p-62L;
+        *value = (double)(v + doubt);
+        return *value == (double)(v - doubt);
     }
 #else
-    if (!exact || mantissa > (uint64_t)1 << 53) return 0;
+    return 0;
 #endif
-    *value = (rfm_real)v;
-    return 1;
 }
 
-const char *csv_number(const char *p, rfm_real *value) {
+const char *csv_number(const char *p, double *value) {
     const char *start = p;
     int negative = *p == '-', any = 0, digits = 0, exact = 1;
     uint64_t mantissa = 0;
@@ -67,17 +64,21 @@ const char *csv_number(const char *p, rfm_real *value) {
             if (e < 100000) e = e * 10 + (*p - '0');
         exponent += minus ? -e : e;
     }
-    if (!quick(mantissa, exponent, exact, value)) *value = REAL_PARSE(start, NULL);
+    if (!quick(mantissa, exponent, exact, value)) *value = strtod(start, NULL);
     else if (negative) *value = -*value;
     return p;
 }
 
-int csv_kind(rfm_real value) {
+int csv_kind(double value) {
     if (isfinite(value)) return CSV_NUMBER;
     return isnan(value) ? CSV_MISSING : value > 0 ? CSV_TEXT : CSV_HUGE;
 }
 
-static rfm_real kind_value(int kind) { return kind == CSV_MISSING ? (rfm_real)NAN : kind == CSV_TEXT ? (rfm_real)INFINITY : -(rfm_real)INFINITY; }
+static double kind_value(int kind) {
+    return kind == CSV_MISSING ? (double)NAN : kind == CSV_TEXT ? (double)INFINITY : -(double)INFINITY;
+}
+
+static double fitting(double value) { return isfinite((rfm_real)value) ? value : kind_value(CSV_HUGE); }
 
 static int is_word(const char *field, size_t length, const char *word) { /* lower case */
     size_t i;
@@ -87,11 +88,11 @@ static int is_word(const char *field, size_t length, const char *word) { /* lowe
 }
 
 /* What a field without quotes and spaces around it means; something other than field[0..length) follows it. */
-static rfm_real field_value(const char *field, size_t length) {
-    rfm_real value;
+static double field_value(const char *field, size_t length) {
+    double value;
     size_t sign = length > 0 && (*field == '-' || *field == '+');
     if (length == 0 || is_word(field + sign, length - sign, "nan")) return kind_value(CSV_MISSING);
-    if (csv_number(field, &value) == field + length) return isfinite(value) ? value : kind_value(CSV_HUGE);
+    if (csv_number(field, &value) == field + length) return fitting(value);
     if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity")) return kind_value(CSV_HUGE);
     return kind_value(CSV_TEXT);
 }
@@ -210,7 +211,7 @@ static void ragged(csv *c, const char *line, size_t found, const char *p) {
          c->columns, c->header ? "header" : "first line");
 }
 
-static const char *read_row(csv *c, const char *p, rfm_real *values) {
+static const char *read_row(csv *c, const char *p, double *values) {
     const char *line = p;
     size_t j;
     for (j = 0;; p++) {
@@ -220,7 +221,7 @@ static const char *read_row(csv *c, const char *p, rfm_real *values) {
         while (q != NULL && space(c, *q)) q++;
         if (q != NULL && field_end(c, q)) {
             p = q;
-            if (!isfinite(values[j])) values[j] = kind_value(CSV_HUGE);
+            values[j] = fitting(values[j]);
         } else {
             size_t length;
             p = take_field(c, p, &length);
@@ -252,7 +253,7 @@ void csv_read(csv *c, const char *file, int header) {
     c->delimiter = find_delimiter(p);
     p = read_names(c, p);
     for (q = p; (q = strpbrk(q, "\r\n")) != NULL; q++) most++;
-    if (most > SIZE_MAX / sizeof(rfm_real) / c->columns) fail("%s: too large", c->file);
+    if (most > SIZE_MAX / sizeof *c->values / c->columns) fail("%s: too large", c->file);
     cells = most * c->columns;
     c->starts = allocate(most, sizeof *c->starts, "rows");
     c->values = allocate(cells, sizeof *c->values, "the table");

@@ -15,7 +15,7 @@ typedef struct {
     size_t rows, columns;
     char **names;     /* (columns); without a header c1, c2, ... */
     size_t *starts;   /* (rows) where in the text */
-    rfm_real *values; /* (rows, columns), see csv_kind */
+    double *values;   /* (rows, columns), see csv_kind */
     char *room;       /* of csv_text */
     size_t room_size;
 } csv;
@@ -23,12 +23,12 @@ typedef struct {
 #define CSV_NUMBER  0
 #define CSV_MISSING 1 /* empty, or NaN */
 #define CSV_TEXT    2
-#define CSV_HUGE    3 /* an infinity, or a number beyond the number type */
+#define CSV_HUGE    3 /* an infinity, or a number beyond rfm_real */
 
 void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
 
-int csv_kind(rfm_real value);
+int csv_kind(double value);
 
 /* The text of a cell, without its quotes; valid until the next call. */
 const char *csv_text(csv *c, size_t row, size_t column);
@@ -40,7 +40,7 @@ size_t csv_column(const csv *c, const char *name);
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) NEVER_RETURNS;
 
 /* A decimal number at p, correctly rounded; the end of it, or NULL if there is none. An overflow gives an infinity. */
-const char *csv_number(const char *p, rfm_real *value);
+const char *csv_number(const char *p, double *value);
 
 /* Adds a field, quoted if it has to be. */
 void csv_add(text *t, const char *field);

@@ -232,20 +232,21 @@ void inputs_free(input_list *inputs) {
     free(inputs->names);
 }
 
-void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, rfm_real *x) {
+void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const rfm_real *offset, rfm_real *x) {
     size_t i, j, unknown = 0;
     for (j = 0; j < inputs.count; j++) {
         size_t column = inputs.at[j].column, end = j + 1;
         while (inputs.at[j].level != NULL && end < inputs.count && inputs.at[end].level != NULL && inputs.at[end].column == column) end++;
         for (i = 0; i < rows.count; i++) {
-            rfm_real value = c->values[rows.at[i] * c->columns + column], *to = x + i * inputs.count + j;
+            double value = c->values[rows.at[i] * c->columns + column];
+            rfm_real *to = x + i * inputs.count + j;
             int kind = csv_kind(value);
             if (kind == CSV_MISSING && !missing_allowed)
                 csv_fail(c, rows.at[i], column, inputs.at[j].level != NULL ? "a text (or use --missing mean)" : "a number (or use --missing mean)");
             if (inputs.at[j].level == NULL) {
                 if (kind == CSV_TEXT) csv_fail(c, rows.at[i], column, "a number (text columns: --one-hot when training)");
                 if (kind == CSV_HUGE) csv_fail(c, rows.at[i], column, "a finite number that fits");
-                *to = value;
+                *to = (rfm_real)(value - (offset != NULL ? (double)offset[j] : 0));
             } else {
                 const char *cell = csv_text(c, rows.at[i], column);
                 size_t q, hits = 0;
@@ -285,24 +286,40 @@ const char *target_guess(const csv *c, input_list inputs) {
     return others == 1 ? c->names[other] : NULL;
 }
 
-void targets_fill(csv *c, size_t target, size_t count, row_list rows, rfm_real *y) {
+void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_real *offset, rfm_real *y) {
     size_t i, k;
     for (i = 0; i < rows.count; i++)
         for (k = 0; k < count; k++) {
-            rfm_real value = c->values[rows.at[i] * c->columns + target + k];
+            double value = c->values[rows.at[i] * c->columns + target + k];
             if (csv_kind(value) != CSV_NUMBER) csv_fail(c, rows.at[i], target + k, "a finite number as target");
-            y[i * count + k] = value;
+            y[i * count + k] = (rfm_real)(value - (offset != NULL ? (double)offset[k] : 0));
         }
 }
+
+column_range column_look(const csv *c, size_t column, row_list rows) {
+    column_range r = {0, (double)INFINITY, -(double)INFINITY, 0, 0};
+    size_t i;
+    for (i = 0; i < rows.count; i++) {
+        double value = c->values[rows.at[i] * c->columns + column];
+        if (!isfinite(value)) continue;
+        r.low = fmin(r.low, value), r.high = fmax(r.high, value);
+        r.off = fmax(r.off, fabs(value - (double)(rfm_real)value));
+        r.mean += value, r.count++;
+    }
+    if (r.count > 0) r.mean /= (double)r.count;
+    return r;
+}
+
+int column_loses(double off, double spread) { return off > spread / 8192 && spread > 0; }
 
 int target_is_class(csv *c, size_t target, row_list rows) {
     unsigned seen = 0;
     size_t i, signs = 0;
     if (has_text(c, target, rows)) return 1;
     for (i = 0; i < rows.count; i++) {
-        rfm_real value = c->values[rows.at[i] * c->columns + target];
+        double value = c->values[rows.at[i] * c->columns + target];
         if (value == 1 || value == -1) signs++;
-        if (value >= 0 && value < MOST_INTEGER_CLASSES && value == (rfm_real)(int)value) seen |= 1u << (int)value;
+        if (value >= 0 && value < MOST_INTEGER_CLASSES && value == floor(value)) seen |= 1u << (int)value;
         else if (value != -1) return 0;
     }
     if (signs == rows.count) return 1;

@@ -45,8 +45,9 @@ input_list inputs_of_model(csv *c, const char *names, size_t count, const char *
 
 void inputs_free(input_list *inputs);
 
-/* x (rows.count, inputs.count); missing cells become NaN if they are allowed. */
-void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, rfm_real *x);
+/* x (rows.count, inputs.count), each less its offset (inputs.count; NULL: 0); missing cells become NaN if they are
+ * allowed. */
+void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const rfm_real *offset, rfm_real *x);
 
 /* The first of `count` target columns: of that name; or without a name the one called target, else the last ones. */
 size_t target_find(const csv *c, const char *name, size_t count);
@@ -55,8 +56,19 @@ size_t target_find(const csv *c, const char *name, size_t count);
  * a column called target, or several others. */
 const char *target_guess(const csv *c, input_list inputs);
 
-/* y (rows.count, count) */
-void targets_fill(csv *c, size_t target, size_t count, row_list rows, rfm_real *y);
+/* y (rows.count, count), each less its offset (count; NULL: 0) */
+void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_real *offset, rfm_real *y);
+
+/* A column's numbers in some rows, and the most that one of them is off as rfm_real. */
+typedef struct {
+    size_t count;
+    double low, high, mean, off;
+} column_range;
+
+column_range column_look(const csv *c, size_t column, row_list rows);
+
+/* 1 if rfm_real cannot tell 4096 steps of the spread apart: large numbers that differ little, as times do. */
+int column_loses(double off, double spread);
 
 /* 1 if a target is a class by the rule of --task auto: text, or the integers 0..c-1 (2 <= c <= 20, all there), or -1 and 1. */
 int target_is_class(csv *c, size_t target, row_list rows);

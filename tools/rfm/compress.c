@@ -119,6 +119,7 @@ static void read_data(job *t) {
     row_list train, test;
     size_t column, given, i;
     const csv *file = &t->table.file;
+    offsets none;
     model_table_read(&t->table, &t->source, a->operands[0], a->data, !a->no_header, a->target, a->missing != NULL);
     use = split_read(a->split, file, USE_TRAIN);
     train = rows_of(file, use, USE_TRAIN);
@@ -144,7 +145,9 @@ static void read_data(job *t) {
     }
     for (i = 0; i < t->source.d; i++) t->levels |= t->table.inputs.at[i].level != NULL;
     column = t->table.column;
-    t->learn = sample_read(&t->table.file, t->table.inputs, column, &t->form, train);
+    none = offsets_find(file, &t->table.inputs, column, t->form.classes > 0 ? 0 : t->form.targets, train, &t->source,
+                        LOSS_REFUSED);
+    t->learn = sample_read(&t->table.file, t->table.inputs, column, &t->form, train, none);
     if (t->form.classes > 0) check_classes(t, column, train);
     if (a->test != NULL) {
         model_table other;
@@ -153,12 +156,12 @@ static void read_data(job *t) {
         model_table_read(&other, &t->source, a->operands[0], a->test, !a->no_header,
                          a->no_header || t->form.targets > 1 ? a->target : file->names[column], a->missing != NULL);
         rows = rows_to_score(&other.file, NULL);
-        t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows);
+        t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows, none);
         free(rows.at);
         model_table_free(&other);
-    } else t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test);
-    sample_impute(t->learn.x, t->learn.rows, t->source.d, t->source.shift);
-    sample_impute(t->check.x, t->check.rows, t->source.d, t->source.shift);
+    } else t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
+    sample_impute(&t->learn, t->source.d, t->source.shift);
+    sample_impute(&t->check, t->source.d, t->source.shift);
     if (t->form.classes > 0) {
         t->y = allocate(t->learn.rows, t->c * sizeof *t->y, "targets");
         class_targets(t->learn.labels, t->learn.rows, t->c, t->y);

@@ -28,8 +28,8 @@ int command_evaluate(const call *c) {
     (void)rfm_model_summary(&model, &summary, NULL, 0);
     model_table_read(&table, &model, operands[0], operands[1], !c->no_header, c->target, missing != NULL);
     rows = rows_to_score(&table.file, c->split);
-    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows);
-    if (missing != NULL) sample_impute(given.x, given.rows, model.d, model.shift);
+    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows, model_table_offsets(&table, rows, &any));
+    if (missing != NULL) sample_impute(&given, model.d, model.shift);
     s = score_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
     bytes = m.arena.size;

@@ -2,6 +2,7 @@
 #include "export/identifier.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,22 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
         if (scaled > 0) text_add(t, " 2^%d", in->exponent);
     }
     text_add(t, "\n");
+}
+
+/* Firmware has inputs as rfm_real: says which of them lose too much that way. */
+static void say_losses(const rfm_model *model) {
+    rfm_summary s;
+    size_t i;
+    memset(&s, 0, sizeof s);
+    if (rfm_model_summary(model, &s, NULL, 0) != RFM_OK || s.x_scale == NULL) return;
+    for (i = 0; i < model->d; i++) {
+        double off = ldexp(fabs((double)model->shift[i]), sizeof(rfm_real) == 4 ? -24 : -53);
+        if (!column_loses(off, sqrt(12) * (double)s.x_scale[i])) continue; /* the width of an even spread */
+        note("input %zu (%s) loses as float: around %.10g its numbers are up to %.3g off, with a deviation of %.4g; "
+             "subtract that from it and train anew",
+             i + 1, model->input_names != NULL ? rfm_name(model->input_names, i) : "no name", (double)model->shift[i], off,
+             (double)s.x_scale[i]);
+    }
 }
 
 int command_export(const call *c) {
@@ -103,6 +120,7 @@ int command_export(const call *c) {
     for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)(unsigned char)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
+    if (!integers) say_losses(&model);
     note("%s: %zu bytes of model in %s", out, size, id);
     free(t.at);
     free(guard.at);

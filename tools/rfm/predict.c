@@ -1,8 +1,32 @@
 #include "command.h"
 #include "learn/score.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Outputs that differ by less than rfm_real can tell at the size of the model's offset are computed once more without
+ * that. Returns what is to be added to them (c), to be freed; NULL: nothing. */
+static rfm_real *move_outputs(machine *m, const any_model *model, const sample *s, rfm_real *y) {
+    size_t c = model->numbers.c, i, k;
+    offsets moved = {NULL, NULL};
+    rfm_real *room;
+    any_model other;
+    if (has_integers(model) || model->numbers.task != RFM_REGRESS || model->numbers.offset == NULL) return NULL;
+    for (k = 0; k < c; k++) {
+        double offset = (double)model->numbers.offset[k], low = offset, high = offset;
+        for (i = 0; i < s->rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
+        if (!column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53), fmax(high - low, fabs(offset) * 1e-300))) continue;
+        if (moved.y == NULL) moved.y = allocate(c, sizeof *moved.y, "offsets");
+        moved.y[k] = model->numbers.offset[k];
+    }
+    if (moved.y == NULL) return NULL;
+    moved.x = s->moved.x;
+    other = any_moved(model, &moved, &room);
+    predict_any(m, &other, s->x, s->rows, y, NULL, NULL);
+    free(room);
+    return moved.y;
+}
 
 int command_predict(const call *c) {
     const char *const *operands = c->operands, *missing = c->missing;
@@ -17,7 +41,9 @@ int command_predict(const call *c) {
     input_list inputs;
     row_list rows;
     unsigned char *use;
-    rfm_real *x, *y;
+    rfm_real *y, *added, *room;
+    any_model moved;
+    sample s;
     uint32_t *classes;
     size_t saturated;
     text lines = {NULL, 0, 0};
@@ -32,18 +58,25 @@ int command_predict(const call *c) {
     inputs = inputs_of_model(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
     use = split_read(NULL, &file, USE_TEST);
     rows = rows_of(&file, use, USE_TEST);
-    x = allocate(rows.count, model.d * sizeof *x, "inputs");
+    memset(&s, 0, sizeof s);
+    s.rows = rows.count, s.x = allocate(rows.count, model.d * sizeof *s.x, "inputs");
+    s.moved = offsets_find(&file, &inputs, 0, 0, rows, has_integers(&any) ? NULL : &model, has_integers(&any) ? LOSS_STAYS : LOSS_MOVED);
     y = allocate(rows.count, model.c * sizeof *y, "predictions");
-    inputs_fill(&file, inputs, rows, missing != NULL, x);
-    if (missing != NULL) sample_impute(x, rows.count, model.d, model.shift);
+    inputs_fill(&file, inputs, rows, missing != NULL, s.moved.x, s.x);
+    if (missing != NULL) sample_impute(&s, model.d, model.shift);
     classes = allocate(rows.count, sizeof *classes, "predictions");
-    predict_any(&m, &any, x, rows.count, y, classes, &saturated);
+    moved = any_moved(&any, &s.moved, &room);
+    predict_any(&m, &moved, s.x, s.rows, y, classes, &saturated);
+    added = move_outputs(&m, &any, &s, y);
     saturated_note(&any, saturated, rows.count);
     for (i = 0; i < rows.count; i++) {
         const rfm_real *at = y + i * model.c;
         rfm_real sure;
         if (scores || model.task == RFM_REGRESS)
-            for (k = 0; k < model.c; k++) text_add(&lines, k > 0 ? ",%.9g" : "%.9g", (double)at[k]);
+            for (k = 0; k < model.c; k++) {
+                double offset = added != NULL ? (double)added[k] : 0;
+                text_add(&lines, "%s%.*g", k > 0 ? "," : "", offset != 0 ? 15 : 9, offset + (double)at[k]);
+            }
         else if (model.class_names != NULL) csv_add(&lines, rfm_name(model.class_names, classes[i]));
         else text_add(&lines, "%lu", (unsigned long)classes[i]);
         if (confidence) {
@@ -60,8 +93,10 @@ int command_predict(const call *c) {
     free(rows.at);
     inputs_free(&inputs);
     free(classes);
-    free(x);
     free(y);
+    free(added);
+    free(room);
+    sample_free(&s);
     free(blob);
     return 0;
 }

@@ -40,8 +40,9 @@ static void read_rows(report *r, model_table *table, const char *split) {
     const csv *file = &table->file;
     row_list rows = rows_to_score(file, split);
     size_t i, at = 0, line = 1;
-    r->rows = sample_read(&table->file, table->inputs, table->column, &table->form, rows);
-    sample_impute(r->rows.x, r->rows.rows, r->model.d, r->model.shift);
+    r->rows = sample_read(&table->file, table->inputs, table->column, &table->form, rows,
+                          model_table_offsets(table, rows, &r->any));
+    sample_impute(&r->rows, r->model.d, r->model.shift);
     r->is_split = split != NULL;
     r->lines = allocate(rows.count, sizeof *r->lines, "lines");
     for (i = 0; i < rows.count; i++) {
@@ -170,6 +171,7 @@ int command_report(const call *c) {
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
     model_read(model_file, &blob, &r.model_bytes, &r.model);
+    r.any = any_of_numbers(&r.model);
     if (c->image != NULL) read_image(c->image, r.model.d, &r);
     r.model_file = file_base(model_file, "standard input"), r.data_file = file_base(c->data, "standard input");
     r.names = name_list(r.model.input_names, r.model.d, "x", 1);

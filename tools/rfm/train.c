@@ -118,6 +118,7 @@ typedef struct {
 static void read_data(job *t) {
     const call *a = t->a;
     unsigned char *use;
+    offsets moved;
     int task = word_or_auto("--task", a->task, task_words);
     csv_read(&t->file, a->operands[0], !a->no_header);
     use = split_read(a->split, &t->file, USE_TRAIN);
@@ -148,7 +149,10 @@ static void read_data(job *t) {
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)", t->rows_given, t->train.count,
              a->seed);
     }
-    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train);
+    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
+                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
+                                        a->raw ? LOSS_STAYS : LOSS_MOVED));
+    moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;
         unsigned char *all;
@@ -159,16 +163,16 @@ static void read_data(job *t) {
         all = split_read(NULL, &other, USE_TEST);
         rows = rows_of(&other, all, USE_TEST);
         inputs = inputs_of_names(&other, t->inputs.names, t->d);
-        t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows);
+        t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows, moved);
         free(all);
         free(rows.at);
         csv_free(&other);
-    } else t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test);
+    } else t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
 }
 
 static void prepare(job *t) {
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    sample_impute(t->check.x, t->check.rows, t->d, t->lesson.mean);
+    sample_impute(&t->check, t->d, t->lesson.mean);
 }
 
 static void choose(job *t) {

@@ -124,6 +124,7 @@ int main(int argc, char **argv) {
                       {NULL, NULL, 0, NULL}};
     command_line line = {"rfm-small", "DATA.csv", 1, 1, "; see the head of tools/small/methods.c", NULL};
     model_table data;
+    offsets loss;
     unsigned char *use;
     char *blob;
     size_t size, scratch, kept, r, m, p, g, a;
@@ -147,8 +148,10 @@ int main(int argc, char **argv) {
     must(rfm_model_summary(&model, &summary, NULL, 0), model_file);
     model_table_read(&data, &model, model_file, file, 1, NULL, 0);
     use = split_read(split, &data.file, USE_TRAIN);
-    j.learn = sample_read(&data.file, data.inputs, data.column, &data.form, rows_of(&data.file, use, USE_TRAIN));
-    j.check = sample_read(&data.file, data.inputs, data.column, &data.form, rows_of(&data.file, use, USE_TEST));
+    loss = offsets_find(&data.file, &data.inputs, data.column, data.form.classes > 0 ? 0 : data.form.targets,
+                        rows_of(&data.file, use, USE_TRAIN), &model, LOSS_REFUSED);
+    j.learn = sample_read(&data.file, data.inputs, data.column, &data.form, rows_of(&data.file, use, USE_TRAIN), loss);
+    j.check = sample_read(&data.file, data.inputs, data.column, &data.form, rows_of(&data.file, use, USE_TEST), loss);
     j.rows.x = rfm_cview(j.learn.x, j.learn.rows, model.d);
     j.rows.y = rfm_cview(targets_of(&j.learn, model.c), j.learn.rows, model.c);
     printf("%zu rows, scored on %zu; the model: %zu centres, rank %zu, score %.4f\n\n", j.learn.rows, j.check.rows, model.n, model.r,

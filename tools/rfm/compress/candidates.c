@@ -77,7 +77,7 @@ void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm
     s.rows = rows;
     s.x = allocate(rows, d * sizeof *s.x, "inputs");
     s.y = allocate(rows, c * sizeof *s.y, "targets");
-    s.labels = NULL;
+    s.labels = NULL, s.moved.x = s.moved.y = NULL;
     memcpy(s.x, x, rows * d * sizeof *x);
     memcpy(s.y, y, rows * c * sizeof *y);
     if (labels != NULL) {

@@ -27,10 +27,21 @@ static void column_statistics(const rfm_real *x, size_t rows, size_t d, rfm_real
     }
 }
 
-static void standardise(rfm_real *x, size_t rows, size_t d, const rfm_real *mean, const rfm_real *scale) {
+/* The offset of a moved column takes the place of its mean, for that is what a model can keep exactly. */
+static void keep_offsets(rfm_real *mean, const rfm_real *offset, size_t d) {
+    size_t j;
+    for (j = 0; offset != NULL && j < d; j++)
+        if (offset[j] != 0) mean[j] = offset[j];
+}
+
+static void standardise(rfm_real *x, size_t rows, size_t d, const rfm_real *offset, const rfm_real *mean,
+                        const rfm_real *scale) {
     size_t i, j;
     for (i = 0; i < rows; i++)
-        for (j = 0; j < d; j++) x[i * d + j] = (rfm_real)(((double)x[i * d + j] - (double)mean[j]) / (double)scale[j]);
+        for (j = 0; j < d; j++) {
+            double centre = (double)mean[j] - (offset != NULL ? (double)offset[j] : 0);
+            x[i * d + j] = (rfm_real)(((double)x[i * d + j] - centre) / (double)scale[j]);
+        }
 }
 
 void class_targets(const uint32_t *labels, size_t rows, size_t c, rfm_real *y) {
@@ -42,11 +53,11 @@ void class_targets(const uint32_t *labels, size_t rows, size_t c, rfm_real *y) {
     }
 }
 
-void lesson_prepare(lesson *l, const sample *s, const sample_form *form, const char *input_names, size_t d, int raw, const char *file) {
+void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *input_names, size_t d, int raw, const char *file) {
     size_t c = form_outputs(form), k;
     memset(l, 0, sizeof *l);
     l->rows = s->rows, l->d = d, l->c = c, l->raw = raw, l->x = s->x;
-    l->form = form, l->input_names = input_names;
+    l->form = form, l->input_names = input_names, l->moved = s->moved;
     l->mean = allocate(d, sizeof *l->mean, "statistics");
     l->scale = allocate(d, sizeof *l->scale, "statistics");
     l->y_mean = allocate(c, sizeof *l->y_mean, "statistics");
@@ -54,15 +65,17 @@ void lesson_prepare(lesson *l, const sample *s, const sample_form *form, const c
     column_statistics(l->x, l->rows, d, l->mean, l->scale);
     for (k = 0; k < d; k++)
         if (isnan(l->mean[k])) fail("%s: input %s has no value in any training row, expected at least one", file, rfm_name(input_names, k));
-    sample_impute(l->x, l->rows, d, l->mean);
-    if (!raw) standardise(l->x, l->rows, d, l->mean, l->scale);
+    keep_offsets(l->mean, s->moved.x, d);
+    sample_impute(s, d, l->mean);
+    if (!raw) standardise(l->x, l->rows, d, s->moved.x, l->mean, l->scale);
     if (form->classes > 0) {
         l->y = allocate(l->rows, c * sizeof *l->y, "targets");
         class_targets(s->labels, l->rows, c, l->y);
     } else {
         l->y = s->y;
         column_statistics(l->y, l->rows, c, l->y_mean, l->y_scale);
-        if (!raw) standardise(l->y, l->rows, c, l->y_mean, l->y_scale);
+        keep_offsets(l->y_mean, s->moved.y, c);
+        if (!raw) standardise(l->y, l->rows, c, s->moved.y, l->y_mean, l->y_scale);
     }
 }
 
@@ -103,9 +116,33 @@ int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*ti
     return RFM_OK;
 }
 
+/* Folding adds the offset of a moved input to the fit's own shift s, and the sum would be rounded: s goes into the
+ * centres, z_i + P s, and is 0 for these inputs then. *room (d + n r) is to be freed. */
+static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, rfm_real **room) {
+    rfm_model to = *model;
+    size_t d = model->d, r = model->r, i, j, q;
+    rfm_real *shift = *room = allocate(d + model->n * r, sizeof **room, "the model"), *z = shift + d;
+    for (j = 0; j < d; j++) shift[j] = offset[j] != 0 ? 0 : model->shift[j];
+    for (q = 0; q < r; q++) {
+        double more = 0; /* (P s)_q */
+        for (j = 0; j < d; j++) {
+            double p = model->metric == RFM_FULL ? (double)model->p[q * d + j]
+                       : j != q                  ? 0
+                       : model->metric == RFM_DIAGONAL ? (double)model->p[j]
+                                                       : 1;
+            if (offset[j] != 0) more += p * (double)model->shift[j];
+        }
+        for (i = 0; i < model->n; i++) z[i * r + q] = (rfm_real)((double)model->centers[i * r + q] + more);
+    }
+    to.shift = shift, to.centers = z;
+    return to;
+}
+
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature, size_t *bytes, rfm_model *opened) {
     rfm_parts parts;
     rfm_summary summary;
+    rfm_model moved;
+    rfm_real *room = NULL;
     void *blob = NULL;
     int status, regress = l->form->classes == 0;
     size_t last = options->iterations;
@@ -116,6 +153,7 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     summary.rows = (uint32_t)l->rows, summary.iterations = (uint32_t)last;
     summary.steps = (uint32_t)last + 1, summary.path = f->path;
     parts.model = &f->model;
+    if (l->moved.x != NULL) moved = without_shift(&f->model, l->moved.x, &room), parts.model = &moved;
     parts.task = regress ? RFM_REGRESS : RFM_CLASSIFY;
     parts.temperature = (rfm_real)temperature;
     if (!l->raw) parts.x_mean = l->mean, parts.x_scale = l->scale;
@@ -129,5 +167,6 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     }
     if (status == RFM_OK) status = rfm_model_open(blob, *bytes, opened);
     if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
+    free(room);
     return blob;
 }

@@ -12,12 +12,13 @@ typedef struct {
     int raw;
     rfm_real *x, *y;                         /* (rows, d), (rows, c) */
     rfm_real *mean, *scale, *y_mean, *y_scale; /* of the columns before that: (d), (d), (c), (c) */
+    offsets moved; /* the sample's */
     const sample_form *form;
     const char *input_names;
 } lesson;
 
 /* Takes s->x over, and s->y where there are no classes: both are changed in place. Missing cells become the mean. */
-void lesson_prepare(lesson *l, const sample *s, const sample_form *form, const char *input_names, size_t d, int raw, const char *file);
+void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *input_names, size_t d, int raw, const char *file);
 void lesson_free(lesson *l); /* what was made here */
 
 /* The targets of rows with classes: one column per class, 1 or 0; or one column, 1 or -1, for two of them. y (rows, c). */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROWS_AT_ONCE 8192
 
@@ -42,33 +43,132 @@ row_list rows_to_score(const csv *c, const char *split) {
     return rows;
 }
 
-sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows) {
+/* ---- columns that rfm_real would lose ------------------------------------------------------------------------------ */
+
+#define FEW_ROWS 8 /* too few to say what a column's spread is */
+
+static void say_loss(const csv *c, size_t column, double off, double spread, double center, int loss) {
+    static const char *const end[] = {
+        "%.10g is taken out of them here. Firmware gets them as they are: for firmware, subtract it before training",
+        "that is lost. Subtract %.10g from the column and train anew",
+        "expected a column without that. Subtract %.10g from it and train anew"};
+    text t = {NULL, 0, 0};
+    text_add(&t, "%s: column %zu (%s): as %s its numbers are up to %.3g off, in a spread of %.6g; ", c->file, column + 1,
+             c->names[column], sizeof(rfm_real) == sizeof(float) ? "float" : "double", off, spread);
+    text_add(&t, loss == LOSS_MOVED ? end[0] : loss == LOSS_STAYS ? end[1] : end[2], center);
+    text_bytes(&t, "", 1);
+    if (loss == LOSS_REFUSED) fail("%s", t.at);
+    note("%s", t.at);
+    free(t.at);
+}
+
+/* center, scale (NULL: not known): of a model that was trained on such a column. */
+static rfm_real offset_of(const csv *c, size_t column, row_list rows, const rfm_real *center, const rfm_real *scale,
+                          int loss) {
+    column_range r = column_look(c, column, rows);
+    rfm_real middle = center != NULL ? *center : (rfm_real)r.mean;
+    double spread;
+    if (r.count == 0) return 0;
+    if (center != NULL) r.low = fmin(r.low, (double)middle), r.high = fmax(r.high, (double)middle);
+    spread = fmax(r.high - r.low, scale != NULL ? (double)*scale : 0);
+    if (!column_loses(r.off, spread)) return 0;
+    if (center == NULL || scale != NULL || r.count >= FEW_ROWS) say_loss(c, column, r.off, spread, (double)middle, loss);
+    return loss == LOSS_MOVED ? middle : 0;
+}
+
+/* NULL in place of zeros only. */
+static rfm_real *none_if_zero(rfm_real *offset, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (offset[i] != 0) return offset;
+    free(offset);
+    return NULL;
+}
+
+offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
+                     const rfm_model *like, int loss) {
+    const rfm_real *shift = like != NULL ? like->shift : NULL, *offset = like != NULL ? like->offset : NULL;
+    rfm_summary summary;
+    offsets o;
+    size_t i;
+    memset(&summary, 0, sizeof summary);
+    if (like != NULL) (void)rfm_model_summary(like, &summary, NULL, 0);
+    o.x = allocate(inputs->count, sizeof *o.x, "offsets");
+    o.y = allocate(targets, sizeof *o.y, "offsets");
+    for (i = 0; i < inputs->count; i++)
+        if (inputs->at[i].level == NULL)
+            o.x[i] = offset_of(c, inputs->at[i].column, rows, shift != NULL ? shift + i : NULL,
+                               summary.x_scale != NULL ? summary.x_scale + i : NULL, loss);
+    for (i = 0; i < targets; i++)
+        o.y[i] = offset_of(c, target + i, rows, offset != NULL ? offset + i : NULL, NULL, loss);
+    o.x = none_if_zero(o.x, inputs->count), o.y = none_if_zero(o.y, targets);
+    return o;
+}
+
+static rfm_real *copy_reals(const rfm_real *from, size_t count) {
+    rfm_real *to = NULL;
+    if (from == NULL) return NULL;
+    to = allocate(count, sizeof *to, "offsets");
+    memcpy(to, from, count * sizeof *to);
+    return to;
+}
+
+offsets offsets_copy(const offsets *o, size_t d, size_t targets) {
+    offsets copy;
+    copy.x = copy_reals(o->x, d), copy.y = copy_reals(o->y, targets);
+    return copy;
+}
+
+any_model any_moved(const any_model *model, const offsets *moved, rfm_real **room) {
+    any_model to = *model;
+    size_t d = model->numbers.d, c = model->numbers.c, i;
+    rfm_real *at = *room = allocate(d + c, sizeof **room, "offsets");
+    if (has_integers(model)) return to;
+    for (i = 0; i < d; i++) at[i] = to.numbers.shift[i] - (moved->x != NULL ? moved->x[i] : 0);
+    for (i = 0; i < c; i++) at[d + i] = (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (moved->y != NULL ? moved->y[i] : 0);
+    to.numbers.shift = at, to.numbers.offset = at + d;
+    return to;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------------------------- */
+
+offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model) {
+    return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows,
+                        has_integers(model) ? NULL : &model->numbers, has_integers(model) ? LOSS_STAYS : LOSS_MOVED);
+}
+
+sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows, offsets moved) {
     sample s;
     s.rows = rows.count;
     s.x = allocate(rows.count, inputs.count * sizeof *s.x, "inputs");
     s.y = NULL, s.labels = NULL;
-    inputs_fill(c, inputs, rows, form->missing_mean, s.x);
+    s.moved = moved;
+    inputs_fill(c, inputs, rows, form->missing_mean, moved.x, s.x);
     if (form->classes > 0) {
         s.labels = classes_of(c, target, rows, form->class_names, form->classes);
     } else {
         s.y = allocate(rows.count, form->targets * sizeof *s.y, "targets");
-        targets_fill(c, target, form->targets, rows, s.y);
+        targets_fill(c, target, form->targets, rows, moved.y, s.y);
     }
     return s;
 }
 
-void sample_impute(rfm_real *x, size_t rows, size_t d, const rfm_real *means) {
+void sample_impute(sample *s, size_t d, const rfm_real *means) {
     size_t i, j;
-    for (i = 0; i < rows; i++)
+    for (i = 0; i < s->rows; i++)
         for (j = 0; j < d; j++)
-            if (isnan(x[i * d + j])) x[i * d + j] = means[j];
+            if (isnan(s->x[i * d + j])) s->x[i * d + j] = means[j] - (s->moved.x != NULL ? s->moved.x[j] : 0);
 }
 
 void sample_free(sample *s) {
     free(s->x);
     free(s->y);
     free(s->labels);
+    free(s->moved.x);
+    free(s->moved.y);
 }
+
+/* ---- predictions --------------------------------------------------------------------------------------------------- */
 
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
     size_t d = model->d, c = model->c, i, k;
@@ -116,11 +216,6 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
     if (status != RFM_OK) fail("cannot predict: %s", rfm_status_text(status));
 }
 
-void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
-    any_model any = any_of_numbers(model);
-    predict_any(m, &any, x, rows, y, NULL, NULL);
-}
-
 void saturated_note(const any_model *model, size_t saturated, size_t rows) {
     if (saturated > 0)
         note("%zu of %zu inputs were outside of the range that the model was calibrated for; they were taken as its end (rfm info shows the ranges)", saturated,
@@ -163,8 +258,11 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
     rfm_real *y = allocate(s->rows, c * sizeof *y, "predictions");
     uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
     score result;
-    predict_any(m, model, s->x, s->rows, y, classes, saturated);
+    rfm_real *room;
+    any_model moved = any_moved(model, &s->moved, &room);
+    predict_any(m, &moved, s->x, s->rows, y, classes, saturated);
     result = score_of(s, c, y, classes);
+    free(room);
     free(y);
     free(classes);
     return result;

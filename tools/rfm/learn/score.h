@@ -4,12 +4,29 @@
 
 #include "host/host.h"
 
+/* Columns that rfm_real would lose are moved: an offset, itself an rfm_real, is taken out of them as double. A model
+ * of such rows has that offset as its shift, or as its offset for a target, so both differ by exactly that. */
+typedef struct {
+    rfm_real *x, *y; /* (d), (targets); NULL: nothing is moved */
+} offsets;
+
 typedef struct {
     size_t rows;
-    rfm_real *x;      /* (rows, d) raw */
-    rfm_real *y;      /* (rows, c) regression */
-    uint32_t *labels; /* (rows) classification */
+    rfm_real *x;        /* (rows, d) raw, less moved.x */
+    rfm_real *y;        /* (rows, c) regression, less moved.y */
+    uint32_t *labels;   /* (rows) classification */
+    offsets moved;
 } sample;
+
+/* What is done about a column that loses; it is said by name. */
+#define LOSS_MOVED   0 /* an offset is taken out */
+#define LOSS_STAYS   1 /* it is only said */
+#define LOSS_REFUSED 2
+
+/* For training (like NULL) by the means of the rows, else by the shift and the offset of a model. targets 0: only inputs. */
+offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
+                     const rfm_model *like, int loss);
+offsets offsets_copy(const offsets *o, size_t d, size_t targets);
 
 /* What the rows of a file have to look like. */
 typedef struct {
@@ -26,8 +43,12 @@ size_t form_outputs(const sample_form *form); /* c of a model of such rows */
 sample_form form_of_model(const rfm_model *model, const char *model_file, const char *target, int missing_mean);
 
 /* `x` still has NaN where a cell was missing: sample_impute comes before it is used. */
-sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows);
-void sample_impute(rfm_real *x, size_t rows, size_t d, const rfm_real *means);
+sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows,
+                   offsets moved); /* takes them over */
+void sample_impute(sample *s, size_t d, const rfm_real *means);
+
+/* The model for moved rows; *room is to be freed. */
+any_model any_moved(const any_model *model, const offsets *moved, rfm_real **room);
 void sample_free(sample *s);
 
 typedef struct {
@@ -56,6 +77,7 @@ typedef struct {
 
 void model_table_read(model_table *t, const rfm_model *model, const char *model_file, const char *data, int header,
                       const char *target, int missing_mean);
+offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model);
 void model_table_free(model_table *t);
 
 /* Those that the split marks; all if there is none. */
@@ -67,9 +89,6 @@ void model_means(const any_model *model, const char *file);
 /* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits that firmware gives;
  * y is then score times unit. */
 void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
-
-/* y of a model of numbers. */
-void predict_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y);
 
 /* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);

@@ -249,11 +249,15 @@ static void score_classify(text *t, const report *r) {
     free(count);
 }
 
+/* What was taken out of a target before it was read. */
+static double offset_of(const report *r, size_t k) { return r->rows.moved.y != NULL ? (double)r->rows.moved.y[k] : 0; }
+
 static void output_columns(const report *r, size_t k, double *truth, double *predicted, double *error) {
     size_t i, c = r->model.c;
     for (i = 0; i < r->rows.rows; i++) {
         truth[i] = (double)r->rows.y[i * c + k], predicted[i] = (double)r->outputs[i * c + k];
         error[i] = predicted[i] - truth[i];
+        truth[i] += offset_of(r, k), predicted[i] += offset_of(r, k);
     }
 }
 
@@ -691,8 +695,9 @@ static void row_table(text *t, const report *r, const size_t *order, size_t show
                 html_name(t, r->targets[worst], 24);
                 text_add(t, " ");
             }
-            text_add(t, "%.*f</td><td>%.*f</td><td>%+.*f</td>", places, (double)r->rows.y[i * c + worst], places,
-                     (double)r->outputs[i * c + worst], places,
+            text_add(t, "%.*f</td><td>%.*f</td><td>%+.*f</td>", places,
+                     offset_of(r, worst) + (double)r->rows.y[i * c + worst], places,
+                     offset_of(r, worst) + (double)r->outputs[i * c + worst], places,
                      (double)r->outputs[i * c + worst] - (double)r->rows.y[i * c + worst]);
         }
         text_add(t, "</tr>\n");

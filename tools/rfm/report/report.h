@@ -8,7 +8,8 @@
 
 typedef struct {
     const char *model_file, *data_file; /* without folders */
-    rfm_model model;
+    any_model any;
+    rfm_model model; /* its numbers */
     rfm_summary summary;
     rfm_step *path; /* (summary.steps) */
     size_t model_bytes;

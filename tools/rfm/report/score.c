@@ -14,12 +14,13 @@ static void wilson(double share, double n, double interval[2]) {
 
 static void classify(report *r) {
     size_t i, k, *count = allocate(r->classes, sizeof *count, "counts"), most = 0;
-    r->predicted = allocate(r->rows.rows, sizeof *r->predicted, "classes");
     if (r->model.temperature > 0) r->confidence = allocate(r->rows.rows, sizeof *r->confidence, "confidences");
     for (i = 0; i < r->rows.rows; i++) {
-        rfm_real confidence;
-        r->predicted[i] = (uint32_t)rfm_class(&r->model, r->outputs + i * r->model.c, &confidence);
-        if (r->confidence != NULL) r->confidence[i] = (double)confidence;
+        rfm_real confidence = 0;
+        if (r->confidence != NULL) {
+            (void)rfm_class(&r->model, r->outputs + i * r->model.c, &confidence);
+            r->confidence[i] = (double)confidence;
+        }
         if (r->rows.labels[i] != CLASS_UNKNOWN) count[r->rows.labels[i]]++;
     }
     for (k = 0; k < r->classes; k++) most = count[k] > most ? count[k] : most;
@@ -59,10 +60,13 @@ static void regress(report *r) {
 }
 
 void report_scores(report *r, machine *m) {
-    any_model model = any_of_numbers(&r->model);
-    r->score = score_sample(m, &model, &r->rows, NULL);
+    rfm_real *room;
+    any_model moved = any_moved(&r->any, &r->rows.moved, &room);
     r->outputs = allocate(r->rows.rows, r->model.c * sizeof *r->outputs, "predictions");
-    predict_rows(m, &r->model, r->rows.x, r->rows.rows, r->outputs);
+    r->predicted = allocate(r->rows.rows, sizeof *r->predicted, "classes");
+    predict_any(m, &moved, r->rows.x, r->rows.rows, r->outputs, r->predicted, NULL);
+    r->score = score_of(&r->rows, r->model.c, r->outputs, r->predicted);
+    free(room);
     if (r->classes > 0)
         classify(r);
     else
