@@ -235,6 +235,18 @@ static const char *read_row(csv *c, const char *p, double *values) {
     return next_line(c, p);
 }
 
+/* A delimiter at the end of every line makes a last column without a name and without a cell: there is none. */
+static void drop_empty_column(csv *c) {
+    size_t last = c->columns - 1, i, j;
+    if (last == 0 || (c->header && *c->names[last] != 0)) return;
+    for (i = 0; i < c->rows; i++)
+        if (csv_kind(c->values[i * c->columns + last]) != CSV_MISSING || *csv_text(c, i, last) != 0) return;
+    for (i = 0; i < c->rows; i++)
+        for (j = 0; j < last; j++) c->values[i * last + j] = c->values[i * c->columns + j];
+    free(c->names[last]);
+    c->columns = last;
+}
+
 void csv_read(csv *c, const char *file, int header) {
     const char *p, *nul, *q;
     size_t most = 1, cells;
@@ -268,6 +280,7 @@ void csv_read(csv *c, const char *file, int header) {
         c->rows++;
     }
     if (c->rows == 0) fail("%s: a header only, expected rows below it", c->file);
+    drop_empty_column(c);
 }
 
 void csv_free(csv *c) {

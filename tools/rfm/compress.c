@@ -462,7 +462,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
             text_add(&out, "validation    %s %.4f on %zu held-out training rows, %.4f at full size; best of %zu candidates\n", task == RFM_CLASSIFY ? "accuracy" : "r2",
                      t->result.chosen.score, t->result.rows_held, t->result.full_score, t->result.tried);
         if (t->check.rows > 0) {
-            score_text(&out, s, task, t->check.rows);
+            score_text(&out, s, task, t->check.rows, "test rows");
             if (task == RFM_CLASSIFY) text_add(&out, "before        %.2f %%\n", 100 * full->accuracy);
             else text_add(&out, "before        %.4f\n", full->r2);
         }

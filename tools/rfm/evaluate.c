@@ -1,12 +1,13 @@
 #include "command.h"
 #include "learn/score.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 int command_evaluate(const call *c) {
     const char *const *operands = c->operands, *missing = c->missing;
-    size_t size, bytes = 0, saturated;
+    size_t size, bytes = 0, saturated, seen;
     static const char *const missing_words[] = {"mean", NULL};
     double start = seconds_now();
     any_model any;
@@ -32,11 +33,13 @@ int command_evaluate(const call *c) {
     if (missing != NULL) sample_impute(&given, model.d, model.shift);
     s = score_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
+    seen = rows_seen(&any, &given);
     bytes = m.arena.size;
     if (c->json) {
         json_text(&out, "task", task_words[model.task]);
         json_number(&out, "rows_train", summary.rows);
         json_number(&out, "rows_test", (double)given.rows);
+        json_number(&out, "rows_seen", seen != SIZE_MAX ? (double)seen : (double)NAN); /* null: not known */
         json_number(&out, "features", (double)model.d);
         json_number(&out, "outputs", (double)model.c);
         json_text(&out, "type", type_word(any.type));
@@ -51,7 +54,10 @@ int command_evaluate(const call *c) {
         json_number(&out, "arena_bytes", (double)bytes);
         json_number(&out, "model_bytes", (double)size);
         json_end(&out);
-    } else score_text(&out, &s, model.task, given.rows);
+    } else {
+        score_text(&out, &s, model.task, given.rows, c->split != NULL ? "test rows" : "rows");
+        if (seen != SIZE_MAX) text_add(&out, "trained on    %zu of them\n", seen);
+    }
     file_show(&out, NULL);
     machine_stop(&m);
     model_table_free(&table);

@@ -178,11 +178,15 @@ static void prepare(job *t) {
 static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
+    rfm_options least;
     p->machine = &t->machine;
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
+    least = p->base;
+    least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
+    (void)lesson_need(&t->machine, &t->lesson, &least); /* what cannot be trained is not searched for */
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
@@ -248,7 +252,7 @@ static void report(job *t, const score *s, double seconds) {
         if (isfinite(t->choice.validation))
             text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation,
                      t->choice.tried);
-        if (t->check.rows > 0) score_text(&out, s, task, t->check.rows);
+        if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
         text_add(&out, "model         ");
         text_name(&out, t->a->out);
         text_add(&out, ", %zu bytes, %zu centres\n", t->blob_bytes, t->fit.model.n);

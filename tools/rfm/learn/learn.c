@@ -87,24 +87,35 @@ void lesson_free(lesson *l) {
     free(l->y_scale);
 }
 
-int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done), fitted *f) {
+static rfm_data data_of(const lesson *l) {
     rfm_data data;
-    rfm_report report;
-    size_t scratch = 0, store = 0;
-    int status;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(l->x, l->rows, l->d), data.y = rfm_cview(l->y, l->rows, l->c);
-    report.path = f->path;
-    status = rfm_fit_need(&m->ctx, &data, options, &scratch, &store);
+    return data;
+}
+
+size_t lesson_need(machine *m, const lesson *l, const rfm_options *options) {
+    rfm_data data = data_of(l);
+    size_t scratch = 0, store = 0;
+    int status = rfm_fit_need(&m->ctx, &data, options, &scratch, &store);
     if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", l->rows, l->d, rfm_status_text(status));
-    f->arena_bytes = scratch + store;
 #ifdef _SC_PHYS_PAGES
     {
         double room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-        if (room > 0 && (double)f->arena_bytes > room)
-            fail("out of memory: training on %zu rows takes %zu bytes, this machine has %.0f; fewer rows: --rows N", l->rows, f->arena_bytes, room);
+        if (room > 0 && (double)(scratch + store) > room)
+            fail("out of memory: training on %zu rows takes %zu bytes, this machine has %.0f; fewer rows: --rows N",
+                 l->rows, scratch + store, room);
     }
 #endif
+    return scratch + store;
+}
+
+int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done), fitted *f) {
+    rfm_data data = data_of(l);
+    rfm_report report;
+    int status;
+    report.path = f->path;
+    f->arena_bytes = lesson_need(m, l, options);
     machine_memory(m, f->arena_bytes, "training (fewer rows take less: --rows N)");
     m->ctx.tick = tick;
     status = rfm_fit(&m->ctx, &data, options, m->ctx.arena, &f->model, &report);

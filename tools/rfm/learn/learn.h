@@ -30,6 +30,9 @@ typedef struct {
     size_t arena_bytes;
 } fitted;
 
+/* Bytes of arena that a fit takes; more than this machine has end the program. */
+size_t lesson_need(machine *m, const lesson *l, const rfm_options *options);
+
 /* Fits on an arena of the machine's; RFM_OK or RFM_ECANCEL, any other status ends the program. */
 int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done), fitted *f);
 

@@ -276,7 +276,88 @@ void score_json(text *t, const score *s, int task) {
     }
 }
 
-void score_text(text *t, const score *s, int task, size_t rows) {
-    if (task == RFM_CLASSIFY) text_add(t, "accuracy      %.2f %% of %zu test rows\n", 100 * s->accuracy, rows);
-    else text_add(t, "r2            %.4f on %zu test rows, mean squared error %.6g\n", s->r2, rows, s->mse);
+void score_text(text *t, const score *s, int task, size_t rows, const char *kind) {
+    if (task == RFM_CLASSIFY) text_add(t, "accuracy      %.2f %% of %zu %s\n", 100 * s->accuracy, rows, kind);
+    else text_add(t, "r2            %.4f on %zu %s, mean squared error %.6g\n", s->r2, rows, kind, s->mse);
+}
+
+/* ---- rows that were trained on --------------------------------------------------------------------------------------
+ *
+ * A row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside |z_i|. Centres are
+ * sorted by their sum along one direction, so that only those close by are compared. */
+
+#define SAME 1e-4
+
+typedef struct {
+    double key;
+    size_t at;
+} keyed;
+
+static int by_key(const void *a, const void *b) {
+    double x = ((const keyed *)a)->key, y = ((const keyed *)b)->key;
+    return (x > y) - (x < y);
+}
+
+static double key_of(const double *z, size_t r) {
+    double key = 0;
+    size_t q;
+    for (q = 0; q < r; q++) key += z[q] * cos((double)q); /* no two coordinates count the same */
+    return key;
+}
+
+static int is_centre(const rfm_model *m, const keyed *order, const double *z) {
+    size_t low = 0, high = m->n, q;
+    double length = 1, key = key_of(z, m->r), reach;
+    for (q = 0; q < m->r; q++) length += z[q] * z[q];
+    reach = SAME * sqrt(length) * sqrt((double)m->r); /* |cos| <= 1: keys differ by at most sqrt(r) |z - z_i| */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (order[middle].key < key - reach) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < m->n && order[low].key <= key + reach; low++) {
+        const rfm_real *center = m->centers + order[low].at * m->r;
+        double off = 0;
+        for (q = 0; q < m->r; q++) off += (z[q] - (double)center[q]) * (z[q] - (double)center[q]);
+        if (off <= SAME * SAME * length) return 1;
+    }
+    return 0;
+}
+
+size_t rows_seen(const any_model *model, const sample *s) {
+    rfm_real *room;
+    any_model moved = any_moved(model, &s->moved, &room);
+    const rfm_model *m = &moved.numbers;
+    rfm_summary summary;
+    size_t i, j, q, seen = 0;
+    double *z = allocate(m->r, sizeof *z, "a row");
+    keyed *order;
+    memset(&summary, 0, sizeof summary);
+    (void)rfm_model_summary(m, &summary, NULL, 0);
+    if (has_integers(model) || summary.rows == 0 || summary.rows != m->n) {
+        free(room);
+        free(z);
+        return SIZE_MAX;
+    }
+    order = allocate(m->n, sizeof *order, "centres");
+    for (i = 0; i < m->n; i++) {
+        for (q = 0; q < m->r; q++) z[q] = (double)m->centers[i * m->r + q];
+        order[i].key = key_of(z, m->r), order[i].at = i;
+    }
+    qsort(order, m->n, sizeof *order, by_key);
+    for (i = 0; i < s->rows; i++) {
+        const rfm_real *x = s->x + i * m->d;
+        for (q = 0; q < m->r; q++) {
+            z[q] = 0;
+            for (j = m->metric == RFM_FULL ? 0 : q; j < (m->metric == RFM_FULL ? m->d : q + 1); j++) {
+                double p = m->metric == RFM_FULL ? (double)m->p[q * m->d + j] : m->p != NULL ? (double)m->p[j] : 1;
+                z[q] += p * ((double)x[j] - (double)m->shift[j]);
+            }
+        }
+        seen += (size_t)is_centre(m, order, z);
+    }
+    free(order);
+    free(room);
+    free(z);
+    return seen;
 }

@@ -62,7 +62,11 @@ double main_score(const score *s, int task); /* accuracy or r2 */
 /* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of numbers. */
 score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
 void score_json(text *t, const score *s, int task);
-void score_text(text *t, const score *s, int task, size_t rows);
+void score_text(text *t, const score *s, int task, size_t rows, const char *kind); /* kind: "test rows" */
+
+/* How many rows are, to the model, one that it was trained on: all of these are its centres. SIZE_MAX: they are not,
+ * or it is a model of integers; then it is not known. */
+size_t rows_seen(const any_model *model, const sample *s);
 
 /* Says how many inputs were outside of what a model of integers was calibrated for; nothing if none. */
 void saturated_note(const any_model *model, size_t saturated, size_t rows);

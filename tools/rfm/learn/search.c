@@ -18,6 +18,7 @@
 #define HOLD_OUT_ROWS 2000   /* to score on, at most */
 #define FIRST_FIT_ROWS 2500  /* above FOLD_ROWS: to fit on, first stage */
 #define SECOND_FIT_ROWS 5000 /* and second stage */
+#define FEW_ROWS 1000         /* each, where only one setting is left to judge */
 #define GRID_WORK 3e11       /* multiplications that all settings together may take */
 #define SHORT_LIST 8
 #define MOST_PARTS 40
@@ -77,7 +78,7 @@ typedef struct {
 typedef struct {
     const search_problem *p;
     double stop_at; /* 0: never */
-    int stopped;
+    int stopped, last; /* last: no time is left, and what is done now is done to the end */
     part parts[MOST_PARTS];
     size_t part_count, repeats;
     tried_setting *tried;
@@ -95,7 +96,7 @@ typedef struct {
 static int stop_tick(void *arg, rfm_real done) {
     work *w = arg;
     (void)done;
-    return *w->p->interrupted != 0 || (w->stop_at > 0 && seconds_now() > w->stop_at);
+    return !w->last && (*w->p->interrupted != 0 || (w->stop_at > 0 && seconds_now() > w->stop_at));
 }
 
 static rfm_options options_of(const work *w, const setting *s, size_t iterations) {
@@ -510,7 +511,7 @@ search_result search(const search_problem *p) {
         add_setting(w, p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
         count = 1;
-        w->part_count = add_hold_out(p, p->base.seed, 1000, 1000, w->parts);
+        w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
         w->repeats = 1;
     } else {
         w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts) : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
@@ -529,6 +530,13 @@ search_result search(const search_problem *p) {
         else w->part_count = add_hold_out(p, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
     }
     best = count > 0 && !w->stopped ? second_stage(w, list, count) : NULL;
+    if (best == NULL && n > 1) { /* stopped before any was judged: the first of them, on one small hold-out */
+        for (i = 0; i < SHORT_LIST; i++) free(list[i].out), list[i].out = NULL;
+        free_parts(w->parts, w->part_count);
+        w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
+        w->repeats = 1, w->last = 1;
+        best = second_stage(w, list, 1);
+    }
     progress_end();
     result.tried = 0;
     for (i = 0; !one && i < w->tried_count; i++)
