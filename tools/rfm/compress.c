@@ -33,8 +33,10 @@ typedef struct {
     int searched;
     /* what comes out */
     any_model small;
-    void *small_bytes;
+    void *small_bytes; /* as firmware gets it */
     size_t small_size;
+    void *file_bytes; /* with the names of the inputs */
+    size_t file_size;
     size_t *kept;
     char *kept_name_list;
     candidate shape;
@@ -278,7 +280,7 @@ static void rank_features(job *t) {
         if (equal && t->features != d) fail("--features: the metric of %s weighs all %zu inputs the same, expected one that was learned", t->a->operands[0], d);
         for (i = 0; threshold > 0 && i < d; i++) t->features += (double)importance[i] >= threshold;
         if (t->features == d) t->features = 0; /* nothing to leave out */
-    } else if (equal || t->levels) free(t->order), t->order = NULL; /* no search over inputs: their names would have to stay */
+    } else if (equal || t->levels) free(t->order), t->order = NULL; /* one-hot inputs stay together */
     free(importance);
 }
 
@@ -343,7 +345,7 @@ static void finish(job *t) {
         t->kept = kept_inputs(t->order, d, t->shape.features);
         t->kept_name_list = kept_names(t->names, t->kept, t->shape.features);
         x = kept_columns(t->learn.x, t->learn.rows, d, t->kept, t->shape.features);
-        e.input_names = t->kept_name_list;
+        if (e.input_names != NULL) e.input_names = t->kept_name_list;
         blob = refit(&t->machine, &t->options, x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form, t->kept_name_list,
                      t->summary.x_scale == NULL, (double)t->source.temperature, &source);
         if (t->a->rank != SIZE_MAX && t->a->rank > source.r) usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
@@ -365,6 +367,11 @@ static void finish(job *t) {
     if (t->shape.type < RFM_F32) status = rfm_model_open_i(t->small_bytes, t->small_size, &opened_i), t->small = any_of_integers(&opened_i);
     else status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
     if (status != RFM_OK) fail("cannot open what was written: %s", rfm_status_text(status));
+    t->file_bytes = t->small_bytes, t->file_size = t->small_size;
+    if (e.input_names == NULL) {
+        e.input_names = t->kept_name_list != NULL ? t->kept_name_list : t->names;
+        t->file_bytes = small_blob(&t->small, &e, &t->file_size);
+    }
     if (x != t->learn.x) free(x);
     free(blob);
 }
@@ -382,13 +389,28 @@ static void wish(job *t) {
     w->how.ridge = a->refit_ridge >= 0 ? (rfm_real)a->refit_ridge : t->summary.ridge > 0 ? t->summary.ridge : (rfm_real)1e-3;
     w->how.seed = (uint32_t)a->seed;
     w->extras.class_names = t->source.class_names;
-    if (a->names || t->levels) w->extras.input_names = t->names;
     w->extras.summary = a->summary && t->source.summary != NULL;
+    if (w->extras.summary) w->extras.input_names = t->names;
     w->type = read_type(a->type);
     w->rank = a->rank == SIZE_MAX ? 0 : a->rank, w->centers = a->centers == SIZE_MAX ? 0 : a->centers;
     w->budget = a->budget == SIZE_MAX ? 0 : a->budget, w->max_loss = a->max_loss < 0 ? -1 : a->max_loss / 100;
     w->order = t->order, w->features = t->features;
     w->input_names = t->names, w->model_file = a->operands[0];
+}
+
+/* The one that was taken stands in the curve with the size it has in the end; what it beats is left out. */
+static void curve_final(job *t) {
+    tradeoff_result *r = &t->result;
+    candidate taken = r->curve[r->curve_chosen];
+    size_t i, kept = 0, chosen = r->curve_chosen;
+    taken.bytes = t->small_size, taken.centers = t->shape.centers, taken.rank = t->shape.rank;
+    for (i = 0; i < r->curve_count; i++) {
+        if (i < chosen ? r->curve[i].bytes >= taken.bytes : i > chosen && r->curve[i].bytes <= taken.bytes) continue;
+        if (i == chosen) r->curve_chosen = kept;
+        r->curve[kept++] = i == chosen ? taken : r->curve[i];
+    }
+    r->curve_count = kept;
+    r->chosen = taken;
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------------------------------ */
@@ -425,6 +447,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         json_number(&out, "polish", (double)t->shape.polish);
         json_number(&out, "ridge", (double)t->wishes.how.ridge * t->shape.ridge);
         json_number(&out, "model_bytes", (double)t->small_size);
+        json_number(&out, "file_bytes", (double)t->file_size);
         json_number(&out, "model_bytes_before", (double)t->blob_bytes);
         if (t->check.rows > 0) {
             score_json(&out, s, task);
@@ -455,7 +478,9 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         }
         text_add(&out, "model         ");
         text_name(&out, t->a->out);
-        text_add(&out, ", %zu bytes instead of %zu\n", t->small_size, t->blob_bytes);
+        text_add(&out, ", %zu bytes in firmware instead of %zu", t->small_size, t->blob_bytes);
+        if (t->file_size != t->small_size) text_add(&out, "; the file has %zu, with the names of the inputs", t->file_size);
+        text_add(&out, "\n");
         text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n", type_word(t->shape.type), t->shape.features, t->source.d,
                  t->shape.rank, t->source.r, t->shape.centers, t->source.n);
         if (t->searched)
@@ -531,13 +556,14 @@ int command_compress(const call *a) {
         t->searched = 1;
     }
     finish(t);
+    if (t->searched) curve_final(t);
     if (t->check.rows > 0) {
         any_model source = any_of_numbers(&t->source);
         s = score_small(t, &saturated);
         full = score_sample(&t->machine, &source, &t->check, NULL);
         saturated_note(&t->small, saturated, t->check.rows);
     }
-    file_write(t->a->out, t->small_bytes, t->small_size);
+    file_write(t->a->out, t->file_bytes, t->file_size);
     if (t->a->page != NULL) write_page(t, &s, &full);
     report(t, &s, &full, saturated, seconds_now() - start);
     machine_stop(&t->machine);

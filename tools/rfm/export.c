@@ -1,4 +1,5 @@
 #include "command.h"
+#include "compress/compress.h"
 #include "export/identifier.h"
 
 #include <ctype.h>
@@ -72,11 +73,13 @@ int command_export(const call *c) {
     any_model any;
     rfm_model model;
     text t = {NULL, 0, 0}, guard = {NULL, 0, 0};
-    char *blob, *id, *upper;
+    char *file_blob, *id, *upper;
+    unsigned char *blob;
     int integers;
     if (out == NULL) usage("export: expected -o model.h");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
-    any_read(file, &blob, &size, &any);
+    any_read(file, &file_blob, &size, &any);
+    blob = firmware_blob(&any, file_blob, size, &size);
     file_check(out);
     model = any.numbers, integers = has_integers(&any);
     upper = copy_text(id, strlen(id));
@@ -117,7 +120,7 @@ int command_export(const call *c) {
         text_add(&t, "\n};\n\n");
     }
     text_add(&t, "static RFM_ALIGNED const unsigned char %s[%s_BYTES] = {", id, upper);
-    for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)(unsigned char)blob[i]);
+    for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
     if (!integers) say_losses(&model);
@@ -127,5 +130,6 @@ int command_export(const call *c) {
     free(id);
     free(upper);
     free(blob);
+    free(file_blob);
     return 0;
 }

@@ -138,7 +138,7 @@ size_t add_set(work *w, size_t count) {
     free(kept);
     s->extras = t->extras;
     s->extras.nodes = w->nodes;
-    if (count < t->d) s->extras.input_names = s->names;
+    if (s->extras.input_names != NULL) s->extras.input_names = s->names;
     s->like = *t->source;
     s->like.d = count;
     if (s->like.metric != RFM_FULL || s->like.r > count) s->like.r = count;
@@ -261,6 +261,7 @@ static void cell_job(void *arg, size_t index, size_t worker) {
             out[i].status = to_integers(&ctx, &small, &rows, all_types[i], how.ridge, &integers, &more);
             if (out[i].status != RFM_OK) continue;
             model = any_of_integers(&integers);
+            out[i].nodes = integers.nodes;
         }
         judge(w, p, &model, &out[i]);
         free(more);
@@ -323,18 +324,21 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
         for (j = 0; j < TYPES; j++) {
             const input_set *s = &w->sets[cells[i].set];
             candidate k;
-            size_t right = 0;
+            extras e = s->extras;
+            size_t right = 0, nodes = 0;
             double loss = 0;
             int complete = cells[i].types >> j & 1;
             for (f = 0; f < w->part_count && complete; f++) {
                 const outcome *o = &w->outcomes[(i * w->part_count + f) * TYPES + j];
                 complete = o->status == RFM_OK;
                 right += o->right, loss += o->loss;
+                if (o->nodes > nodes) nodes = o->nodes;
             }
             if (!complete) continue;
+            if (nodes > 0) e.nodes = nodes; /* as it is, not as it was expected */
             k.type = all_types[j], k.features = s->count, k.rank = cells[i].rank, k.centers = cells[i].centers;
             k.polish = cells[i].polish, k.ridge = cells[i].ridge;
-            k.bytes = shape_bytes(&s->like, &s->extras, k.type, k.rank, k.centers);
+            k.bytes = shape_bytes(&s->like, &e, k.type, k.rank, k.centers);
             k.score = score_from(w, right, loss), k.loss = loss;
             add_candidate(w, &k, cells[i].set);
         }

@@ -35,7 +35,7 @@ typedef struct {
 
 typedef struct {
     int status;
-    size_t right;
+    size_t right, nodes; /* nodes: of phi, where that is in 8 bits */
     double loss;
 } outcome;
 

@@ -27,7 +27,8 @@ int shrink(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, si
 /* That model in integers. */
 int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, int type, rfm_real ridge, rfm_model_i *small, void **memory);
 
-/* What goes into a blob beside the numbers. */
+/* What goes into a blob beside the numbers. Sizes are those of the blob that firmware gets: without the names of the
+ * inputs, unless there is a summary, without which a blob can be written anew to the bit. */
 typedef struct {
     const char *class_names, *input_names; /* NULL: left out */
     int summary;
@@ -42,6 +43,9 @@ size_t shape_centers(const rfm_model *source, const extras *e, int type, size_t 
 
 /* The blob, to be freed. */
 void *small_blob(const any_model *model, const extras *e, size_t *bytes);
+
+/* The blob as firmware gets it, to be freed. */
+void *firmware_blob(const any_model *model, const void *blob, size_t size, size_t *bytes);
 
 /* ---- tradeoff.c: the search ------------------------------------------------------------------------------------------------------- */
 

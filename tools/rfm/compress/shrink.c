@@ -149,6 +149,18 @@ size_t shape_centers(const rfm_model *source, const extras *e, int type, size_t 
     return low;
 }
 
+void *firmware_blob(const any_model *model, const void *blob, size_t size, size_t *bytes) {
+    extras e;
+    void *copy;
+    memset(&e, 0, sizeof e);
+    e.class_names = model->numbers.class_names;
+    if (model->numbers.summary == NULL) return small_blob(model, &e, bytes);
+    copy = allocate_aligned(size, "the model");
+    memcpy(copy, blob, size);
+    *bytes = size;
+    return copy;
+}
+
 void *small_blob(const any_model *model, const extras *e, size_t *bytes) {
     void *blob = NULL;
     int status;
