@@ -45,7 +45,6 @@ typedef struct {
 /* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
 
 static void check_arguments(const call *a) {
-    static const char *const missing_words[] = {"mean", NULL};
     if (a->data == NULL)
         usage("compress: expected --data DATA.csv, rows that the model was trained on; see rfm help compress");
     if (a->out == NULL) usage("compress: expected -o SMALL.rfm; see rfm help compress");
@@ -121,8 +120,10 @@ static void read_data(job *t) {
     row_list train, test;
     size_t column, given, i;
     const csv *file = &t->table.file;
+    any_model any = any_of_numbers(&t->source);
+    int missing = fills_missing(&any, a->operands[0], a->missing);
     offsets none;
-    model_table_read(&t->table, &t->source, a->operands[0], a->data, !a->no_header, a->target, a->missing != NULL);
+    model_table_read(&t->table, &t->source, a->operands[0], a->data, !a->no_header, a->target, missing);
     use = split_read(a->split, file, USE_TRAIN);
     train = rows_of(file, use, USE_TRAIN);
     test = rows_of(file, use, USE_TEST);
@@ -156,14 +157,14 @@ static void read_data(job *t) {
         row_list rows;
         if (a->split != NULL && test.count > 0) usage("--test and test rows in --split: expected one of them");
         model_table_read(&other, &t->source, a->operands[0], a->test, !a->no_header,
-                         a->no_header || t->form.targets > 1 ? a->target : file->names[column], a->missing != NULL);
+                         a->no_header || t->form.targets > 1 ? a->target : file->names[column], missing);
         rows = rows_to_score(&other.file, NULL);
         t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows, none);
         free(rows.at);
         model_table_free(&other);
     } else t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
-    sample_impute(&t->learn, t->source.d, t->source.shift);
-    sample_impute(&t->check, t->source.d, t->source.shift);
+    sample_fill(&t->learn, &any, a->data);
+    sample_fill(&t->check, &any, a->test != NULL ? a->test : a->data);
     if (t->form.classes > 0) {
         t->y = allocate(t->learn.rows, t->c * sizeof *t->y, "targets");
         class_targets(t->learn.labels, t->learn.rows, t->c, t->y);

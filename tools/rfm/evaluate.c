@@ -6,9 +6,8 @@
 #include <string.h>
 
 int command_evaluate(const call *c) {
-    const char *const *operands = c->operands, *missing = c->missing;
+    const char *const *operands = c->operands;
     size_t size, bytes = 0, saturated, seen;
-    static const char *const missing_words[] = {"mean", NULL};
     double start = seconds_now();
     any_model any;
     rfm_model model;
@@ -21,16 +20,16 @@ int command_evaluate(const call *c) {
     score s;
     text out = {NULL, 0, 0};
     memset(&summary, 0, sizeof summary);
-    if (missing != NULL) (void)options_word("--missing", missing, missing_words);
+    if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
-    if (missing != NULL) model_means(&any, operands[0]);
     (void)rfm_model_summary(&model, &summary, NULL, 0);
-    model_table_read(&table, &model, operands[0], operands[1], !c->no_header, c->target, missing != NULL);
+    model_table_read(&table, &model, operands[0], operands[1], !c->no_header, c->target,
+                     fills_missing(&any, operands[0], c->missing));
     rows = rows_to_score(&table.file, c->split);
     given = sample_read(&table.file, table.inputs, table.column, &table.form, rows, model_table_offsets(&table, rows, &any));
-    if (missing != NULL) sample_impute(&given, model.d, model.shift);
+    sample_fill(&given, &any, operands[1]);
     s = score_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
     seen = rows_seen(&any, &given);

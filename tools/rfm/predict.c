@@ -29,10 +29,9 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
 }
 
 int command_predict(const call *c) {
-    const char *const *operands = c->operands, *missing = c->missing;
-    int scores = c->scores, confidence = c->confidence;
+    const char *const *operands = c->operands;
+    int missing, scores = c->scores, confidence = c->confidence;
     size_t size, i, k;
-    static const char *const missing_words[] = {"mean", NULL};
     any_model any;
     rfm_model model;
     machine m;
@@ -47,11 +46,11 @@ int command_predict(const call *c) {
     uint32_t *classes;
     size_t saturated;
     text lines = {NULL, 0, 0};
-    if (missing != NULL) (void)options_word("--missing", missing, missing_words);
+    if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
-    if (missing != NULL) model_means(&any, operands[0]);
+    missing = fills_missing(&any, operands[0], c->missing);
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0)) fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
     csv_read(&file, operands[1], !c->no_header);
     file_check(c->out);
@@ -62,8 +61,8 @@ int command_predict(const call *c) {
     s.rows = rows.count, s.x = allocate(rows.count, model.d * sizeof *s.x, "inputs");
     s.moved = offsets_find(&file, &inputs, 0, 0, rows, has_integers(&any) ? NULL : &model, has_integers(&any) ? LOSS_STAYS : LOSS_MOVED);
     y = allocate(rows.count, model.c * sizeof *y, "predictions");
-    inputs_fill(&file, inputs, rows, missing != NULL, s.moved.x, s.x);
-    if (missing != NULL) sample_impute(&s, model.d, model.shift);
+    inputs_fill(&file, inputs, rows, missing, s.moved.x, s.x);
+    sample_fill(&s, &any, operands[1]);
     classes = allocate(rows.count, sizeof *classes, "predictions");
     moved = any_moved(&any, &s.moved, &room);
     predict_any(&m, &moved, s.x, s.rows, y, classes, &saturated);

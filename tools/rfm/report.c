@@ -1,5 +1,6 @@
 /* rfm report: one HTML file that shows a model and how well it does. */
 #include "command.h"
+#include "compress/compress.h"
 #include "report/report.h"
 
 #include <ctype.h>
@@ -42,7 +43,7 @@ static void read_rows(report *r, model_table *table, const char *split) {
     size_t i, at = 0, line = 1;
     r->rows = sample_read(&table->file, table->inputs, table->column, &table->form, rows,
                           model_table_offsets(table, rows, &r->any));
-    sample_impute(&r->rows, r->model.d, r->model.shift);
+    sample_fill(&r->rows, &r->any, r->data_file);
     r->is_split = split != NULL;
     r->lines = allocate(rows.count, sizeof *r->lines, "lines");
     for (i = 0; i < rows.count; i++) {
@@ -124,17 +125,38 @@ static double read_directions(report *r, machine *m, double trace) {
     return squares;
 }
 
+/* Of integers: how far z moves over the range of an input, squared. The slope of z_p in x_j is
+ * P_pj gain_j / 2^(shift_j + shifts_p), of a diagonal metric gain_j / 2^shift_j. */
+static void integer_weights(const rfm_model_i *m, double *weight) {
+    size_t j, q;
+    for (j = 0; j < m->d; j++) {
+        const rfm_input_i *in = &m->inputs[j];
+        double reach = ldexp((double)in->gain, -in->shift) * ((double)in->high - (double)in->low), sum = 0;
+        for (q = 0; q < m->r && m->metric == RFM_FULL; q++) {
+            size_t at = q * m->d + j;
+            double p = m->type == RFM_I8 ? ((const int8_t *)m->p)[at] : ((const int16_t *)m->p)[at];
+            sum += ldexp(p * p, -2 * m->shifts[q]);
+        }
+        weight[j] = (m->metric == RFM_FULL ? sum : 1) * reach * reach;
+    }
+}
+
 static void read_metric(report *r, machine *m) {
     size_t d = r->model.d, i;
     rfm_real *diagonal = allocate(d, sizeof *diagonal, "the metric");
     double trace = 0, squares = 0;
-    r->metric_word = model_metric(&r->model, NULL);
-    model_diagonal(&r->model, diagonal);
+    int integers = has_integers(&r->any);
+    r->metric_word = any_metric(&r->any);
+    if (!integers) model_diagonal(&r->model, diagonal);
     r->share = allocate(d, sizeof *r->share, "shares");
     r->order = allocate(d, sizeof *r->order, "an order");
-    for (i = 0; i < d; i++) r->share[i] = (double)diagonal[i], trace += r->share[i];
+    if (integers) integer_weights(&r->any.integers, r->share);
+    for (i = 0; i < d; i++) {
+        if (!integers) r->share[i] = (double)diagonal[i];
+        trace += r->share[i];
+    }
     for (i = 0; i < d; i++) squares += r->share[i] * r->share[i];
-    if (r->model.metric == RFM_FULL) squares = read_directions(r, m, trace);
+    if (r->model.metric == RFM_FULL && !integers) squares = read_directions(r, m, trace);
     for (i = 0; i < d; i++) r->share[i] = trace > 0 ? r->share[i] / trace : 0, r->order[i] = i;
     r->dimension = squares > 0 ? trace * trace / squares : 0;
     sort_by = r->share;
@@ -158,7 +180,6 @@ static void report_free(report *r) {
 }
 
 int command_report(const call *c) {
-    static const char *const missing_words[] = {"mean", NULL};
     const char *model_file = c->operands[0];
     report r;
     machine m;
@@ -170,8 +191,8 @@ int command_report(const call *c) {
     if (c->out == NULL) usage("report: expected -o report.html; see rfm help report");
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
-    model_read(model_file, &blob, &r.model_bytes, &r.model);
-    r.any = any_of_numbers(&r.model);
+    any_read(model_file, &blob, &r.model_bytes, &r.any);
+    r.model = r.any.numbers;
     if (c->image != NULL) read_image(c->image, r.model.d, &r);
     r.model_file = file_base(model_file, "standard input"), r.data_file = file_base(c->data, "standard input");
     r.names = name_list(r.model.input_names, r.model.d, "x", 1);
@@ -179,11 +200,13 @@ int command_report(const call *c) {
         r.path = allocate(r.summary.steps, sizeof *r.path, "the path");
         (void)rfm_model_summary(&r.model, &r.summary, r.path, r.summary.steps);
     }
-    model_table_read(&table, &r.model, model_file, c->data, !c->no_header, c->target, c->missing != NULL);
+    model_table_read(&table, &r.model, model_file, c->data, !c->no_header, c->target,
+                     fills_missing(&r.any, model_file, c->missing));
     r.classes = table.form.classes;
     r.labels = name_list(r.model.class_names, r.classes, "class ", 0);
     read_rows(&r, &table, c->split);
     file_check(c->out);
+    free(firmware_blob(&r.any, blob, r.model_bytes, &r.model_bytes)); /* the page is about firmware */
     report_scores(&r, &m);
     read_metric(&r, &m);
     report_page(&page, &r);

@@ -16,8 +16,6 @@ static void on_interrupt(int signal_number) {
 
 /* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
 
-static const char *const missing_words[] = {"mean", NULL};
-
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -139,7 +137,7 @@ static void read_data(job *t) {
     }
     t->form.target = a->target;
     t->form.targets = t->targets;
-    t->form.missing_mean = a->missing != NULL;
+    t->form.missing_mean = a->missing != NULL && strcmp(a->missing, "mean") == 0;
     if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);
     t->c = form_outputs(&t->form);
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
@@ -172,7 +170,7 @@ static void read_data(job *t) {
 
 static void prepare(job *t) {
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    sample_impute(&t->check, t->d, t->lesson.mean);
+    (void)sample_impute(&t->check, t->d, t->lesson.mean);
 }
 
 static void choose(job *t) {

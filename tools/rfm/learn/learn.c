@@ -66,7 +66,7 @@ void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *i
     for (k = 0; k < d; k++)
         if (isnan(l->mean[k])) fail("%s: input %s has no value in any training row, expected at least one", file, rfm_name(input_names, k));
     keep_offsets(l->mean, s->moved.x, d);
-    sample_impute(s, d, l->mean);
+    (void)sample_impute(s, d, l->mean);
     if (!raw) standardise(l->x, l->rows, d, s->moved.x, l->mean, l->scale);
     if (form->classes > 0) {
         l->y = allocate(l->rows, c * sizeof *l->y, "targets");

@@ -153,11 +153,15 @@ sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *
     return s;
 }
 
-void sample_impute(sample *s, size_t d, const rfm_real *means) {
-    size_t i, j;
+size_t sample_impute(sample *s, size_t d, const rfm_real *means) {
+    size_t i, j, count = 0;
     for (i = 0; i < s->rows; i++)
         for (j = 0; j < d; j++)
-            if (isnan(s->x[i * d + j])) s->x[i * d + j] = means[j] - (s->moved.x != NULL ? s->moved.x[j] : 0);
+            if (isnan(s->x[i * d + j])) {
+                s->x[i * d + j] = means[j] - (s->moved.x != NULL ? s->moved.x[j] : 0);
+                count++;
+            }
+    return count;
 }
 
 void sample_free(sample *s) {
@@ -222,8 +226,20 @@ void saturated_note(const any_model *model, size_t saturated, size_t rows) {
              rows * model->numbers.d);
 }
 
-void model_means(const any_model *model, const char *file) {
-    if (has_integers(model)) fail("%s: a model of integers has no means for --missing mean; expected data without missing cells", file);
+const char *const missing_words[] = {"mean", "error", NULL};
+
+int fills_missing(const any_model *model, const char *model_file, const char *word) {
+    int refuses = word != NULL && options_word("--missing", word, missing_words) == 1;
+    if (word != NULL && !refuses && has_integers(model))
+        fail("%s: a model of integers has no means for --missing mean; expected data without missing cells", model_file);
+    return !refuses && !has_integers(model);
+}
+
+void sample_fill(sample *s, const any_model *model, const char *data) {
+    size_t count = has_integers(model) ? 0 : sample_impute(s, model->numbers.d, model->numbers.shift);
+    if (count > 0)
+        note("%s: %zu empty cell%s: the mean of the training rows is taken (--missing error to refuse them)", data, count,
+             count == 1 ? "" : "s");
 }
 
 score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes) {

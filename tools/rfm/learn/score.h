@@ -45,7 +45,7 @@ sample_form form_of_model(const rfm_model *model, const char *model_file, const 
 /* `x` still has NaN where a cell was missing: sample_impute comes before it is used. */
 sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows,
                    offsets moved); /* takes them over */
-void sample_impute(sample *s, size_t d, const rfm_real *means);
+size_t sample_impute(sample *s, size_t d, const rfm_real *means); /* returns how many cells */
 
 /* The model for moved rows; *room is to be freed. */
 any_model any_moved(const any_model *model, const offsets *moved, rfm_real **room);
@@ -87,8 +87,14 @@ void model_table_free(model_table *t);
 /* Those that the split marks; all if there is none. */
 row_list rows_to_score(const csv *c, const char *split);
 
-/* Ends the program if the model has no means for --missing mean. */
-void model_means(const any_model *model, const char *file);
+extern const char *const missing_words[]; /* of --missing: mean, error */
+
+/* 1 if missing cells become the means that a model has: that is what --missing says, or what can be done without it.
+ * Ends the program if means are asked for and there are none. */
+int fills_missing(const any_model *model, const char *model_file, const char *word);
+
+/* sample_impute with the means of a model of numbers; says how many cells. */
+void sample_fill(sample *s, const any_model *model, const char *data);
 
 /* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits that firmware gives;
  * y is then score times unit. */

@@ -70,6 +70,15 @@ static void top(text *t, const report *r) {
                 "C</a></nav>\n</header>\n");
 }
 
+static int integers_in(const report *r) { return has_integers(&r->any); }
+
+/* Scratch and scores of a prediction. */
+static double ram_bytes(const report *r) {
+    size_t scratch = RFM_PREDICT_SCRATCH(r->model.d, r->model.r);
+    return (double)(integers_in(r) ? scratch * sizeof(int16_t) + r->model.c * sizeof(int32_t)
+                                   : (scratch + r->model.c) * sizeof(rfm_real));
+}
+
 static void tiles(text *t, const report *r) {
     char room[NUMBER_ROOM];
     text_add(t, "<div class=\"tiles\">\n");
@@ -84,7 +93,7 @@ static void tiles(text *t, const report *r) {
     tile_close(t);
     tile_open(t, "RAM for a prediction");
     text_add(t, "%s</p><p class=\"what\">no heap, no other memory",
-             html_bytes(room, (double)((RFM_PREDICT_SCRATCH(r->model.d, r->model.r) + r->model.c) * sizeof(rfm_real))));
+             html_bytes(room, ram_bytes(r)));
     tile_close(t);
     if (strcmp(r->metric_word, "identity") != 0) {
         tile_open(t, "Strongest feature");
@@ -408,10 +417,11 @@ static void section_training(text *t, const report *r) {
     text_add(t, "%zu</dd>", r->model.d);
     html_row(t, "Kernel");
     text_add(t, "%s",
-             r->model.kernel == RFM_LAPLACE    ? "Laplace"
+             integers_in(r)                    ? "a table"
+             : r->model.kernel == RFM_LAPLACE  ? "Laplace"
              : r->model.kernel == RFM_GAUSSIAN ? "Gaussian"
                                                : "generalised Gaussian");
-    if (r->model.kernel == RFM_GENERAL) text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
+    if (!integers_in(r) && r->model.kernel == RFM_GENERAL) text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
     text_add(t, "</dd>");
     html_row(t, "Metric M");
     text_add(t, "%s</dd></dl><dl>", metric_form(r));
@@ -435,6 +445,8 @@ static void section_training(text *t, const report *r) {
                  r->classes > 0 ? html_percent(room, (double)r->summary.validation)
                                 : html_number(room, (double)r->summary.validation));
     }
+    html_row(t, "Numbers");
+    text_add(t, "%s</dd>", type_word(r->any.type));
     html_row(t, "Size");
     text_add(t, "%s bytes</dd></dl></div>\n", html_count(room, (double)r->model_bytes));
     for (i = 0; i < n; i++) scored |= r->path[i].score != 0;
@@ -484,8 +496,10 @@ static void section_features(text *t, const report *r) {
     while (most < d && sum < 0.9) sum += r->share[r->order[most++]];
     text_add(
         t, "<p class=\"say\">The diagonal of M%s, as shares of its trace. %zu of %zu feature%s carr%s %s of it.</p>\n",
-        r->summary.x_scale != NULL ? " for standardised features" : "", most, d, plural(d), most == 1 ? "ies" : "y",
-        html_percent(room, sum));
+        integers_in(r)               ? ", each feature over the range that the model was calibrated for"
+        : r->summary.x_scale != NULL ? " for standardised features"
+                                     : "",
+        most, d, plural(d), most == 1 ? "ies" : "y", html_percent(room, sum));
     if (r->width > 0) {
         double *v = allocate(d, sizeof *v, "a picture");
         for (i = 0; i < d; i++) v[i] = largest > 0 ? r->share[i] / largest : 0;
@@ -751,18 +765,21 @@ static const struct {
     {"pico", "Raspberry Pi Pico", "Cortex-M0+", 2048, 264, 6064, 0, 0},
 };
 
+#define INTEGER_CODE 2048 /* the code of a prediction in integers, at most */
+
 static void legend_part(text *t, const char *key, const char *what, double bytes) {
     char room[NUMBER_ROOM];
     text_add(t, "<dt><span class=\"key %s\"></span>%s</dt><dd>%s</dd>", key, what, html_bytes(room, bytes));
 }
 
 static void section_board(text *t, const report *r) {
-    double b = sizeof(rfm_real), n = (double)r->model.n, d = (double)r->model.d, c = (double)r->model.c,
+    double b = (double)r->any.type, n = (double)r->model.n, d = (double)r->model.d, c = (double)r->model.c,
            rank = (double)r->model.r;
-    double centers = n * rank * b, alpha = n * c * b, p = (r->model.metric == RFM_FULL ? rank * d : d) * b,
+    int integers = integers_in(r), projects = r->model.metric == RFM_FULL;
+    double centers = n * rank * b, alpha = n * c * b, p = (projects ? rank * d : integers ? 0 : d) * b,
            total = (double)r->model_bytes;
-    double rest = total - centers - alpha - p, ram = (d + rank + c) * b,
-           work = (r->model.metric == RFM_FULL ? rank * d : d) + n * (rank + c);
+    double rest = total - centers - alpha - p, ram = ram_bytes(r),
+           work = (projects ? rank * d : d) + n * (rank + c);
     char room[NUMBER_ROOM], more[NUMBER_ROOM];
     size_t i;
     html_section(t, "board", "On a board");
@@ -782,9 +799,9 @@ static void section_board(text *t, const report *r) {
     text_add(t, "%s</dd>", html_bytes(room, ram));
     html_row(t, "Multiply-adds");
     text_add(t, "%s</dd>", html_count(room, work));
-    html_row(t, "Exponentials");
+    html_row(t, integers ? "Look-ups in a table" : "Exponentials");
     text_add(t, "%s</dd>", html_count(room, n));
-    if (r->model.kernel != RFM_GAUSSIAN) {
+    if (!integers && r->model.kernel != RFM_GAUSSIAN) {
         html_row(t, "Square roots or powers");
         text_add(t, "%s</dd>", html_count(room, n));
     }
@@ -794,7 +811,7 @@ static void section_board(text *t, const report *r) {
              "<th scope=\"col\">Fits</th><th scope=\"col\">Flash</th><th scope=\"col\">RAM</th><th "
              "scope=\"col\">Instructions</th></tr></thead><tbody>\n");
     for (i = 0; i < sizeof boards / sizeof *boards; i++) {
-        double flash = (total + boards[i].code) / (1024 * boards[i].flash), of_ram = ram / (1024 * boards[i].ram);
+        double flash = (total + (integers ? INTEGER_CODE : boards[i].code)) / (1024 * boards[i].flash), of_ram = ram / (1024 * boards[i].ram);
         double count = boards[i].multiply_add * work + boards[i].center * n,
                digits = count > 0 ? pow(10, floor(log10(count)) - 1) : 1;
         int fits = flash < 0.9 && of_ram < 0.75;
@@ -803,7 +820,7 @@ static void section_board(text *t, const report *r) {
                  "KiB</td><td>%s of %.0f KiB</td>",
                  boards[i].name, boards[i].core, fits ? "yes" : "no", fits ? "\xe2\x9c\x93 yes" : "\xe2\x9c\x97 no",
                  html_percent(room, flash), boards[i].flash, html_percent(more, of_ram), boards[i].ram);
-        if (fits && count > 0 && sizeof(rfm_real) == 4)
+        if (fits && count > 0 && r->any.type == RFM_F32)
             text_add(t, "<td><data class=\"%s\" value=\"%.0f\">about\xc2\xa0%s</data></td></tr>\n", boards[i].id, count,
                      html_count(room, digits * floor(count / digits + 0.5)));
         else
@@ -815,40 +832,68 @@ static void section_board(text *t, const report *r) {
              "fits\xe2\x80\x9d leaves a tenth of "
              "it and a quarter of the RAM to the rest of the program. Instructions of one prediction are estimated "
              "from measurements of the portable code; loops made for "
-             "a core need fewer.%s</p>\n</section>\n",
+             "a core need fewer.%s%s</p>\n</section>\n",
+             integers ? " Those in integers are in boards/SIZES.md." : "",
              rest > total / 3 ? "" : " Fewer centres, a lower rank or fewer features make a model smaller.");
 }
 
 /* ---- use ------------------------------------------------------------------------------------------------------------------- */
 
-static void section_use(text *t, const report *r) {
+static void use_numbers(text *code, const report *r) {
     size_t d = r->model.d, c = r->model.c;
-    text code = {NULL, 0, 0};
-    text_add(&code, "#include \"model.h\"\n\n");
-    text_add(&code, "static rfm_model m;\nstatic rfm_real scratch[MODEL_SCRATCH]; /* %zu numbers, %zu bytes */\n",
+    text_add(code, "#include \"model.h\"\n\n");
+    text_add(code, "static rfm_model m;\nstatic rfm_real scratch[MODEL_SCRATCH]; /* %zu numbers, %zu bytes */\n",
              RFM_PREDICT_SCRATCH(d, r->model.r), RFM_PREDICT_SCRATCH(d, r->model.r) * sizeof(rfm_real));
-    text_add(&code, "static rfm_real scores[MODEL_OUTPUTS];  /* %zu number%s, %zu bytes */\n\n", c, plural(c),
+    text_add(code, "static rfm_real scores[MODEL_OUTPUTS];  /* %zu number%s, %zu bytes */\n\n", c, plural(c),
              c * sizeof(rfm_real));
-    text_add(&code,
+    text_add(code,
              "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
              "    return rfm_model_open(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
              r->model_bytes);
-    text_add(&code, "/* x: %zu raw value%s, in the order of the inputs in model.h. */\n", d, plural(d));
+    text_add(code, "/* x: %zu raw value%s, in the order of the inputs in model.h. */\n", d, plural(d));
     if (r->classes > 0)
-        text_add(&code, "const char *predict(const rfm_real x[MODEL_INPUTS]) {\n    if (rfm_predict_one(&m, x, scores, "
+        text_add(code, "const char *predict(const rfm_real x[MODEL_INPUTS]) {\n    if (rfm_predict_one(&m, x, scores, "
                         "scratch, NULL, NULL) != RFM_OK) return NULL;\n"
                         "    return model_class_names[rfm_class(&m, scores, NULL)];\n}\n");
     else
-        text_add(&code,
+        text_add(code,
                  "const rfm_real *predict(const rfm_real x[MODEL_INPUTS]) {\n    if (rfm_predict_one(&m, x, scores, "
                  "scratch, NULL, NULL) != RFM_OK) return NULL;\n"
                  "    return scores; /* %zu value%s */\n}\n",
                  c, plural(c));
+}
+
+static void use_integers(text *code, const report *r) {
+    size_t d = r->model.d, c = r->model.c, scratch = RFM_PREDICT_I_SCRATCH(d, r->model.r);
+    text_add(code, "#include \"model.h\"\n\n");
+    text_add(code, "static rfm_model_i m;\nstatic int16_t scratch[MODEL_SCRATCH]; /* %zu numbers, %zu bytes */\n", scratch,
+             scratch * sizeof(int16_t));
+    text_add(code, "static int32_t scores[MODEL_OUTPUTS]; /* %zu number%s, %zu bytes */\n\n", c, plural(c),
+             c * sizeof(int32_t));
+    text_add(code,
+             "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
+             "    return rfm_model_open_i(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
+             r->model_bytes);
+    text_add(code, "/* x: %zu value%s times 2^m.inputs[i].exponent, rounded, in the order of the inputs in model.h. */\n", d,
+             plural(d));
+    text_add(code, r->classes > 0 ? "const char *predict(const int16_t x[MODEL_INPUTS]) {\n"
+                                  : "const int32_t *predict(const int16_t x[MODEL_INPUTS]) {\n");
+    text_add(code, "    if (rfm_predict_i(&m, x, scores, scratch, NULL, NULL) != RFM_OK) return NULL;\n");
+    text_add(code, r->classes > 0 ? "    return model_class_names[rfm_class_i(&m, scores)];\n}\n"
+                                  : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
+}
+
+static void section_use(text *t, const report *r) {
+    text code = {NULL, 0, 0};
+    if (integers_in(r)) use_integers(&code, r);
+    else use_numbers(&code, r);
     text_bytes(&code, "", 1);
     html_section(t, "use", "In C");
-    text_add(t, "<p class=\"say\">Compile <code>rfm.c</code> with <code>-DRFM_NO_TRAIN</code> beside this. It needs no "
-                "heap and no operating system. "
-                "<code>rfm export <span class=\"name\">");
+    text_add(t,
+             "<p class=\"say\">Compile <code>rfm.c</code>%s with <code>-DRFM_NO_TRAIN</code> beside this. It needs no "
+             "heap and no operating system%s. <code>rfm export <span class=\"name\">",
+             integers_in(r) ? " and <code>rfm_small.c</code>" : "",
+             integers_in(r) ? ", and makes no floating-point operation" : "");
     html_text(t, r->model_file);
     text_add(t,
              "</span> -o model.h --name model</code> writes the header.</p>\n<pre tabindex=\"0\"><code id=\"code\">");

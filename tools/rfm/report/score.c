@@ -61,10 +61,12 @@ static void regress(report *r) {
 
 void report_scores(report *r, machine *m) {
     rfm_real *room;
+    size_t saturated;
     any_model moved = any_moved(&r->any, &r->rows.moved, &room);
     r->outputs = allocate(r->rows.rows, r->model.c * sizeof *r->outputs, "predictions");
     r->predicted = allocate(r->rows.rows, sizeof *r->predicted, "classes");
-    predict_any(m, &moved, r->rows.x, r->rows.rows, r->outputs, r->predicted, NULL);
+    predict_any(m, &moved, r->rows.x, r->rows.rows, r->outputs, r->predicted, &saturated);
+    saturated_note(&r->any, saturated, r->rows.rows);
     r->score = score_of(&r->rows, r->model.c, r->outputs, r->predicted);
     free(room);
     if (r->classes > 0)
