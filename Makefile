@@ -18,7 +18,7 @@ unity   := $(if $(wildcard $(UNITY)/unity.c),$(UNITY),$(UNITY)/src)
 VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' rfm/rfm.h)
 
 .DEFAULT_GOAL := all
-.PHONY: all lib unit demo test bench size man install clean help FORCE
+.PHONY: all lib unit demo test check soak coverage bench size man install clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -214,6 +214,22 @@ demo: all # trains on recorded gestures, exports a header, compiles firmware wit
 test: # every configuration: this machine's compilers, sanitizers, valgrind, the boards
 	@BOARDS='$(BOARDS)' UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
 	@BOARDS='$(BOARDS)' UNITY='$(UNITY)' SUITE='$(SUITE)' CONFIG='$(CONFIG)' tests/run
+
+# Those of the list that there are, the sweep in float only.
+CHECK    = host asan headers golden readme sweep
+check: # this machine only, under two minutes: host build, AddressSanitizer, golden cases, the short sweep
+	@BOARDS=none UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
+	@BOARDS=none UNITY='$(UNITY)' SUITE='$(SUITE)' REALS=float \
+	    CONFIG='$(filter host asan headers $(patsubst tests/%/run,%,$(wildcard tests/*/run)),$(CHECK))' tests/run
+
+SOAK    ?= 1800
+soak: # random cases for SOAK seconds (1800): fuzzing, and whatever else has a program tests/*/soak
+	@BOARDS=none UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
+	@tests/soak $(SOAK)
+
+coverage: # lines and branches of rfm/ that the tests reach; what they do not reach is in build/coverage
+	@BOARDS=none UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
+	@UNITY='$(UNITY)' tests/coverage/run build
 
 bench: all # speed on this machine, beside OpenBLAS
 	@tools/setup bench

@@ -1,28 +1,32 @@
 /* rfm.c - the core of rfm; rfm.h has the contract.
  *
- * Contents, each section under a banner of its own; the first five are all there is with RFM_NO_TRAIN:
- *   1. Numbers            constants of the number type, checked sizes
+ * Contents, each section under a banner of its own; the first six are all there is with RFM_NO_TRAIN:
+ *   1. Numbers            constants of the number type, a look at bits
  *   2. Status             texts
  *   3. Small functions    exp and sqrt without libm
  *   4. Models             the blob, opened in place
- *   5. One row            prediction in firmware
- *   6. Arena              layout and allocation in one
- *   7. Arguments          what every entry point checks
- *   8. Portable kernels   rfm_port_scalar
- *   9. Products           packing, blocked gemm, symmetric rank-k update
- *  10. Cholesky           factor, triangular solves, rank-revealing factor
- *  11. Eigenpairs         tridiagonal form, divide and conquer, back again
- *  12. Kernels            distances, phi and its gradient weight
- *  13. Many rows          prediction, gradients
- *  14. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
- *  15. Writing models     folding, the blob
- *  16. Insight            what a model has learned
+ *   5. Kernels            phi, and the table of what a kernel is
+ *   6. One row            prediction in firmware
+ *   7. Sizes and units    sizes that fit, numbers that can be squared
+ *   8. Arena              layout and allocation in one
+ *   9. Work               jobs, progress
+ *  10. Arguments          what every entry point checks
+ *  11. Portable kernels   rfm_port_scalar
+ *  12. Products           packing, blocked gemm, symmetric rank-k update
+ *  13. Cholesky           factor, triangular solves, rank-revealing factor
+ *  14. Eigenpairs         tridiagonal form, divide and conquer, back again
+ *  15. Distances          from products to phi and its gradient weight
+ *  16. Many rows          prediction, gradients
+ *  17. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
+ *  18. Writing models     folding, the blob
+ *  19. Insight            what a model has learned
  *
  * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to the
  * next number. Loops over matrices go through one routine, product(), which takes transposes as strides.
  */
 #include "rfm.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,16 +34,11 @@
 
 #define R(x) ((rfm_real)(x)) /* a constant of the number type: folded by the compiler, never a double at run time */
 
+#define REAL_EPS RFM_LIMIT(EPSILON)
+#define REAL_LEAST RFM_LIMIT(MIN) /* the smallest normal number */
+#define REAL_MOST RFM_LIMIT(MAX)
+
 #if RFM_REAL_BYTES == 8
-#define REAL_SQRT sqrt
-#define REAL_EXP exp
-#define REAL_ABS fabs
-#define REAL_POW pow
-#define REAL_FREXP frexp
-#define REAL_LDEXP ldexp
-#define REAL_EPS R(2.220446049250313e-16)
-#define REAL_LEAST R(2.2250738585072014e-308) /* the smallest normal number */
-#define REAL_MOST R(1.7976931348623157e308)
 #define BANDWIDTH_MOST R(1e100) /* L is at most this, and at least its reciprocal */
 #define UNIT_LEAST (-1021)      /* exponents: 1 / 2^UNIT_LEAST is finite, */
 #define DISTANCE_LEAST (-640)   /* and 2^DISTANCE_LEAST / L is normal */
@@ -47,21 +46,21 @@ typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
 #define REAL_SIGN_BIT UINT64_C(0x8000000000000000)
 #else
-#define REAL_SQRT sqrtf
-#define REAL_EXP expf
-#define REAL_ABS fabsf
-#define REAL_POW powf
-#define REAL_FREXP frexpf
-#define REAL_LDEXP ldexpf
-#define REAL_EPS R(1.1920929e-7)
-#define REAL_LEAST R(1.17549435e-38)
-#define REAL_MOST R(3.40282347e38)
 #define BANDWIDTH_MOST R(1e12)
 #define UNIT_LEAST (-125)
 #define DISTANCE_LEAST (-80)
 typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
 #define REAL_SIGN_BIT UINT32_C(0x80000000)
+#endif
+
+/* AT_4: `at` is a multiple of 4. ALONE: a function that is there once makes shorter code. */
+#if defined(__GNUC__)
+#define AT_4(at) __builtin_assume_aligned(at, 4)
+#define ALONE __attribute__((noinline))
+#else
+#define AT_4(at) (at)
+#define ALONE
 #endif
 
 /* The sign bit is set if x is a NaN or an infinity: the lowest bit of an exponent of ones carries. */
@@ -71,13 +70,7 @@ static real_bits not_finite(rfm_real x) {
     return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
 }
 
-static int is_nan(rfm_real x) {
-    real_bits bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (bits & ~REAL_SIGN_BIT) > REAL_EXPONENT_BITS;
-}
-
-int rfm_finite(size_t n, const rfm_real *x) {
+ALONE int rfm_finite(size_t n, const rfm_real *x) {
     real_bits bad = 0;
     size_t i;
     for (i = 0; i < n; i++) bad |= not_finite(x[i]);
@@ -196,6 +189,8 @@ static float small_log(float x) {
 }
 #endif
 
+static rfm_real small_abs(rfm_real x) { return x < R(0) ? -x : x; }
+
 rfm_real rfm_exp(rfm_real x) { return small_exp(x); }
 rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
 
@@ -220,19 +215,22 @@ static int little_endian(void) {
     return first == 1;
 }
 
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE __attribute__((noinline)) /* shorter code */
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
-
 /* A field of a blob: `at` is a multiple of 4. */
 static uint32_t get_u32(const unsigned char *at) {
     uint32_t u;
     memcpy(&u, AT_4(at), 4);
     return little_endian() ? u : u >> 24 | (u >> 8 & 0xff00) | (u & 0xff00) << 8 | u << 24;
+}
+
+uint32_t rfm_get_u32(const void *at) {
+    const unsigned char *b = (const unsigned char *)at;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+void rfm_put_u32(void *at, uint32_t value) {
+    unsigned char *b = (unsigned char *)at;
+    b[0] = (unsigned char)value, b[1] = (unsigned char)(value >> 8);
+    b[2] = (unsigned char)(value >> 16), b[3] = (unsigned char)(value >> 24);
 }
 
 /* Four bits at a time; compiled for size one, without the table. */
@@ -300,7 +298,7 @@ static ALONE int blob_right(const unsigned char *b) {
     if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
         if (get_u32(b + i) == 0) return 0;
-    if (b[17] > RFM_GENERAL || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
+    if (b[17] >= RFM_KERNELS || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
     if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return 0;
     return names_right(b, RFM_PART_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_PART_INPUT_NAMES, d) && summary_right(b, d);
 }
@@ -352,44 +350,84 @@ static const rfm_real *part_numbers(const rfm_blob *head, uint32_t part, uint32_
 
 int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_blob head;
-    rfm_model m;
+    const rfm_real *part[PART_OFFSET + 1];
+    uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
-    if (status != RFM_OK || !little_endian()) return status; /* where the second is known, compilers would find the rest uninitialised */
-    m.shift = part_numbers(&head, PART_SHIFT, head.d, 1);
-    m.p = part_numbers(&head, PART_P, head.d, head.metric == RFM_FULL ? head.r : 1);
-    m.centers = part_numbers(&head, PART_CENTERS, head.n, head.r);
-    m.alpha = part_numbers(&head, PART_ALPHA, head.n, head.c);
-    m.offset = part_numbers(&head, PART_OFFSET, head.c, 1);
-    if (m.shift == NULL || m.p == NULL || m.centers == NULL || m.alpha == NULL || m.offset == NULL) return RFM_ECONTENT;
-    m.n = head.n, m.d = head.d, m.c = head.c, m.r = head.r;
-    m.kernel = head.kernel, m.metric = head.metric, m.task = head.task;
-    m.bandwidth = R(1), m.exponent = head.exponent, m.temperature = head.temperature;
-    m.class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
-    m.input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
-    m.summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
-    *model = m;
+    if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
+    for (i = PART_SHIFT; i <= PART_OFFSET; i++) {
+        uint32_t count = i < PART_CENTERS ? head.d : i < PART_OFFSET ? head.n : head.c, each = 1;
+        if (i == PART_CENTERS || (i == PART_P && head.metric == RFM_FULL)) each = head.r;
+        if (i == PART_ALPHA) each = head.c;
+        part[i] = part_numbers(&head, i, count, each);
+        if (part[i] == NULL) return RFM_ECONTENT;
+    }
+    model->n = head.n, model->d = head.d, model->c = head.c, model->r = head.r;
+    model->kernel = head.kernel, model->metric = head.metric, model->task = head.task;
+    model->bandwidth = R(1), model->exponent = head.exponent, model->temperature = head.temperature;
+    model->shift = part[PART_SHIFT], model->p = part[PART_P], model->centers = part[PART_CENTERS];
+    model->alpha = part[PART_ALPHA], model->offset = part[PART_OFFSET];
+    model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
+    model->input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
+    model->summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
     return RFM_OK;
 }
 
-/* ==== 5. One row ======================================================================================================
+/* ==== 5. Kernels ======================================================================================================
+ *
+ * phi = exp(-c (s / L)^q): what a kernel is beyond this formula stands in one entry of a table. `distance` is s^2 where the norm is 2, s where
+ * it is 1. A gradient needs w = -phi'(s) / s, or -phi'(s) where the norm is 1: with t = c (s / L)^q it is q t phi / distance.
+ */
+
+typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
+
+/* log phi = -t; `power` is only asked for s > 0 and q of the model. */
+static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
+    rfm_real s;
+    if (kernel == RFM_GAUSSIAN) return R(-0.5) * distance * inverse * inverse;
+    s = (kernel == RFM_L1 ? distance : small_sqrt(distance)) * inverse;
+    if (kernel >= RFM_GENERAL && q != R(1) && s > R(0)) s = power(s, q);
+    return -s;
+}
+
+#ifndef RFM_NO_TRAIN
+const rfm_kernel rfm_kernels[RFM_KERNELS] = { /* by RFM_LAPLACE ... */
+    {"laplace", 2, R(1), R(0), 0},
+    {"gaussian", 2, R(2), R(0), 0},
+    {"general", 2, R(0), R(2), 0},
+    {"l1", 1, R(0), R(1), 1},
+};
+#endif
+
+/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
+static rfm_real small_power(rfm_real s, rfm_real q) {
+    rfm_real t = q * small_log(s), e = small_exp(-small_abs(t));
+    return t <= R(0) ? e : R(1) / e;
+}
+
+#ifndef RFM_NO_TRAIN
+static rfm_real exponent_of(int kernel, rfm_real exponent) {
+    return rfm_kernels[kernel].exponent != R(0) ? rfm_kernels[kernel].exponent : exponent;
+}
+
+rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight) {
+    rfm_real q = exponent_of(kernel, exponent);
+    rfm_real log = log_phi(kernel, q, inverse, distance, small_power), phi = small_exp(log);
+    if (weight != NULL) *weight = distance > R(0) ? q * -log / distance * phi : R(0);
+    return phi;
+}
+
+/* log_phi the other way round. */
+rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
+    rfm_real t = -RFM_MATH(log)(phi), q = exponent_of(kernel, exponent);
+    if (kernel == RFM_GAUSSIAN) t *= R(2);
+    return q == R(1) ? t : RFM_MATH(pow)(t, R(1) / q);
+}
+#endif
+
+/* ==== 6. One row ======================================================================================================
  *
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
-
-/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
-static rfm_real power(rfm_real s, rfm_real q) {
-    rfm_real t = q * small_log(s);
-    return t <= R(0) ? small_exp(t) : R(1) / small_exp(-t);
-}
-
-/* log of phi, as a function of s^2. */
-static rfm_real log_phi(const rfm_model *m, rfm_real s2, rfm_real inverse) {
-    rfm_real s;
-    if (m->kernel == RFM_GAUSSIAN) return R(-0.5) * s2 * inverse * inverse;
-    s = small_sqrt(s2) * inverse;
-    if (m->kernel == RFM_GENERAL && s > R(0)) s = power(s, m->exponent);
-    return -s;
-}
 
 static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const rfm_real *p = m->p, *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
@@ -403,12 +441,15 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
         z[i] = sum;
     }
     for (i = 0; i < m->n; i++) {
-        rfm_real s2 = R(0), phi;
-        for (j = 0; j < r; j++) {
-            rfm_real diff = *center++ - z[j];
-            s2 += diff * diff;
-        }
-        phi = small_exp(log_phi(m, s2, inverse));
+        rfm_real distance = R(0), phi;
+        if (m->kernel == RFM_L1)
+            for (j = 0; j < r; j++) distance += small_abs(*center++ - z[j]);
+        else
+            for (j = 0; j < r; j++) {
+                rfm_real diff = *center++ - z[j];
+                distance += diff * diff;
+            }
+        phi = small_exp(log_phi(m->kernel, m->exponent, inverse, distance, small_power));
         if (phi > largest) largest = phi;
         for (j = 0; j < c; j++) scores[j] += *alpha++ * phi;
     }
@@ -431,7 +472,7 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     if (novelty != NULL) *novelty = largest;
     /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
-        if (is_nan(scratch[i])) return RFM_ERANGE;
+        if (scratch[i] != scratch[i]) return RFM_ERANGE;
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -463,6 +504,11 @@ const char *rfm_name(const char *names, size_t i) {
 
 #ifndef RFM_NO_TRAIN
 
+/* ==== 7. Sizes and units ================================================================================================
+ *
+ * Products of sizes that need not fit; numbers brought to size 1 by a power of two, so that they can be squared.
+ */
+
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
@@ -480,14 +526,14 @@ static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 /* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for 0. */
 static rfm_real unit_of(rfm_real largest) {
     int exponent;
-    (void)REAL_FREXP(largest, &exponent);
-    return REAL_LDEXP(R(1), largest == R(0) ? 0 : exponent > UNIT_LEAST ? exponent - 1 : UNIT_LEAST);
+    (void)RFM_MATH(frexp)(largest, &exponent);
+    return RFM_MATH(ldexp)(R(1), largest == R(0) ? 0 : exponent > UNIT_LEAST ? exponent - 1 : UNIT_LEAST);
 }
 
 static rfm_real largest_of(size_t n, const rfm_real *x) {
     rfm_real largest = R(0);
     size_t i;
-    for (i = 0; i < n; i++) largest = max_real(largest, REAL_ABS(x[i]));
+    for (i = 0; i < n; i++) largest = max_real(largest, RFM_MATH(fabs)(x[i]));
     return largest;
 }
 
@@ -503,14 +549,17 @@ static void multiply(size_t n, rfm_real *x, rfm_real by) {
     for (i = 0; i < n; i++) x[i] *= by;
 }
 
-/* ==== 6. Arena ====================================================================================================== */
+/* ==== 8. Arena ====================================================================================================== */
 
-/* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. */
+/* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. Under
+ * MemorySanitizer a block's contents are undefined when it is handed out. */
 #if defined(__SANITIZE_ADDRESS__)
 #define ARENA_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ARENA_ASAN 1
+#elif __has_feature(memory_sanitizer)
+#define ARENA_MSAN 1
 #endif
 #endif
 
@@ -520,6 +569,11 @@ void __asan_unpoison_memory_region(void const volatile *at, size_t size);
 #define ARENA_POISON(at, size) __asan_poison_memory_region(at, size)
 #define ARENA_UNPOISON(at, size) __asan_unpoison_memory_region(at, size)
 #define ARENA_RED_ZONE RFM_ALIGN
+#elif defined(ARENA_MSAN)
+void __msan_allocated_memory(const volatile void *at, size_t size);
+#define ARENA_POISON(at, size) ((void)(at), (void)(size))
+#define ARENA_UNPOISON(at, size) __msan_allocated_memory(at, size)
+#define ARENA_RED_ZONE 0
 #else
 #define ARENA_POISON(at, size) ((void)(at), (void)(size))
 #define ARENA_UNPOISON(at, size) ((void)(at), (void)(size))
@@ -572,7 +626,7 @@ void rfm_arena_release(rfm_arena *arena, size_t used) {
     arena->used = used;
 }
 
-static rfm_real *take_reals(rfm_arena *arena, size_t rows, size_t cols) {
+rfm_real *rfm_arena_reals(rfm_arena *arena, size_t rows, size_t cols) {
     size_t count;
     if (!multiply_fits(rows, cols, &count)) {
         if (arena->status == RFM_OK) arena->status = RFM_EOVERFLOW;
@@ -583,6 +637,19 @@ static rfm_real *take_reals(rfm_arena *arena, size_t rows, size_t cols) {
 
 static uint32_t *take_indices(rfm_arena *arena, size_t count) {
     return (uint32_t *)rfm_arena_take(arena, count, sizeof(uint32_t));
+}
+
+uint32_t rfm_random_start(uint32_t seed) {
+    uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
+    return state != 0 ? state : 1;
+}
+
+uint32_t rfm_random(uint32_t *state) {
+    uint32_t x = *state;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *state = x;
 }
 
 /* Packed panels of a vector port start on a cache line. The padding is taken whether or not the arena's address needs it,
@@ -596,30 +663,15 @@ static rfm_real *take_panels(rfm_arena *arena, const rfm_port *port, size_t rows
         if (arena->status == RFM_OK) arena->status = RFM_EOVERFLOW;
         return NULL;
     }
-    block = take_reals(arena, 1, count + pad);
+    block = rfm_arena_reals(arena, 1, count + pad);
     if (block != NULL && pad != 0) block += (CACHE_LINE - (uintptr_t)block % CACHE_LINE) % CACHE_LINE / sizeof(rfm_real);
     return block;
 }
 
-/* ==== 7. Arguments ================================================================================================== */
-
-rfm_mat rfm_view(rfm_real *at, size_t rows, size_t cols) {
-    rfm_mat v;
-    v.at = at, v.rows = rows, v.cols = cols, v.stride = cols;
-    return v;
-}
-
-rfm_cmat rfm_cview(const rfm_real *at, size_t rows, size_t cols) {
-    rfm_cmat v;
-    v.at = at, v.rows = rows, v.cols = cols, v.stride = cols;
-    return v;
-}
-
-rfm_cmat rfm_const(rfm_mat a) {
-    rfm_cmat v;
-    v.at = a.at, v.rows = a.rows, v.cols = a.cols, v.stride = a.stride;
-    return v;
-}
+/* ==== 9. Work =======================================================================================================
+ *
+ * Jobs for the caller's workers, and how much of the whole is done.
+ */
 
 static const rfm_port *port_of(const rfm_ctx *ctx) { return ctx->port != NULL ? ctx->port : &rfm_port_scalar; }
 static size_t workers_of(const rfm_ctx *ctx) { return ctx->run != NULL && ctx->workers > 1 ? ctx->workers : 1; }
@@ -647,6 +699,26 @@ static int advance(progress *p, rfm_real work) {
     if (p->ctx->tick != NULL && !p->cancelled)
         p->cancelled = p->ctx->tick(p->ctx->tick_arg, p->done < p->total ? p->done / p->total : R(1)) != 0;
     return p->cancelled;
+}
+
+/* ==== 10. Arguments ================================================================================================= */
+
+rfm_mat rfm_view(rfm_real *at, size_t rows, size_t cols) {
+    rfm_mat v;
+    v.at = at, v.rows = rows, v.cols = cols, v.stride = cols;
+    return v;
+}
+
+rfm_cmat rfm_cview(const rfm_real *at, size_t rows, size_t cols) {
+    rfm_cmat v;
+    v.at = at, v.rows = rows, v.cols = cols, v.stride = cols;
+    return v;
+}
+
+rfm_cmat rfm_const(rfm_mat a) {
+    rfm_cmat v;
+    v.at = a.at, v.rows = a.rows, v.cols = a.cols, v.stride = a.stride;
+    return v;
 }
 
 /* Memory to work in: a measuring arena has none. */
@@ -717,7 +789,7 @@ static int finite_upper(const rfm_port *port, rfm_cmat a) {
     return 1;
 }
 
-/* ==== 8. Portable kernels ============================================================================================ */
+/* ==== 11. Portable kernels ============================================================================================ */
 
 #define SCALAR_MR 4
 #define SCALAR_NR 4
@@ -760,12 +832,12 @@ static void rows4_portable(size_t n, const rfm_real *a, size_t lda, const rfm_re
 
 static void exp_portable(size_t n, const rfm_real *x, rfm_real *y) {
     size_t i;
-    for (i = 0; i < n; i++) y[i] = REAL_EXP(x[i]);
+    for (i = 0; i < n; i++) y[i] = RFM_MATH(exp)(x[i]);
 }
 
 static void sqrt_portable(size_t n, const rfm_real *x, rfm_real *y) {
     size_t i;
-    for (i = 0; i < n; i++) y[i] = REAL_SQRT(x[i]);
+    for (i = 0; i < n; i++) y[i] = RFM_MATH(sqrt)(x[i]);
 }
 
 const rfm_port rfm_port_scalar = {
@@ -786,7 +858,7 @@ static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t
     else rows4_portable(n, a, lda, coef, x, y, dots);
 }
 
-/* ==== 9. Products ====================================================================================================
+/* ==== 12. Products ====================================================================================================
  *
  * C (m, n) = alpha A B + beta C, A (m, k), B (k, n), each operand with two strides, so that a transpose costs nothing.
  * B is packed kc x nc at a time (shared by all workers), A mc x kc at a time (per worker); the port's micro-kernel makes tiles
@@ -910,9 +982,26 @@ typedef struct {
     size_t column;     /* of C's first column, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
+    int l1;              /* sums of |a - b| in place of products; alpha is not looked at */
     finish_block finish; /* NULL: nothing */
     const void *finish_arg;
 } product_args;
+
+/* C (mr, nr) = sum_p |A(i, p) - B(p, j)|, operands as port->gemm has them. */
+static void l1_tile(const rfm_port *port, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc,
+                    int add) {
+    size_t mr = port->mr, nr = port->nr, i, j, p;
+    for (i = 0; i < mr; i++, a += rs, c += ldc) {
+        for (j = 0; j < nr && !add; j++) c[j] = R(0);
+        for (p = 0; p < k; p++)
+            for (j = 0; j < nr; j++) c[j] += RFM_MATH(fabs)(a[p * cs] - b[p * nr + j]);
+    }
+}
+
+static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc, int add) {
+    if (t->l1) l1_tile(t->s->port, t->k, a, rs, cs, b, c, ldc, add);
+    else t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
+}
 
 /* One tile, rows row.. of C from column j of the block on. */
 static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a, size_t rs,
@@ -923,10 +1012,10 @@ static void product_tile(const product_args *t, size_t row, size_t height, size_
     rfm_real *c = t->c + row * ldc + j;
     int crosses = t->upper && row + height > t->column + j + 1; /* has elements below the diagonal */
     if (height == port->mr && cols == nr && !crosses) {
-        port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, t->add);
+        make_tile(t, a, rs, cs, b, c, ldc, t->add);
         return;
     }
-    port->gemm(t->k, t->alpha, a, rs, cs, b, tile, nr, 0);
+    make_tile(t, a, rs, cs, b, tile, nr, 0);
     for (i = 0; i < height; i++)
         for (q = crosses && row + i > t->column + j ? row + i - t->column - j : 0; q < cols; q++)
             c[i * ldc + q] = t->add ? c[i * ldc + q] + tile[i * nr + q] : tile[i * nr + q];
@@ -987,9 +1076,9 @@ static void product_rows(product_args *t) {
     run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
 }
 
-/* C = alpha A B or, with add, C += alpha A B; with upper only the part of the square C on and above its diagonal. Each block of C
- * is handed to `finish` when it is complete; then k must not be 0. */
-static void product_and(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
+/* C = alpha A B or, with add, C += alpha A B; with l1 the sums of |a - b|; with upper only the part of the square C on and above its
+ * diagonal. Each block of C is handed to `finish` when it is complete; then k must not be 0. */
+static void product_and(const packing *s, int l1, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
                         rfm_real *c, size_t ldc, finish_block finish, const void *finish_arg) {
     const rfm_port *port = s->port;
     size_t kb, nb, j, p;
@@ -1003,7 +1092,7 @@ static void product_and(const packing *s, int upper, size_t m, size_t n, size_t 
     }
     kb = piece(k, port->kc, 4);
     nb = piece(n, port->nc, port->nr);
-    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.upper = upper, t.finish_arg = finish_arg;
+    t.s = u.s = s, t.b = s->b, t.ldc = ldc, t.alpha = alpha, t.l1 = l1, t.upper = upper, t.finish_arg = finish_arg;
     for (j = 0; j < n; j += nb) {
         t.n = u.n = min_size(nb, n - j);
         t.m = upper ? min_size(m, j + t.n) : m;
@@ -1023,7 +1112,7 @@ static void product_and(const packing *s, int upper, size_t m, size_t n, size_t 
 
 static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
                     rfm_real *c, size_t ldc) {
-    product_and(s, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
+    product_and(s, 0, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
 }
 
 /* C = beta C before alpha A B is added; says whether anything is left to add to. */
@@ -1036,29 +1125,25 @@ static int scale_first(rfm_real beta, int upper, rfm_mat c) {
     return 1;
 }
 
-/* Runs a layout on an arena without memory. */
-#define NEED(ctx, bytes, layout)                 \
-    do {                                         \
-        rfm_arena measure;                       \
-        int status_;                             \
-        rfm_arena_measure(&measure);             \
-        status_ = (layout);                      \
-        if (status_ != RFM_OK) return status_;   \
-        *(bytes) = measure.peak;                 \
-        return RFM_OK;                           \
-    } while (0)
+/* What a layout on a measuring arena came to. */
+static int need_of(int status, const rfm_arena *measure, size_t *bytes) {
+    if (status == RFM_OK) *bytes = measure->peak;
+    return status;
+}
 
 int rfm_gemm_need(const rfm_ctx *ctx, size_t m, size_t n, size_t k, size_t *bytes) {
+    rfm_arena measure;
     packing s;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(m, k);
     if (status == RFM_OK) status = check_shape(k, n);
     if (status == RFM_OK) status = check_shape(m, n);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, packing_layout(&measure, ctx, m, n, k, &s));
+    rfm_arena_measure(&measure);
+    return need_of(packing_layout(&measure, ctx, m, n, k, &s), &measure, bytes);
 }
 
 /* Gives back what a layout took and keeps the arena usable after a refusal. */
-static int finish(const rfm_ctx *ctx, size_t used, int status) {
+static int leave(const rfm_ctx *ctx, size_t used, int status) {
     ctx->arena->status = RFM_OK;
     rfm_arena_release(ctx->arena, used);
     return status;
@@ -1083,11 +1168,11 @@ int rfm_gemm(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_cmat b,
     if (beta != R(0) && !finite_view(port_of(ctx), rfm_const(c))) return RFM_EFINITE;
     used = ctx->arena->used;
     status = packing_layout(ctx->arena, ctx, m, n, k, &s);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     add = scale_first(beta, 0, c);
     product(&s, 0, m, n, k, alpha, op == RFM_TN ? operand_of(a.at, 1, a.stride) : operand_of(a.at, a.stride, 1),
             op == RFM_NT ? operand_of(b.at, 1, b.stride) : operand_of(b.at, b.stride, 1), add, c.at, c.stride);
-    return finish(ctx, used, finite_view(s.port, rfm_const(c)) ? RFM_OK : RFM_ERANGE);
+    return leave(ctx, used, finite_view(s.port, rfm_const(c)) ? RFM_OK : RFM_ERANGE);
 }
 
 int rfm_syrk_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes) { return rfm_gemm_need(ctx, n, n, k, bytes); }
@@ -1109,14 +1194,14 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
     if (beta != R(0) && !finite_upper(port_of(ctx), rfm_const(c))) return RFM_EFINITE;
     used = ctx->arena->used;
     status = packing_layout(ctx->arena, ctx, n, n, k, &s);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     add = scale_first(beta, 1, c);
     left = op == RFM_TN ? operand_of(a.at, 1, a.stride) : operand_of(a.at, a.stride, 1);
     product(&s, 1, n, n, k, alpha, left, operand_of(left.at, left.cs, left.rs), add, c.at, c.stride);
-    return finish(ctx, used, finite_upper(s.port, rfm_const(c)) ? RFM_OK : RFM_ERANGE);
+    return leave(ctx, used, finite_upper(s.port, rfm_const(c)) ? RFM_OK : RFM_ERANGE);
 }
 
-/* ==== 10. Cholesky ====================================================================================================
+/* ==== 13. Cholesky ====================================================================================================
  *
  * A = U'U, U upper, in place: blocks of block_rows rows, inside each of them leaves of CHOL_LEAF rows. After a leaf or a block
  *   U12 = U11'^-1 A12  (packed forward substitution, the port's trsm),  A22 -= U12' U12  (product).
@@ -1215,7 +1300,7 @@ static size_t chol_leaf(size_t n, rfm_real *a, size_t lda) {
     for (j = 0; j < n; j++) {
         rfm_real *row = a + j * lda, pivot = row[j], scale;
         if (!(pivot > R(0))) return j;
-        row[j] = REAL_SQRT(pivot);
+        row[j] = RFM_MATH(sqrt)(pivot);
         scale = R(1) / row[j];
         for (c = j + 1; c < n; c++) row[c] *= scale;
         for (i = j + 1; i < n; i++) {
@@ -1236,7 +1321,7 @@ static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, 
     product_args t;
     if (rest == 0) return;
     pack_triangle(port, rows, u11, a.stride, 0, s->triangle);
-    t.s = &s->pack, t.alpha = R(-1), t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
+    t.s = &s->pack, t.alpha = R(-1), t.l1 = 0, t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
     t.a = operand_of(u12, 1, a.stride), t.k = rows;
     t.b = s->pack.b, t.b_rows = round_up(rows, port->mr);
     for (t.column = 0; t.column < rest; t.column += t.n) {
@@ -1273,10 +1358,12 @@ static int chol_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, solving *
 }
 
 int rfm_chol_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
+    rfm_arena measure;
     solving s;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, chol_layout(&measure, ctx, n, &s));
+    rfm_arena_measure(&measure);
+    return need_of(chol_layout(&measure, ctx, n, &s), &measure, bytes);
 }
 
 int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row) {
@@ -1288,10 +1375,10 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row) {
     if (!finite_upper(port_of(ctx), rfm_const(a))) return RFM_EFINITE;
     used = ctx->arena->used;
     status = chol_layout(ctx->arena, ctx, a.rows, &s);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     done = chol(&s, a, NULL);
     if (done < a.rows && row != NULL) *row = done;
-    return finish(ctx, used, done < a.rows ? RFM_ENOTPD : RFM_OK);
+    return leave(ctx, used, done < a.rows ? RFM_ENOTPD : RFM_OK);
 }
 
 /* U' X = B from the first block of rows down: each solved block is taken out of all rows below it. U X = B from the last
@@ -1326,12 +1413,14 @@ static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c
 }
 
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes) {
+    rfm_arena measure;
     solving s;
     rfm_real *x;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
     if (status == RFM_OK) status = check_shape(n, c);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, solve_layout(&measure, ctx, n, c, &s, &x));
+    rfm_arena_measure(&measure);
+    return need_of(solve_layout(&measure, ctx, n, c, &s, &x), &measure, bytes);
 }
 
 static void copy_rows(size_t rows, size_t cols, const rfm_real *from, size_t from_stride, rfm_real *to, size_t to_stride) {
@@ -1360,14 +1449,14 @@ static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, 
     used = ctx->arena->used;
     x = rfm_view(NULL, b.rows, round_up(b.cols, port_of(ctx)->nr));
     status = solve_layout(ctx->arena, ctx, u.rows, b.cols, &s, &x.at);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     memset(x.at, 0, x.rows * x.stride * sizeof *x.at);
     copy_rows(b.rows, b.cols, b.at, b.stride, x.at, x.stride);
     solve(&s, first, u, x);
     if (second != first) solve(&s, second, u, x);
     if (finite_view(s.pack.port, rfm_const(x))) copy_rows(b.rows, b.cols, x.at, x.stride, b.at, b.stride);
     else status = finite_upper(s.pack.port, u) ? RFM_ERANGE : RFM_EFINITE;
-    return finish(ctx, used, status);
+    return leave(ctx, used, status);
 }
 
 int rfm_trsm(const rfm_ctx *ctx, int op, rfm_cmat u, rfm_mat b) {
@@ -1385,7 +1474,7 @@ int rfm_chol_solve(const rfm_ctx *ctx, rfm_cmat u, rfm_mat b) { return solve_che
 #define RANK_ROWS 32
 
 static int chol_rank_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, packing *s, rfm_real **acc) {
-    *acc = take_reals(arena, 1, n);
+    *acc = rfm_arena_reals(arena, 1, n);
     return packing_layout(arena, ctx, n, n, min_size(n, RANK_ROWS), s);
 }
 
@@ -1418,11 +1507,13 @@ static void subtract_rows(const rfm_port *port, size_t rows, size_t n, const rfm
 }
 
 int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
+    rfm_arena measure;
     packing s;
     rfm_real *acc;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, chol_rank_layout(&measure, ctx, n, &s, &acc));
+    rfm_arena_measure(&measure);
+    return need_of(chol_rank_layout(&measure, ctx, n, &s, &acc), &measure, bytes);
 }
 
 /* Sets *rank; RFM_ENOTPD if a remaining pivot is negative beyond rounding. */
@@ -1458,7 +1549,7 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
                 swap_symmetric(n, a.at, lda, j, q);
                 swap_reals(&acc[j], &acc[q]);
             }
-            row[j] = REAL_SQRT(best);
+            row[j] = RFM_MATH(sqrt)(best);
             scale = R(1) / row[j];
             subtract_rows(s->port, j - first, n - j - 1, a.at + first * lda + j + 1, lda, a.at + first * lda + j, lda, row + j + 1);
             for (i = j + 1; i < n; i++) {
@@ -1487,10 +1578,10 @@ int rfm_chol_rank(const rfm_ctx *ctx, rfm_mat a, rfm_real tolerance, uint32_t *p
     used = ctx->arena->used;
     status = chol_rank_layout(ctx->arena, ctx, a.rows, &s, &acc);
     if (status == RFM_OK) status = chol_rank(&s, a, tolerance, perm, rank, acc);
-    return finish(ctx, used, status);
+    return leave(ctx, used, status);
 }
 
-/* ==== 11. Eigenpairs ==================================================================================================
+/* ==== 14. Eigenpairs ==================================================================================================
  *
  * A = H T H' with T tridiagonal (Householder, in blocks), T = Z' diag(w) Z by divide and conquer, V = Z H'. Vectors are rows
  * throughout, so rotations and products run along memory. Cost 4/3 n^3 + up to 4/3 n^3 + 2 k n^2; scratch 2 n^2 and a few n,
@@ -1517,17 +1608,17 @@ typedef struct {
 static int eig_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t k, eigen *g) {
     size_t back = min_size(n, BACK_ROWS), tri = min_size(n, TRI_ROWS);
     size_t square = n > EIG_LEAF ? n : 0; /* no merging in a single leaf */
-    g->q = k < n ? take_reals(arena, n, n) : NULL;
-    g->s = take_reals(arena, n, max_size(square, max_size(3 * tri, 2 * back)));
-    g->rows = take_reals(arena, n, max_size(square, 2 * back));
-    g->d = take_reals(arena, 1, n);
-    g->e = take_reals(arena, 1, n);
-    g->tau = take_reals(arena, 1, n);
-    g->z = take_reals(arena, 1, n);
-    g->dl = take_reals(arena, 1, square);
-    g->zl = take_reals(arena, 1, square);
-    g->root = take_reals(arena, 1, square);
-    g->hat = take_reals(arena, 1, square);
+    g->q = k < n ? rfm_arena_reals(arena, n, n) : NULL;
+    g->s = rfm_arena_reals(arena, n, max_size(square, max_size(3 * tri, 2 * back)));
+    g->rows = rfm_arena_reals(arena, n, max_size(square, 2 * back));
+    g->d = rfm_arena_reals(arena, 1, n);
+    g->e = rfm_arena_reals(arena, 1, n);
+    g->tau = rfm_arena_reals(arena, 1, n);
+    g->z = rfm_arena_reals(arena, 1, n);
+    g->dl = rfm_arena_reals(arena, 1, square);
+    g->zl = rfm_arena_reals(arena, 1, square);
+    g->root = rfm_arena_reals(arena, 1, square);
+    g->hat = rfm_arena_reals(arena, 1, square);
     g->order = take_indices(arena, square);
     g->kept = take_indices(arena, square);
     g->gone = take_indices(arena, square);
@@ -1590,7 +1681,7 @@ static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
         for (i = 1; i < n; i++) x[i] = R(0);
         return R(0);
     }
-    b = REAL_SQRT(alpha * alpha + tail);
+    b = RFM_MATH(sqrt)(alpha * alpha + tail);
     if (alpha > R(0)) b = -b;
     multiply(n - 1, x + 1, R(1) / (alpha - b));
     *beta = b * unit;
@@ -1679,10 +1770,10 @@ static void back_transform(const eigen *g, rfm_mat a, size_t k, rfm_real *z, siz
 
 /* sqrt(a^2 + b^2) without overflow on the way. */
 static rfm_real length2(rfm_real a, rfm_real b) {
-    rfm_real big = max_real(REAL_ABS(a), REAL_ABS(b)), small = REAL_ABS(a) + REAL_ABS(b) - big;
+    rfm_real big = max_real(RFM_MATH(fabs)(a), RFM_MATH(fabs)(b)), small = RFM_MATH(fabs)(a) + RFM_MATH(fabs)(b) - big;
     if (big == R(0)) return R(0);
     small /= big;
-    return big * REAL_SQRT(R(1) + small * small);
+    return big * RFM_MATH(sqrt)(R(1) + small * small);
 }
 
 /* (x, y) = (c x + s y, c y - s x), n of them. */
@@ -1704,7 +1795,7 @@ static int ql(size_t n, rfm_real *d, rfm_real *e, rfm_real *q, size_t ldq) {
             rfm_real g, r, s = R(1), c = R(1), p = R(0), f, b;
             int split = 0;
             for (m = low; m + 1 < n; m++)
-                if (REAL_ABS(e[m]) <= REAL_EPS * REAL_EPS + R(0.5) * REAL_EPS * (REAL_ABS(d[m]) + REAL_ABS(d[m + 1]))) break;
+                if (RFM_MATH(fabs)(e[m]) <= REAL_EPS * REAL_EPS + R(0.5) * REAL_EPS * (RFM_MATH(fabs)(d[m]) + RFM_MATH(fabs)(d[m + 1]))) break;
             if (m == low) break;
             if (sweep == 60) return RFM_ECONVERGE;
             g = (d[low + 1] - d[low]) / (R(2) * e[low]); /* shift: the eigenvalue of the leading 2 x 2 nearer to d[low] */
@@ -1765,13 +1856,13 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
         if (f >= R(0)) {
             low = R(0), high = half;
             mid = c * width + a + b;
-            root2 = REAL_SQRT(max_real(mid * mid - R(4) * c * a * width, R(0)));
+            root2 = RFM_MATH(sqrt)(max_real(mid * mid - R(4) * c * a * width, R(0)));
             x = mid > R(0) ? R(2) * a * width / (mid + root2) : (mid - root2) / (R(2) * c);
         } else {
             origin = j + 1;
             low = -half, high = R(0);
             mid = -c * width + a + b;
-            root2 = REAL_SQRT(max_real(mid * mid + R(4) * c * b * width, R(0)));
+            root2 = RFM_MATH(sqrt)(max_real(mid * mid + R(4) * c * b * width, R(0)));
             x = mid < R(0) ? (mid - root2) / (R(2) * c) : -R(2) * b * width / (mid + root2);
         }
         if (!(x > low && x < high)) x = R(0.5) * (low + high);
@@ -1790,11 +1881,11 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
             dphi += term * inv;
         }
         f = inverse + psi + phi;
-        error = R(8) * (phi - psi) + inverse + REAL_ABS(x) * (dpsi + dphi);
-        if (REAL_ABS(f) <= REAL_EPS * error) break;
+        error = R(8) * (phi - psi) + inverse + RFM_MATH(fabs)(x) * (dpsi + dphi);
+        if (RFM_MATH(fabs)(f) <= REAL_EPS * error) break;
         if (f < R(0)) low = x;
         else high = x;
-        if (high - low <= REAL_EPS * max_real(REAL_ABS(low), REAL_ABS(high))) break;
+        if (high - low <= REAL_EPS * max_real(RFM_MATH(fabs)(low), RFM_MATH(fabs)(high))) break;
         p = gap[j] - x; /* < 0 */
         if (last) { /* psi as c + s / (p - step) */
             rfm_real c = f - p * dpsi;
@@ -1807,7 +1898,7 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
             b = p * q * f;
             if (c == R(0)) step = a != R(0) ? b / a : R(0);
             else {
-                root2 = REAL_SQRT(max_real(a * a - R(4) * b * c, R(0)));
+                root2 = RFM_MATH(sqrt)(max_real(a * a - R(4) * b * c, R(0)));
                 step = a <= R(0) ? (a - root2) / (R(2) * c) : R(2) * b / (a + root2);
             }
         }
@@ -1839,100 +1930,137 @@ static void sort_indices(size_t n, const rfm_real *d, uint32_t *index) {
 #define SIDE_BOTH 1
 #define SIDE_RIGHT 2
 
-/* Eigenpairs of the block [o, o + n1 + n2) from those of its two halves, joined by the off-diagonal element beta; only the
- * `top` largest are made complete. */
-static int merge(const eigen *g, size_t o, size_t n1, size_t n2, rfm_real beta, size_t top) {
-    size_t n = n1 + n2, ldq = g->ldq, kept = 0, gone = 0, count[3] = {0, 0, 0}, start[3], left, right, low, i, j;
-    rfm_real *d = g->d + o, *q = g->q + o * ldq + o, *z = g->z, *dl = g->dl, *zl = g->zl, *root = g->root, *hat = g->hat;
-    rfm_real *from_left, *from_right, *rest; /* rows of q in the order of the products */
-    rfm_real tolerance, largest = R(0), zmax = R(0);
-    const rfm_real rho = R(2) * REAL_ABS(beta), r = REAL_SQRT(R(0.5)); /* z of length 1 */
-    uint32_t *order = g->order, *sorted = g->sorted + o;
+/* Two halves of a block on their way to be one: rows o.. of d and q, n1 and n2 of them. */
+typedef struct {
+    size_t o, n1, n2, n;
+    size_t kept, gone;    /* rows that take part, rows that are eigenvectors already */
+    size_t count[3];      /* kept rows by the halves that they have entries in */
+    rfm_real *d, *q;
+    rfm_real rho;
+} joint;
 
+/* Sorts all rows into g->kept, d ascending, and g->gone. z becomes that of the kept rows. */
+static void deflate(const eigen *g, joint *t, rfm_real beta) {
+    size_t n = t->n, n1 = t->n1, ldq = g->ldq, i, j;
+    rfm_real *d = t->d, *q = t->q, *z = g->z, tolerance, largest = R(0), zmax = R(0);
+    const rfm_real r = RFM_MATH(sqrt)(R(0.5)); /* z of length 1 */
+    uint32_t *order = g->order, *sorted = g->sorted + t->o;
     for (i = 0; i < n1; i++) z[i] = r * q[i * ldq + n1 - 1], g->side[i] = SIDE_LEFT;
     for (; i < n; i++) z[i] = (beta < R(0) ? -r : r) * q[i * ldq + n1], g->side[i] = SIDE_RIGHT;
-    for (i = 0; i < n; i++) largest = max_real(largest, REAL_ABS(d[i])), zmax = max_real(zmax, REAL_ABS(z[i]));
+    for (i = 0; i < n; i++) largest = max_real(largest, RFM_MATH(fabs)(d[i])), zmax = max_real(zmax, RFM_MATH(fabs)(z[i]));
     tolerance = R(8) * REAL_EPS * max_real(largest, zmax);
     for (i = 0, j = 0; i + j < n;) { /* both halves are sorted */
-        if (j == n2 || (i < n1 && d[sorted[i]] <= d[n1 + sorted[n1 + j]])) order[i + j] = sorted[i], i++;
+        if (j == t->n2 || (i < n1 && d[sorted[i]] <= d[n1 + sorted[n1 + j]])) order[i + j] = sorted[i], i++;
         else order[i + j] = (uint32_t)n1 + sorted[n1 + j], j++;
     }
-
-    for (i = 0; i < n; i++) { /* deflation; kept[] ends with the candidate that the next one is compared with */
+    for (i = 0; i < n; i++) { /* kept[] ends with the candidate that the next one is compared with */
         size_t row = order[i], before;
-        if (rho * REAL_ABS(z[row]) <= tolerance) {
-            g->gone[gone++] = (uint32_t)row;
+        if (t->rho * RFM_MATH(fabs)(z[row]) <= tolerance) {
+            g->gone[t->gone++] = (uint32_t)row;
             continue;
         }
-        if (kept > 0) {
-            rfm_real c, s, tau, t;
-            before = g->kept[kept - 1];
+        if (t->kept > 0) {
+            rfm_real c, s, tau, gap;
+            before = g->kept[t->kept - 1];
             tau = length2(z[row], z[before]);
             c = z[row] / tau;
             s = -z[before] / tau;
-            t = d[row] - d[before];
-            if (REAL_ABS(t * c * s) <= tolerance) { /* a rotation makes z[before] zero */
+            gap = d[row] - d[before];
+            if (RFM_MATH(fabs)(gap * c * s) <= tolerance) { /* a rotation makes z[before] zero */
                 z[row] = tau;
                 z[before] = R(0);
                 if (g->side[row] != g->side[before]) g->side[row] = SIDE_BOTH;
                 rotate(n, q + before * ldq, q + row * ldq, c, s);
-                t = d[before] * c * c + d[row] * s * s;
+                gap = d[before] * c * c + d[row] * s * s;
                 d[row] = d[before] * s * s + d[row] * c * c;
-                d[before] = t;
-                g->gone[gone++] = (uint32_t)before;
-                kept--;
+                d[before] = gap;
+                g->gone[t->gone++] = (uint32_t)before;
+                t->kept--;
             }
         }
-        g->kept[kept++] = (uint32_t)row;
+        g->kept[t->kept++] = (uint32_t)row;
     }
+}
 
-    /* the kept rows in the order left, both, right; spot[i] is where row kept[i] goes */
-    for (i = 0; i < kept; i++) count[g->side[g->kept[i]]]++;
-    start[0] = 0, start[1] = count[0], start[2] = count[0] + count[1];
-    for (i = 0; i < kept; i++) g->spot[i] = (uint32_t)start[g->side[g->kept[i]]]++;
-    left = count[SIDE_LEFT] + count[SIDE_BOTH];
-    right = count[SIDE_BOTH] + count[SIDE_RIGHT];
-    from_left = g->rows, from_right = from_left + left * n1, rest = from_right + right * n2;
+/* The kept rows in the order left, both, right: spot[i] is where row kept[i] goes. */
+static void place_kept(const eigen *g, joint *t) {
+    size_t start[3], i;
+    for (i = 0; i < t->kept; i++) t->count[g->side[g->kept[i]]]++;
+    start[0] = 0, start[1] = t->count[0], start[2] = t->count[0] + t->count[1];
+    for (i = 0; i < t->kept; i++) g->spot[i] = (uint32_t)start[g->side[g->kept[i]]]++;
+}
+
+/* The roots in g->root, ascending, and in row j of g->s the eigenvector of root j, j >= low, in the order of spot. */
+static int find_roots(const eigen *g, const joint *t, size_t low) {
+    size_t kept = t->kept, i, j;
+    rfm_real *dl = g->dl, *zl = g->zl, *hat = g->hat;
     for (i = 0; i < kept; i++) {
-        size_t row = g->kept[i];
-        if (g->side[row] != SIDE_RIGHT) memcpy(from_left + g->spot[i] * n1, q + row * ldq, n1 * sizeof *q);
-        if (g->side[row] != SIDE_LEFT)
-            memcpy(from_right + (g->spot[i] - count[SIDE_LEFT]) * n2, q + row * ldq + n1, n2 * sizeof *q);
-        dl[i] = d[row];
-        zl[i] = z[row] * z[row];
+        rfm_real z = g->z[g->kept[i]];
+        dl[i] = t->d[g->kept[i]];
+        zl[i] = z * z;
         hat[i] = R(1);
     }
-    for (i = 0; i < gone; i++) {
-        memcpy(rest + i * n, q + g->gone[i] * ldq, n * sizeof *q);
-        root[kept + i] = d[g->gone[i]];
-    }
-
     for (j = 0; j < kept; j++) {
-        rfm_real *gap = g->s + j * kept; /* row j: d - root j */
-        int status = secular_root(kept, j, dl, zl, rho, gap, &root[j]);
+        rfm_real *gap = g->s + j * kept; /* d - root j */
+        int status = secular_root(kept, j, dl, zl, t->rho, gap, &g->root[j]);
         if (status != RFM_OK) return status;
         for (i = 0; i < j; i++) hat[i] *= gap[i] / (dl[i] - dl[j]);
         hat[j] *= -gap[j];
         for (i = j + 1; i < kept; i++) hat[i] *= gap[i] / (dl[i] - dl[j]);
     }
     for (i = 0; i < kept; i++) {
-        hat[i] = REAL_SQRT(REAL_ABS(hat[i]));
-        if (z[g->kept[i]] < R(0)) hat[i] = -hat[i];
+        hat[i] = RFM_MATH(sqrt)(RFM_MATH(fabs)(hat[i]));
+        if (g->z[g->kept[i]] < R(0)) hat[i] = -hat[i];
     }
-    low = kept > top ? kept - top : 0; /* the roots ascend */
     for (j = low; j < kept; j++) {
-        rfm_real *row = g->s + j * kept, norm; /* row j: eigenvector j, in the order of spot */
+        rfm_real *row = g->s + j * kept, norm;
         for (i = 0; i < kept; i++) zl[g->spot[i]] = hat[i] / row[i];
-        norm = R(1) / REAL_SQRT(dot(kept, zl, zl));
+        norm = R(1) / RFM_MATH(sqrt)(dot(kept, zl, zl));
         for (i = 0; i < kept; i++) row[i] = zl[i] * norm;
+    }
+    return RFM_OK;
+}
+
+/* Eigenvectors low.. of the block, by a product with the rows of each half; then those that were deflated. */
+static void assemble(const eigen *g, const joint *t, size_t low) {
+    size_t n = t->n, n1 = t->n1, n2 = t->n2, ldq = g->ldq, kept = t->kept, i;
+    size_t left = t->count[SIDE_LEFT] + t->count[SIDE_BOTH], right = t->count[SIDE_BOTH] + t->count[SIDE_RIGHT];
+    rfm_real *q = t->q, *from_left = g->rows, *from_right = from_left + left * n1, *rest = from_right + right * n2;
+    for (i = 0; i < kept; i++) {
+        size_t row = g->kept[i];
+        if (g->side[row] != SIDE_RIGHT) memcpy(from_left + g->spot[i] * n1, q + row * ldq, n1 * sizeof *q);
+        if (g->side[row] != SIDE_LEFT)
+            memcpy(from_right + (g->spot[i] - t->count[SIDE_LEFT]) * n2, q + row * ldq + n1, n2 * sizeof *q);
+    }
+    for (i = 0; i < t->gone; i++) {
+        memcpy(rest + i * n, q + g->gone[i] * ldq, n * sizeof *q);
+        g->root[kept + i] = t->d[g->gone[i]];
     }
     product(&g->pack, 0, kept - low, n1, left, R(1), operand_of(g->s + low * kept, kept, 1), operand_of(from_left, n1, 1), 0,
             q + low * ldq, ldq);
-    product(&g->pack, 0, kept - low, n2, right, R(1), operand_of(g->s + low * kept + count[SIDE_LEFT], kept, 1),
+    product(&g->pack, 0, kept - low, n2, right, R(1), operand_of(g->s + low * kept + t->count[SIDE_LEFT], kept, 1),
             operand_of(from_right, n2, 1), 0, q + low * ldq + n1, ldq);
-    for (i = 0; i < gone; i++) memcpy(q + (kept + i) * ldq, rest + i * n, n * sizeof *q);
-    memcpy(d, root, n * sizeof *d);
-    sort_indices(n, d, sorted);
+    for (i = 0; i < t->gone; i++) memcpy(q + (kept + i) * ldq, rest + i * n, n * sizeof *q);
+}
+
+/* Eigenpairs of the block [o, o + n1 + n2) from those of its two halves, joined by the off-diagonal element beta; only the
+ * `top` largest are made complete. */
+static int merge(const eigen *g, size_t o, size_t n1, size_t n2, rfm_real beta, size_t top) {
+    joint t;
+    size_t low;
+    int status;
+    memset(&t, 0, sizeof t);
+    t.o = o, t.n1 = n1, t.n2 = n2, t.n = n1 + n2;
+    t.d = g->d + o, t.q = g->q + o * g->ldq + o;
+    t.rho = R(2) * RFM_MATH(fabs)(beta);
+    deflate(g, &t, beta);
+    place_kept(g, &t);
+    low = t.kept > top ? t.kept - top : 0; /* the roots ascend */
+    status = find_roots(g, &t, low);
+    if (status != RFM_OK) return status;
+    assemble(g, &t, low);
+    memcpy(t.d, g->root, t.n * sizeof *t.d);
+    sort_indices(t.n, t.d, g->sorted + o);
     return RFM_OK;
 }
 
@@ -1947,7 +2075,7 @@ static int divide_and_conquer(const eigen *g, size_t n, size_t top) {
     }
     for (i = 1; i < leaves; i++) {
         size_t cut = i * n / leaves;
-        rfm_real beta = REAL_ABS(g->e[cut - 1]);
+        rfm_real beta = RFM_MATH(fabs)(g->e[cut - 1]);
         g->d[cut - 1] -= beta;
         g->d[cut] -= beta;
     }
@@ -1968,11 +2096,13 @@ static int divide_and_conquer(const eigen *g, size_t n, size_t top) {
 }
 
 int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes) {
+    rfm_arena measure;
     eigen g;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_shape(n, n);
     if (status != RFM_OK) return status;
     if (k == 0 || k > n) return RFM_EVALUE;
-    NEED(ctx, bytes, eig_layout(&measure, ctx, n, k, &g));
+    rfm_arena_measure(&measure);
+    return need_of(eig_layout(&measure, ctx, n, k, &g), &measure, bytes);
 }
 
 /* A = 2^*exponent times a matrix whose largest element is in [1/2, 1), which it becomes; A = 0 stays. */
@@ -1980,13 +2110,13 @@ static void scale_to_one(rfm_mat a, int *exponent) {
     rfm_real largest = R(0), scale;
     size_t i, j;
     for (i = 0; i < a.rows; i++)
-        for (j = i; j < a.cols; j++) largest = max_real(largest, REAL_ABS(a.at[i * a.stride + j]));
-    (void)REAL_FREXP(largest, exponent);
+        for (j = i; j < a.cols; j++) largest = max_real(largest, RFM_MATH(fabs)(a.at[i * a.stride + j]));
+    (void)RFM_MATH(frexp)(largest, exponent);
     if (*exponent == 0) return;
-    scale = REAL_LDEXP(R(1), -(*exponent / 2)); /* in two steps: 2^-exponent itself may not be a number */
+    scale = RFM_MATH(ldexp)(R(1), -(*exponent / 2)); /* in two steps: 2^-exponent itself may not be a number */
     for (i = 0; i < a.rows; i++)
         for (j = i; j < a.cols; j++) a.at[i * a.stride + j] *= scale;
-    scale = REAL_LDEXP(R(1), -(*exponent - *exponent / 2));
+    scale = RFM_MATH(ldexp)(R(1), -(*exponent - *exponent / 2));
     for (i = 0; i < a.rows; i++)
         for (j = i; j < a.cols; j++) a.at[i * a.stride + j] *= scale;
 }
@@ -2007,7 +2137,7 @@ static int eig(eigen *g, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
     for (i = 0; i < k; i++) {
         size_t row = g->sorted[n - 1 - i];
         memcpy(v.at + i * v.stride, g->q + row * g->ldq, n * sizeof *v.at);
-        w[i] = REAL_LDEXP(g->d[row], exponent);
+        w[i] = RFM_MATH(ldexp)(g->d[row], exponent);
     }
     back_transform(g, a, k, v.at, v.stride);
     return finite_row(g->pack.port, k, w) ? RFM_OK : RFM_ERANGE;
@@ -2030,10 +2160,10 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
     used = ctx->arena->used;
     status = eig_layout(ctx->arena, ctx, a.rows, k, &g);
     if (status == RFM_OK) status = eig(&g, a, k, w, v);
-    return finish(ctx, used, status);
+    return leave(ctx, used, status);
 }
 
-/* ==== 12. Kernels ====================================================================================================
+/* ==== 15. Distances ====================================================================================================
  *
  * s^2 = |x|^2 + |z|^2 - 2 x'z, the last term from a product, for rows that are projected (P x) and shifted to mean zero, so
  * that an offset of the data costs no digits. Where little is left of the norms the difference is taken directly, and what is
@@ -2077,41 +2207,78 @@ static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx
     }
 }
 
+/* A kernel with its numbers. */
 typedef struct {
     int kernel;
     rfm_real inverse, exponent; /* 1 / L, q */
 } radial;
 
+static radial radial_of(int kernel, rfm_real bandwidth, rfm_real exponent) {
+    radial f;
+    f.kernel = kernel, f.inverse = R(1) / bandwidth;
+    f.exponent = exponent_of(kernel, exponent);
+    return f;
+}
+
+/* What radial_values has put into w beside shape and phi. */
+static rfm_real weight_unit(const radial *f) { return f->kernel == RFM_LAPLACE ? f->inverse : R(1); }
+
+/* From shape, phi and differences in units to true gradients, where L = 1 / inverse: c q (unit / L)^(q - 1) / L. */
+static rfm_real gradient_factor(const radial *in_units, rfm_real inverse) {
+    if (in_units->kernel == RFM_LAPLACE) return inverse;
+    if (in_units->kernel == RFM_GAUSSIAN) return in_units->inverse * inverse;
+    return in_units->exponent * RFM_MATH(pow)(in_units->inverse, in_units->exponent - R(1)) * inverse;
+}
+
+static int exponent_right(int kernel, rfm_real q) {
+    return rfm_kernels[kernel].exponent != R(0) || (q > R(0) && q <= rfm_kernels[kernel].most);
+}
+
+static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
+
 /* A unit for distances that are at most `largest`. */
-static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), REAL_LDEXP(R(1), DISTANCE_LEAST)); }
+static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), RFM_MATH(ldexp)(R(1), DISTANCE_LEAST)); }
 
 /* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is 0. */
 static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
-    rfm_real most = R(1) / REAL_SQRT(REAL_LEAST) / R(16);
+    rfm_real most = R(1) / RFM_MATH(sqrt)(REAL_LEAST) / R(16);
     return unit < most / inverse ? unit * inverse : most;
 }
 
-/* s2[i] -> phi(s_i) in place and, if w is not NULL, the gradient weight w(s_i) = -phi'(s_i) / s_i, 0 where s_i = 0. */
-static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *s2, rfm_real *w) {
-    rfm_real inverse = f->inverse, half = R(-0.5) * inverse * inverse;
-    size_t i;
-    if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
-        port->laplace(n, inverse, s2, s2, w);
-        return;
-    }
-    for (i = 0; i < n; i++) { /* s2 becomes log phi, w what is left of its derivative */
-        rfm_real s = f->kernel == RFM_GAUSSIAN ? R(0) : REAL_SQRT(s2[i]), t = s * inverse, weight;
-        if (f->kernel == RFM_GENERAL) t = REAL_POW(t, f->exponent);
-        if (f->kernel == RFM_GAUSSIAN) weight = s2[i] > R(0) ? inverse * inverse : R(0);
-        else weight = s > R(0) ? (f->kernel == RFM_GENERAL ? f->exponent * t / s : inverse) / s : R(0);
-        s2[i] = f->kernel == RFM_GAUSSIAN ? half * s2[i] : -t;
-        if (w != NULL) w[i] = weight;
-    }
-    port_exp(port, n, s2);
-    for (i = 0; w != NULL && i < n; i++) w[i] *= s2[i];
+/* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where shape is not:
+ * s^(q - 2), l1: s^(q - 1). 0 where s = 0. */
+static rfm_real weight_shape(const radial *f, rfm_real distance) {
+    if (!(distance > R(0))) return R(0);
+    if (f->kernel == RFM_GAUSSIAN) return R(1);
+    if (f->kernel == RFM_LAPLACE) return R(1) / RFM_MATH(sqrt)(distance);
+    if (is_l1(f->kernel)) return f->exponent == R(1) ? R(1) : RFM_MATH(pow)(distance, f->exponent - R(1));
+    return RFM_MATH(pow)(distance, R(0.5) * f->exponent - R(1));
 }
 
-/* ==== 13. Many rows ==================================================================================================
+/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, shape times phi; Laplace: that times 1 / L, as ports have it. */
+static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
+    rfm_real factor = weight_unit(f);
+    size_t i;
+    if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
+        port->laplace(n, f->inverse, distance, distance, w);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
+        distance[i] = log_phi(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
+    }
+    port_exp(port, n, distance);
+    for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
+}
+
+/* The last step from what product_and made of x and z_j, j < n, to phi, in place. */
+static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z,
+                          const rfm_real *zz, rfm_real *c, rfm_real *w) {
+    if (!is_l1(f->kernel)) squared_distances(n, r, x, xx, z, zz, c);
+    radial_values(port, f, n, c, w);
+}
+
+/* ==== 16. Many rows ==================================================================================================
  *
  * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in the cache,
  * times alpha. Cost per row: r d + n r multiply-adds and n kernel values. Scratch: a block of kernel values, the norms.
@@ -2125,7 +2292,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
 typedef struct {
     packing pack;
     rfm_model m;
-    radial f;
+    radial kernel;
     rfm_real *norms;     /* (n) of the centres */
     rfm_real *centred;   /* (rows, d) RFM_FULL only */
     rfm_real *projected; /* (rows, r) */
@@ -2139,13 +2306,13 @@ typedef struct {
 static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, size_t rows, predictor *s) {
     s->m = *m;
     s->rows = min_size(rows, PREDICT_ROWS);
-    s->norms = take_reals(arena, 1, m->n);
-    s->centred = m->metric == RFM_FULL ? take_reals(arena, s->rows, m->d) : NULL;
-    s->projected = take_reals(arena, s->rows, m->r);
-    s->norms_z = take_reals(arena, 1, s->rows);
-    s->block = take_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
-    s->alpha = take_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
-    s->ignored = take_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
+    s->norms = rfm_arena_reals(arena, 1, m->n);
+    s->centred = m->metric == RFM_FULL ? rfm_arena_reals(arena, s->rows, m->d) : NULL;
+    s->projected = rfm_arena_reals(arena, s->rows, m->r);
+    s->norms_z = rfm_arena_reals(arena, 1, s->rows);
+    s->block = rfm_arena_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
+    s->alpha = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
+    s->ignored = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
     return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
                           max_size(max_size(m->d, m->r), min_size(m->n, CENTER_COLUMNS)), &s->pack);
 }
@@ -2200,8 +2367,8 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
     size_t r = s->m.r, i, k;
     col += t->column;
     for (i = 0; i < rows; i++) {
-        squared_distances(cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col, c + i * ldc);
-        radial_values(s->pack.port, &s->f, cols, c + i * ldc, NULL);
+        kernel_values(s->pack.port, &s->kernel, cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col,
+                      c + i * ldc, NULL);
     }
     for (k = 0; t->y != NULL && k < s->m.c; k++)
         add_dots(s->pack.port, rows, cols, c, ldc, s->alpha + k * s->m.n + col, t->y + row * t->ldy + k, t->ldy,
@@ -2212,13 +2379,13 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
 static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
     predict_block t;
     t.s = s, t.column = column, t.y = y, t.ldy = ldy;
-    product_and(&s->pack, 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
+    product_and(&s->pack, is_l1(s->m.kernel), 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
                 operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, s->block, cols, predict_finish, &t);
 }
 
 /* RFM_ERANGE: centres whose distances cannot be squared. */
 static int predictor_start(predictor *s) {
-    s->f.kernel = s->m.kernel, s->f.inverse = R(1) / s->m.bandwidth, s->f.exponent = s->m.exponent;
+    s->kernel = radial_of(s->m.kernel, s->m.bandwidth, s->m.exponent);
     squared_norms(s->m.n, s->m.r, s->m.centers, s->norms);
     return norms_right(s->pack.port, s->m.n, s->norms);
 }
@@ -2265,7 +2432,7 @@ static int check_model(const rfm_model *m) {
     if (m->metric != RFM_IDENTITY && m->p == NULL) return RFM_ENULL;
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0) return RFM_EZERO;
     if (m->metric != RFM_FULL && m->r != m->d) return RFM_ESHAPE;
-    if (!bandwidth_right(m->bandwidth) || m->kernel < RFM_LAPLACE || m->kernel > RFM_GENERAL) return RFM_EVALUE;
+    if (!bandwidth_right(m->bandwidth) || m->kernel < 0 || m->kernel >= RFM_KERNELS) return RFM_EVALUE;
     if (m->metric < RFM_IDENTITY || m->metric > RFM_FULL) return RFM_EVALUE;
     return RFM_OK;
 }
@@ -2283,12 +2450,14 @@ static int check_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z,
 }
 
 int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
+    rfm_arena measure;
     predictor s;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
     if (status != RFM_OK) return status;
     status = check_shape(m, max_size(model->d, model->c));
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, predictor_layout(&measure, ctx, model, m, &s));
+    rfm_arena_measure(&measure);
+    return need_of(predictor_layout(&measure, ctx, model, m, &s), &measure, bytes);
 }
 
 int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat y) {
@@ -2299,14 +2468,14 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     status = predictor_layout(ctx->arena, ctx, model, z.rows, &s);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     p.ctx = ctx, p.done = R(0), p.total = R(z.rows), p.cancelled = 0;
     status = predictor_start(&s);
     if (status == RFM_OK) status = predict_rows(&s, z, y, &p);
-    return finish(ctx, used, status);
+    return leave(ctx, used, status);
 }
 
-/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), from direct differences, row by row. z is projected as the centres were, so
+/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), l1: the signs of P (x_i - z); from direct differences, row by row. z is projected as the centres were, so
  * that a centre is at distance 0 from itself. */
 typedef struct {
     packing pack;
@@ -2314,40 +2483,48 @@ typedef struct {
 } gradient_space;
 
 static int gradients_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, gradient_space *s) {
-    s->centred = take_reals(arena, 1, m->metric == RFM_FULL ? m->d : 0);
-    s->z = take_reals(arena, 1, m->r);
-    s->sum = take_reals(arena, m->c, m->r);
+    s->centred = rfm_arena_reals(arena, 1, m->metric == RFM_FULL ? m->d : 0);
+    s->z = rfm_arena_reals(arena, 1, m->r);
+    s->sum = rfm_arena_reals(arena, m->c, m->r);
     return packing_layout(arena, ctx, 1, m->r, m->d, &s->pack);
 }
 
 int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes) {
+    rfm_arena measure;
     gradient_space s;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, gradients_layout(&measure, ctx, model, &s));
+    rfm_arena_measure(&measure);
+    return need_of(gradients_layout(&measure, ctx, model, &s), &measure, bytes);
 }
+
+static rfm_real sign(rfm_real x) { return x > R(0) ? R(1) : x < R(0) ? R(-1) : R(0); }
 
 /* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected. */
 static void projected_gradients(const gradient_space *s, const rfm_model *m, const radial *f) {
     size_t r = m->r, c = m->c, i, k, q;
+    int l1 = is_l1(m->kernel);
     memset(s->sum, 0, c * r * sizeof *s->sum);
     for (i = 0; i < m->n; i++) {
         const rfm_real *center = m->centers + i * r;
-        rfm_real s2 = R(0), norms = R(0), unit = R(0), inverse, w;
+        rfm_real distance = R(0), norms = R(0), unit = R(0), inverse, w;
         radial scaled = *f;
-        for (q = 0; q < r; q++) unit = max_real(unit, REAL_ABS(center[q] - s->z[q]));
-        unit = distance_unit(unit), inverse = R(1) / unit; /* w is unit^2 times that of the true distance */
+        for (q = 0; q < r; q++) unit = max_real(unit, RFM_MATH(fabs)(center[q] - s->z[q]));
+        unit = distance_unit(unit), inverse = R(1) / unit;
         for (q = 0; q < r; q++) {
             rfm_real x = center[q] * inverse, z = s->z[q] * inverse;
-            s2 += (x - z) * (x - z);
+            distance += l1 ? RFM_MATH(fabs)(x - z) : (x - z) * (x - z);
             norms += x * x + z * z;
         }
-        if (s2 < ZERO_SHARE * norms) s2 = R(0);
+        if (!l1 && distance < ZERO_SHARE * norms) distance = R(0);
         scaled.inverse = inverse_in_units(f->inverse, unit);
-        radial_values(s->pack.port, &scaled, 1, &s2, &w);
-        w *= inverse;
+        radial_values(s->pack.port, &scaled, 1, &distance, &w);
+        w = w / weight_unit(&scaled) * gradient_factor(&scaled, f->inverse);
         for (k = 0; k < c; k++)
-            for (q = 0; q < r; q++) s->sum[k * r + q] += w * m->alpha[i * c + k] * (inverse * (center[q] - s->z[q]));
+            for (q = 0; q < r; q++) {
+                rfm_real way = center[q] - s->z[q];
+                s->sum[k * r + q] += w * m->alpha[i * c + k] * (l1 ? sign(way) : inverse * way);
+            }
     }
 }
 
@@ -2359,8 +2536,8 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     status = gradients_layout(ctx->arena, ctx, model, &s);
-    if (status != RFM_OK) return finish(ctx, used, status);
-    f.kernel = model->kernel, f.inverse = R(1) / model->bandwidth, f.exponent = model->exponent;
+    if (status != RFM_OK) return leave(ctx, used, status);
+    f = radial_of(model->kernel, model->bandwidth, model->exponent);
     for (row = 0; row < z.rows; row++) {
         project(&s.pack, model, rfm_cview(z.at + row * z.stride, 1, d), s.centred, s.z);
         projected_gradients(&s, model, &f);
@@ -2375,10 +2552,10 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
                 for (j = 0; j < d; j++) out[j] += sum[q] * model->p[q * d + j];
         }
     }
-    return finish(ctx, used, finite_view(s.pack.port, rfm_const(g)) ? RFM_OK : RFM_ERANGE);
+    return leave(ctx, used, finite_view(s.pack.port, rfm_const(g)) ? RFM_OK : RFM_ERANGE);
 }
 
-/* ==== 14. Training ======================================================================================================
+/* ==== 17. Training ======================================================================================================
  *
  * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor; below the
  * diagonal the gradient weights W, which come with K from the same distances. With h_jk = sum_i alpha_ik W_ij P (x_i - x_j),
@@ -2408,7 +2585,7 @@ typedef struct {
     int is_identity;                       /* P = I and not written out */
     rfm_real unit;                         /* centres, norms and distances are multiples of it: so they can be squared */
     rfm_real y_unit, alpha_unit;           /* likewise Y in solves and scores, alpha in the AGOP */
-    radial f;                              /* of distances in units */
+    radial kernel;                         /* of distances in units */
     rfm_real ridge;                        /* as used */
     int want_w;
     rfm_real *k;                           /* (n, n) ld apart */
@@ -2418,9 +2595,11 @@ typedef struct {
     rfm_real root_sum;                     /* square root of the sum of w over the gradient points */
     rfm_real *turned;                      /* workers x 2 (nr, group): rows of W, and the same turned */
     rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
-    rfm_real *ax, *h, *mean;               /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)), (c, r) */
+    rfm_real *ax, *h;                      /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
+    rfm_real *guess, *mean;                /* (c, r) of the gradients' means: a first guess, what is left of them */
     size_t together;                       /* outputs taken together: g */
     rfm_real *s, *root, *next;             /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
+    rfm_real tolerance;                    /* of the rank of S */
     rfm_real *acc;                         /* (n or d) of a rank-revealing factor */
     uint32_t *perm, *picked;               /* of that; (n) rows of the gradient points, NULL: all */
     rfm_real *rhs, *gram;                  /* (n, width); ridge 0: (n, n) */
@@ -2442,43 +2621,44 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     const rfm_port *port = port_of(f->ctx);
     size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows, v = f->data->x_validation.rows;
     int scored = rows_at(f->data->x_validation);
-    f->shift = take_reals(store, 1, d);
-    f->p = o->metric == RFM_IDENTITY ? NULL : take_reals(store, o->metric == RFM_FULL ? d : 1, d);
-    f->centers = take_reals(store, n, d);
-    f->alpha = take_reals(store, n, c);
+    f->shift = rfm_arena_reals(store, 1, d);
+    f->p = o->metric == RFM_IDENTITY ? NULL : rfm_arena_reals(store, o->metric == RFM_FULL ? d : 1, d);
+    f->centers = rfm_arena_reals(store, n, d);
+    f->alpha = rfm_arena_reals(store, n, c);
     f->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
 
     f->ld = n + (n >= 512 && n % 512 < 16 ? 16 : 0); /* rows a power of two apart would share cache sets */
-    f->k = take_reals(arena, n, f->ld);
-    f->norms = take_reals(arena, 1, n);
-    f->root_w = f->data->weights != NULL ? take_reals(arena, 1, n) : NULL;
+    f->k = rfm_arena_reals(arena, n, f->ld);
+    f->norms = rfm_arena_reals(arena, 1, n);
+    f->root_w = f->data->weights != NULL ? rfm_arena_reals(arena, 1, n) : NULL;
     f->together = max_size(1, min_size(c, AGOP_COLUMNS / (d + 1)));
     wide = f->together * (d + 1);
     rows = min_size(n, AGOP_ROWS);
-    f->centred = take_reals(arena, full ? rows : 0, d);
+    f->centred = rfm_arena_reals(arena, full ? rows : 0, d);
     if (updates(f)) {
         f->turned = take_panels(arena, port, workers_of(f->ctx) * 2 * port->nr, min_size(round_up(n, port->nr), group_columns(port)));
-        f->ax = take_reals(arena, n, wide);
-        f->h = take_reals(arena, rows, wide);
-        f->mean = take_reals(arena, o->center ? c : 0, d);
-        f->s = take_reals(arena, full ? d : 1, d);
-        f->root = take_reals(arena, full, d);
-        f->next = take_reals(arena, full, d);
+        f->ax = rfm_arena_reals(arena, n, wide);
+        f->h = rfm_arena_reals(arena, rows, wide);
+        f->mean = rfm_arena_reals(arena, o->center ? c : 0, d);
+        f->guess = rfm_arena_reals(arena, o->center ? c : 0, d);
+        f->s = rfm_arena_reals(arena, full ? d : 1, d);
+        f->root = rfm_arena_reals(arena, full, d);
+        f->next = rfm_arena_reals(arena, full, d);
         f->picked = take_indices(arena, f->points < n ? n : 0);
-    } else f->turned = f->ax = f->h = f->mean = f->s = f->root = f->next = NULL, f->picked = NULL;
-    f->acc = take_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
+    } else f->turned = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
+    f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
-    f->gram = take_reals(arena, o->ridge > R(0) ? 0 : n, n);
+    f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
     f->width = round_up(c, port->nr);
     f->rhs = take_panels(arena, port, n, f->width);
     rows = min_size(n, MEDIAN_ROWS);
-    f->distances = take_reals(arena, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? rows : 0, (rows - 1) / 2 + 1);
-    f->inverse = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, 1);
-    f->columns = take_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, min_size(n, LOO_COLUMNS));
-    f->predicted = take_reals(arena, scored ? v : o->select == RFM_SELECT_LOO ? 1 : 0, c);
-    f->best_p = take_reals(arena, o->select == RFM_SELECT_LAST || o->metric == RFM_IDENTITY ? 0 : full ? d : 1, d);
-    f->best_alpha = take_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
+    f->distances = rfm_arena_reals(arena, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? rows : 0, (rows - 1) / 2 + 1);
+    f->inverse = rfm_arena_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, 1);
+    f->columns = rfm_arena_reals(arena, o->select == RFM_SELECT_LOO ? n : 0, min_size(n, LOO_COLUMNS));
+    f->predicted = rfm_arena_reals(arena, scored ? v : o->select == RFM_SELECT_LOO ? 1 : 0, c);
+    f->best_p = rfm_arena_reals(arena, o->select == RFM_SELECT_LAST || o->metric == RFM_IDENTITY ? 0 : full ? d : 1, d);
+    f->best_alpha = rfm_arena_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
     if (!updates(f)) wide = 0;
@@ -2506,8 +2686,8 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
             if (at >= col && at < col + cols) line[at - col] = (f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1)) + f->ridge;
             if (from >= col + cols) continue;
             line += from - col;
-            squared_distances(col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line);
-            radial_values(port, &f->f, col + cols - from, line, w != NULL ? w + (i - base) * group + (from - col) : NULL);
+            kernel_values(port, &f->kernel, col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line,
+                          w != NULL ? w + (i - base) * group + (from - col) : NULL);
             for (j = from; f->root_w != NULL && j < col + cols; j++) line[j - from] *= f->root_w[at] * f->root_w[j];
         }
         j = max_size(col, row + base + 1);
@@ -2525,7 +2705,7 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
 }
 
 static void kernel_matrix(training *f) {
-    product_and(&f->solve.pack, 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1), operand_of(f->centers, 1, f->m.r), 0,
+    product_and(&f->solve.pack, is_l1(f->o->kernel), 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1), operand_of(f->centers, 1, f->m.r), 0,
                 f->k, f->ld, kernel_finish, f);
 }
 
@@ -2550,16 +2730,19 @@ static rfm_real select_smallest(size_t n, rfm_real *x, size_t k) {
 /* The median distance of some rows, in units. */
 static rfm_real median_distance(const training *f) {
     size_t n = f->n, r = f->m.r, rows = min_size(n, MEDIAN_ROWS), count = 0, i, j, q;
+    int l1 = is_l1(f->o->kernel);
+    rfm_real median;
     for (i = 0; i < rows; i++) {
         const rfm_real *a = f->centers + i * n / rows * r;
         for (j = 0; j < i; j++) {
             const rfm_real *b = f->centers + j * n / rows * r;
-            rfm_real s2 = R(0);
-            for (q = 0; q < r; q++) s2 += (a[q] - b[q]) * (a[q] - b[q]);
-            f->distances[count++] = s2;
+            rfm_real distance = R(0);
+            for (q = 0; q < r; q++) distance += l1 ? RFM_MATH(fabs)(a[q] - b[q]) : (a[q] - b[q]) * (a[q] - b[q]);
+            f->distances[count++] = distance;
         }
     }
-    return REAL_SQRT(select_smallest(count, f->distances, count / 2));
+    median = select_smallest(count, f->distances, count / 2);
+    return l1 ? median : RFM_MATH(sqrt)(median);
 }
 
 /* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be squared, or L. */
@@ -2587,8 +2770,8 @@ static int place_centers(training *f) {
         if (median > R(0)) f->m.bandwidth *= median * f->unit;
         if (!bandwidth_right(f->m.bandwidth)) return RFM_ERANGE;
     }
-    f->f.kernel = f->o->kernel, f->f.exponent = f->o->exponent;
-    f->f.inverse = inverse_in_units(R(1) / f->m.bandwidth, f->unit);
+    f->kernel = radial_of(f->o->kernel, f->m.bandwidth, f->o->exponent);
+    f->kernel.inverse = inverse_in_units(f->kernel.inverse, f->unit);
     return RFM_OK;
 }
 
@@ -2662,17 +2845,17 @@ static void solve_pseudo(training *f) {
 static rfm_real largest_residual(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(f->width, n), step = n / rows, i, j, k;
     rfm_real most = R(0);
-    product(&f->solve.pack, 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1), operand_of(f->centers, 1, r), 0, f->rhs, n);
+    product_and(&f->solve.pack, is_l1(f->o->kernel), 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1),
+                operand_of(f->centers, 1, r), 0, f->rhs, n, NULL, NULL);
     for (i = 0; i < rows; i++) {
         size_t at = i * step;
         rfm_real *phi = f->rhs + i * n, w = f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1);
         if (w == R(0)) continue;
-        squared_distances(n, r, f->centers + at * r, f->norms[at], f->centers, f->norms, phi);
-        radial_values(f->solve.pack.port, &f->f, n, phi, NULL);
+        kernel_values(f->solve.pack.port, &f->kernel, n, r, f->centers + at * r, f->norms[at], f->centers, f->norms, phi, NULL);
         for (k = 0; k < c; k++) {
             rfm_real sum = f->data->y.at[at * f->data->y.stride + k] / f->y_unit - f->ridge / w * f->alpha[at * c + k];
             for (j = 0; j < n; j++) sum -= phi[j] * f->alpha[j * c + k];
-            most = max_real(most, REAL_ABS(sum));
+            most = max_real(most, RFM_MATH(fabs)(sum));
         }
     }
     return most;
@@ -2719,35 +2902,106 @@ static int solve_alpha(training *f) {
 
 /* ---- the average gradient outer product --------------------------------------------------------------------------------------- */
 
-/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, weighted. */
+/* Row and weight of gradient point j. */
+static size_t point_at(const training *f, size_t j) { return f->picked != NULL ? f->picked[j] : j; }
+static rfm_real point_weight(const training *f, size_t j) {
+    return (f->root_w != NULL ? f->root_w[point_at(f, j)] : R(1)) / f->root_sum;
+}
+
+/* Centred gradients: a first guess of the mean of every output, from the first points: S is then a sum of squares of numbers that are small
+ * already, and little is left to subtract. */
+static void guess_means(training *f, size_t rows, size_t k0, size_t g) {
+    size_t r = f->m.r, wide = g * (r + 1), j, k, q;
+    rfm_real sum = R(0);
+    for (j = 0; j < rows; j++) sum += point_weight(f, j) * point_weight(f, j);
+    for (j = 0; sum > R(0) && j < rows; j++) {
+        rfm_real share = point_weight(f, j) * point_weight(f, j) / sum;
+        for (k = 0; k < g; k++)
+            for (q = 0; q < r; q++) f->guess[(k0 + k) * r + q] += share * f->h[j * wide + k * (r + 1) + q];
+    }
+}
+
+/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred and weighted. */
 static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     for (j = 0; j < rows; j++) {
-        size_t at = f->picked != NULL ? f->picked[first + j] : first + j;
-        const rfm_real *x = f->centers + at * r;
-        rfm_real weight = (f->root_w != NULL ? f->root_w[at] : R(1)) / f->root_sum;
+        const rfm_real *x = f->centers + point_at(f, first + j) * r;
         for (k = 0; k < g; k++) {
-            rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r], *mean = f->mean + (k0 + k) * r;
-            for (q = 0; q < r; q++) h[q] = weight * (h[q] - a * x[q]);
-            for (q = 0; f->o->center && q < r; q++) mean[q] += weight * h[q];
+            rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r];
+            for (q = 0; q < r; q++) h[q] -= a * x[q];
+        }
+    }
+    if (f->o->center && first == 0) guess_means(f, rows, k0, g);
+    for (j = 0; j < rows; j++) {
+        rfm_real weight = point_weight(f, first + j);
+        for (k = 0; k < g; k++) {
+            rfm_real *h = f->h + j * wide + k * (r + 1);
+            const rfm_real *guess = f->guess + (k0 + k) * r;
+            for (q = 0; f->o->center && q < r; q++) {
+                h[q] -= guess[q];
+                f->mean[(k0 + k) * r + q] += weight * weight * h[q];
+            }
+            multiply(r, h, weight);
         }
     }
 }
 
-/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. Of alpha in units: M is alpha_unit^2 times what this gives. */
+/* The same of signs, for l1: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r] stays 0: there is nothing to subtract. */
+static void agop_signs(training *f, size_t first, size_t rows, size_t g) {
+    size_t n = f->n, r = f->m.r, wide = g * (r + 1), i, j, k, q;
+    memset(f->h, 0, rows * wide * sizeof *f->h);
+    for (j = 0; j < rows; j++) {
+        size_t at = point_at(f, first + j);
+        const rfm_real *x = f->centers + at * r;
+        for (i = 0; i < n; i++) {
+            rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
+            const rfm_real *y = f->centers + i * r;
+            for (k = 0; w != R(0) && k < g; k++) {
+                rfm_real *h = f->h + j * wide + k * (r + 1), a = w * f->ax[i * wide + k * (r + 1) + r];
+                for (q = 0; q < r; q++) h[q] += a * sign(y[q] - x[q]);
+            }
+        }
+    }
+}
+
+/* Takes what the guessed means left of the mean gradients out of S. What remains may be the rounding of guesses only: that becomes 0 on
+ * a diagonal, and is kept out of the rank of a full S by its tolerance. A NaN stays one, and is found later. */
+static void center_agop(training *f) {
+    const rfm_real share = R(16) * REAL_EPS;
+    size_t c = f->c, r = f->m.r, step = f->o->metric == RFM_DIAGONAL ? 1 : r + 1, i, j, k;
+    rfm_real most = R(0), after = R(0);
+    for (i = 0; i < r; i++) {
+        rfm_real rounding = R(0);
+        for (k = 0; k < c; k++) {
+            const rfm_real *mean = f->mean + k * r;
+            rounding += share * f->guess[k * r + i] * (share * f->guess[k * r + i]);
+            for (j = i; j < (step == 1 ? i + 1 : r); j++) f->s[i * step + j - i] -= mean[i] * mean[j];
+        }
+        if (step == 1 && f->s[i] < rounding) f->s[i] = R(0);
+        most = max_real(most, rounding);
+        after = max_real(after, f->s[i * step]);
+    }
+    if (after > R(0)) f->tolerance = max_real(f->tolerance, most / after);
+}
+
+/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. In units of alpha and of
+ * the kernel's factor, which update_metric puts back. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
     f->alpha_unit = unit_of(largest_of(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
-    if (f->o->center) memset(f->mean, 0, c * r * sizeof *f->mean);
+    if (f->o->center) {
+        memset(f->mean, 0, c * r * sizeof *f->mean);
+        memset(f->guess, 0, c * r * sizeof *f->guess);
+    }
     for (k0 = 0; k0 < c; k0 += g) {
         size_t wide;
         g = min_size(f->together, c - k0);
         wide = g * (r + 1);
         for (i = 0; i < n; i++) {
             for (k = 0; k < g; k++) {
-                /* W is unit^2 times that of the true distances, x is 1 / unit times the true one */
-                rfm_real *ax = f->ax + i * wide + k * (r + 1), a = f->alpha[i * c + k0 + k] / f->alpha_unit / f->unit;
+                rfm_real *ax = f->ax + i * wide + k * (r + 1);
+                rfm_real a = f->alpha[i * c + k0 + k] / f->alpha_unit / weight_unit(&f->kernel);
                 const rfm_real *x = f->centers + i * r;
                 for (q = 0; q < r; q++) ax[q] = a * x[q];
                 ax[r] = a;
@@ -2755,8 +3009,10 @@ static int agop(training *f) {
         }
         for (first = 0; first < f->points; first += rows) {
             rows = min_size(AGOP_ROWS, f->points - first);
-            product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first), operand_of(f->ax, wide, 1),
-                    0, f->h, wide);
+            if (is_l1(f->o->kernel)) agop_signs(f, first, rows, g);
+            else
+                product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first),
+                        operand_of(f->ax, wide, 1), 0, f->h, wide);
             agop_rows(f, first, rows, k0, g);
             for (k = 0; k < g; k++) {
                 const rfm_real *h = f->h + k * (r + 1);
@@ -2768,17 +3024,8 @@ static int agop(training *f) {
             if (advance(&f->progress, R(2) * R(rows) * R(n) * R(wide))) return RFM_ECANCEL;
         }
     }
-    for (k = 0; f->o->center && k < c; k++) {
-        const rfm_real *mean = f->mean + k * r;
-        if (diagonal)
-            for (q = 0; q < r; q++) {
-                f->s[q] -= mean[q] * mean[q];
-                if (f->s[q] < R(0)) f->s[q] = R(0); /* rounding; a NaN stays one and is found below */
-            }
-        else
-            for (i = 0; i < r; i++)
-                for (j = i; j < r; j++) f->s[i * r + j] -= mean[i] * mean[j];
-    }
+    f->tolerance = METRIC_TOLERANCE;
+    if (f->o->center) center_agop(f);
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
 }
 
@@ -2794,11 +3041,11 @@ static int update_metric(training *f) {
     size_t d = f->d, r = f->m.r, rank, i, j;
     rfm_real largest = R(0), trace = R(0);
     if (f->o->metric == RFM_DIAGONAL) {
-        for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * REAL_SQRT(f->s[j]);
+        for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * RFM_MATH(sqrt)(f->s[j]);
         rank = 1;
     } else {
         /* S is a mean of squares: what is negative is rounding */
-        (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), METRIC_TOLERANCE, f->perm, &rank, f->acc);
+        (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), f->tolerance, f->perm, &rank, f->acc);
         unpermute(r, rank, f->s, f->perm, f->root);
         if (rank == 0) rank = 1, memset(f->p, 0, d * sizeof *f->p);
         else if (f->is_identity) memcpy(f->p, f->root, rank * d * sizeof *f->p);
@@ -2809,8 +3056,10 @@ static int update_metric(training *f) {
         f->m.r = rank;
     }
     f->is_identity = 0;
-    if (f->o->scale == RFM_SCALE_NONE) multiply(rank * d, f->p, f->alpha_unit);
-    else {
+    if (f->o->scale == RFM_SCALE_NONE) {
+        multiply(rank * d, f->p, gradient_factor(&f->kernel, R(1) / f->m.bandwidth));
+        multiply(rank * d, f->p, f->alpha_unit);
+    } else {
         multiply(rank * d, f->p, R(1) / unit_of(largest_of(rank * d, f->p)));
         for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
             rfm_real sum = R(0);
@@ -2818,7 +3067,7 @@ static int update_metric(training *f) {
             largest = max_real(largest, sum);
             trace += sum;
         }
-        if (largest > R(0)) multiply(rank * d, f->p, REAL_SQRT(f->o->scale == RFM_SCALE_MAX ? R(1) / largest : R(d) / trace));
+        if (largest > R(0)) multiply(rank * d, f->p, RFM_MATH(sqrt)(f->o->scale == RFM_SCALE_MAX ? R(1) / largest : R(d) / trace));
     }
     return finite_row(f->solve.pack.port, rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }
@@ -2923,12 +3172,13 @@ static int between(int low, int value, int high) { return value >= low && value 
 
 static int check_options(const rfm_options *o, size_t n) {
     if (!finite_real(o->bandwidth) || !finite_real(o->ridge) || !finite_real(o->exponent)) return RFM_EVALUE;
-    if (!between(RFM_LAPLACE, o->kernel, RFM_GENERAL) || !between(RFM_IDENTITY, o->metric, RFM_FULL)) return RFM_EVALUE;
+    if (!between(0, o->kernel, RFM_KERNELS - 1) || !between(RFM_IDENTITY, o->metric, RFM_FULL)) return RFM_EVALUE;
     if (!between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE) || !between(0, o->center, 1)) return RFM_EVALUE;
     if (!between(RFM_BANDWIDTH_FIXED, o->bandwidth_rule, RFM_BANDWIDTH_MEDIAN)) return RFM_EVALUE;
     if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) || !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY)) return RFM_EVALUE;
     if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX) return RFM_EVALUE;
-    if (o->kernel == RFM_GENERAL && !(o->exponent > R(0) && o->exponent <= R(2))) return RFM_EVALUE;
+    if (!exponent_right(o->kernel, o->exponent)) return RFM_EVALUE;
+    if (o->metric == RFM_FULL && rfm_kernels[o->kernel].axes) return RFM_EVALUE;
     if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
     return RFM_OK;
 }
@@ -3006,25 +3256,15 @@ static int check_values(const training *f, rfm_report *report) {
     return data->weights == NULL || (sum > R(0) && finite_real(sum)) ? RFM_OK : RFM_EVALUE;
 }
 
-/* A number from a stream that is the same everywhere (xorshift). */
-static uint32_t next_random(uint32_t *state) {
-    uint32_t x = *state;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return *state = x;
-}
-
 /* Up to `points` of the n rows that have weight, without replacement; how many. */
 static size_t pick_rows(size_t n, const rfm_real *weights, size_t points, uint32_t seed, uint32_t *picked) {
-    uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
+    uint32_t state = rfm_random_start(seed);
     size_t i, count = 0;
-    if (state == 0) state = 1;
     for (i = 0; i < n; i++)
         if (weights == NULL || weights[i] > R(0)) picked[count++] = (uint32_t)i;
     points = min_size(points, count);
     for (i = 0; i < points; i++) {
-        size_t j = i + next_random(&state) % (count - i);
+        size_t j = i + rfm_random(&state) % (count - i);
         uint32_t t = picked[i];
         picked[i] = picked[j];
         picked[j] = t;
@@ -3045,7 +3285,7 @@ static void column_means(rfm_cmat x, rfm_real *mean) {
 static int start_factor(training *f) {
     rfm_cmat start = f->data->start;
     size_t d = f->d, rank, i, j, q;
-    rfm_real largest = largest_entry(start), unit = unit_of(REAL_SQRT(largest)), *p = f->p;
+    rfm_real largest = largest_entry(start), unit = unit_of(RFM_MATH(sqrt)(largest)), *p = f->p;
     for (i = 0; i < d; i++)
         for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] / unit / unit;
     (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank, f->acc); /* the check below decides */
@@ -3059,7 +3299,7 @@ static int start_factor(training *f) {
         for (j = i; j < d; j++) {
             rfm_real rest = start.at[i * start.stride + j] / unit / unit;
             for (q = 0; q < rank; q++) rest -= p[q * d + i] * p[q * d + j];
-            if (!(REAL_ABS(rest) <= R(16) * R(d) * REAL_EPS * (largest / unit / unit))) return RFM_ENOTPD;
+            if (!(RFM_MATH(fabs)(rest) <= R(16) * R(d) * REAL_EPS * (largest / unit / unit))) return RFM_ENOTPD;
         }
     multiply(rank * d, p, unit);
     return RFM_OK;
@@ -3071,14 +3311,14 @@ static int training_values(training *f) {
     size_t i, j;
     rfm_real sum = R(0);
     column_means(f->data->x, f->shift);
-    for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = REAL_SQRT(f->data->weights[i]);
+    for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = RFM_MATH(sqrt)(f->data->weights[i]);
     if (updates(f) && f->points < f->n) f->points = pick_rows(f->n, f->data->weights, f->points, f->o->seed, f->picked);
     else f->picked = NULL;
     for (i = 0; i < f->points; i++) {
         size_t at = f->picked != NULL ? f->picked[i] : i;
         sum += f->root_w != NULL ? f->data->weights[at] : R(1);
     }
-    f->root_sum = REAL_SQRT(sum);
+    f->root_sum = RFM_MATH(sqrt)(sum);
     f->y_unit = unit_of(largest_entry(f->data->y));
     f->m.kernel = f->o->kernel, f->m.exponent = f->o->exponent;
     f->m.shift = f->shift, f->m.p = f->p, f->m.centers = f->centers, f->m.alpha = f->alpha;
@@ -3086,7 +3326,7 @@ static int training_values(training *f) {
     if (f->is_identity) return RFM_OK;
     for (j = 0; f->o->metric == RFM_DIAGONAL && j < f->d; j++) {
         if (start.at[j] < R(0)) return RFM_ENOTPD;
-        f->p[j] = REAL_SQRT(start.at[j]);
+        f->p[j] = RFM_MATH(sqrt)(start.at[j]);
     }
     return f->o->metric == RFM_FULL ? start_factor(f) : RFM_OK;
 }
@@ -3157,22 +3397,17 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
     status = training_layout(store, ctx->arena, &f);
     if (status == RFM_OK) status = train(&f, report);
     store->status = RFM_OK;
-    (void)finish(ctx, store == ctx->arena ? f.store_end : used, status);
+    (void)leave(ctx, store == ctx->arena ? f.store_end : used, status);
     if (status != RFM_OK) rfm_arena_release(store, store_used);
     else *model = f.m;
     return status;
 }
 
-/* ==== 15. Writing models ==============================================================================================
+/* ==== 18. Writing models ==============================================================================================
  *
  * With features (x - mean) / scale, targets (y - mean) / scale and the bandwidth folded in:
  *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  alpha y_scale,  offset = y_mean + y_scale offset.
  */
-
-static void put_u32(unsigned char *at, uint32_t value) {
-    at[0] = (unsigned char)value, at[1] = (unsigned char)(value >> 8);
-    at[2] = (unsigned char)(value >> 16), at[3] = (unsigned char)(value >> 24);
-}
 
 #define BLOB_MINOR_INTEGERS 1u /* the minor version that has RFM_I8 and RFM_I16 */
 
@@ -3180,7 +3415,7 @@ static void put_float(unsigned char *at, rfm_real value) {
     float f = (float)value;
     uint32_t u;
     memcpy(&u, &f, 4);
-    put_u32(at, u);
+    rfm_put_u32(at, u);
 }
 
 static size_t text_bytes(const char *names, size_t strings) {
@@ -3205,24 +3440,24 @@ int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *tot
 void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, const size_t *bytes, const size_t *at, size_t total) {
     uint32_t i;
     memset(blob, 0, total);
-    put_u32(blob, BLOB_MAGIC);
-    put_u32(blob + 8, BLOB_MAJOR | (head->type < RFM_F32 ? BLOB_MINOR_INTEGERS : 0) << 16);
-    put_u32(blob + 12, (uint32_t)total);
+    rfm_put_u32(blob, BLOB_MAGIC);
+    rfm_put_u32(blob + 8, BLOB_MAJOR | (head->type < RFM_F32 ? BLOB_MINOR_INTEGERS : 0) << 16);
+    rfm_put_u32(blob + 12, (uint32_t)total);
     blob[16] = head->type, blob[17] = head->kernel, blob[18] = head->metric, blob[19] = head->task;
-    put_u32(blob + 20, head->n);
-    put_u32(blob + 24, head->d);
-    put_u32(blob + 28, head->c);
-    put_u32(blob + 32, head->r);
+    rfm_put_u32(blob + 20, head->n);
+    rfm_put_u32(blob + 24, head->d);
+    rfm_put_u32(blob + 28, head->c);
+    rfm_put_u32(blob + 32, head->r);
     put_float(blob + 36, head->exponent);
     put_float(blob + 40, head->temperature);
-    put_u32(blob + 44, parts);
+    rfm_put_u32(blob + 44, parts);
     for (i = 0; i < parts; i++) {
-        put_u32(blob + BLOB_TABLE + 8 * i, (uint32_t)at[i]);
-        put_u32(blob + BLOB_TABLE + 8 * i + 4, (uint32_t)bytes[i]);
+        rfm_put_u32(blob + BLOB_TABLE + 8 * i, (uint32_t)at[i]);
+        rfm_put_u32(blob + BLOB_TABLE + 8 * i + 4, (uint32_t)bytes[i]);
     }
 }
 
-void rfm_blob_end(unsigned char *blob) { put_u32(blob + 4, rfm_crc32(0, blob + BLOB_COVERED, get_u32(blob + 12) - BLOB_COVERED)); }
+void rfm_blob_end(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob + BLOB_COVERED, get_u32(blob + 12) - BLOB_COVERED)); }
 
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
@@ -3264,7 +3499,7 @@ static int check_parts(const rfm_parts *w) {
     const rfm_model *m = w->model;
     size_t i;
     if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !(w->temperature >= R(0) && w->temperature <= R(3.0e38))) return RFM_EVALUE;
-    if (m->kernel == RFM_GENERAL && !(m->exponent > R(0) && m->exponent <= R(2))) return RFM_EVALUE;
+    if (!exponent_right(m->kernel, m->exponent)) return RFM_EVALUE;
     if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
     for (i = 0; w->x_scale != NULL && i < m->d; i++)
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
@@ -3311,17 +3546,17 @@ static void put_summary(const rfm_parts *w, unsigned char *at) {
     put_float(at, s->bandwidth);
     put_float(at + 4, s->ridge);
     put_float(at + 8, s->validation);
-    put_u32(at + 12, s->rows);
-    put_u32(at + 16, s->iterations);
-    put_u32(at + 20, steps);
-    put_u32(at + 24, w->x_scale != NULL ? (uint32_t)w->model->d : 0);
-    put_u32(at + 28, 0);
+    rfm_put_u32(at + 12, s->rows);
+    rfm_put_u32(at + 16, s->iterations);
+    rfm_put_u32(at + 20, steps);
+    rfm_put_u32(at + 24, w->x_scale != NULL ? (uint32_t)w->model->d : 0);
+    rfm_put_u32(at + 28, 0);
     at += SUMMARY_FIXED;
     for (i = 0; i < steps; i++, at += SUMMARY_STEP) {
         put_float(at, s->path[i].score);
         put_float(at + 4, s->path[i].ridge);
         put_float(at + 8, s->path[i].bandwidth);
-        put_u32(at + 12, s->path[i].rank);
+        rfm_put_u32(at + 12, s->path[i].rank);
     }
     if (w->x_scale != NULL) memcpy(at, w->x_scale, w->model->d * sizeof(rfm_real));
 }
@@ -3338,7 +3573,7 @@ int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
     head.n = (uint32_t)w->model->n, head.d = (uint32_t)w->model->d, head.c = (uint32_t)w->model->c, head.r = (uint32_t)w->model->r;
     head.type = sizeof(rfm_real), head.kernel = (uint8_t)w->model->kernel, head.task = (uint8_t)w->task;
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
-    head.exponent = w->model->kernel == RFM_GENERAL ? (float)w->model->exponent : 1.0f, head.temperature = (float)w->temperature;
+    head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent, head.temperature = (float)w->temperature;
     rfm_blob_begin(b, &head, PARTS, plan.bytes, plan.at, plan.total);
     for (i = 0; i <= PART_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
@@ -3378,7 +3613,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, si
     return RFM_OK;
 }
 
-/* ==== 16. Insight ==================================================================================================== */
+/* ==== 19. Insight ==================================================================================================== */
 
 int rfm_metric(const rfm_model *model, rfm_mat m) {
     int status = check_model(model);
@@ -3431,7 +3666,7 @@ static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
         }
         ab += row_ab, aa += row_aa, bb += row_bb;
     }
-    *value = aa > R(0) && bb > R(0) ? ab / REAL_SQRT(aa) / REAL_SQRT(bb) : R(0);
+    *value = aa > R(0) && bb > R(0) ? ab / RFM_MATH(sqrt)(aa) / RFM_MATH(sqrt)(bb) : R(0);
     return RFM_OK;
 }
 
@@ -3442,19 +3677,21 @@ int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson) { return similarity(a
 static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s, rfm_real **centers) {
     rfm_model own = *model;
     own.n = rows;
-    *centers = take_reals(arena, rows, model->r);
+    *centers = rfm_arena_reals(arena, rows, model->r);
     own.centers = *centers;
     return predictor_layout(arena, ctx, &own, rows, s);
 }
 
 int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
+    rfm_arena measure;
     predictor s;
     rfm_real *centers;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
     if (status != RFM_OK) return status;
     status = check_shape(m, model->d);
     if (status != RFM_OK) return status;
-    NEED(ctx, bytes, alignment_layout(&measure, ctx, model, m, &s, &centers));
+    rfm_arena_measure(&measure);
+    return need_of(alignment_layout(&measure, ctx, model, m, &s, &centers), &measure, bytes);
 }
 
 int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment) {
@@ -3470,7 +3707,7 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
     if (!finite_view(port_of(ctx), x) || !finite_view(port_of(ctx), y)) return RFM_EFINITE;
     used = ctx->arena->used;
     status = alignment_layout(ctx->arena, ctx, model, x.rows, &s, &centers);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     for (first = 0; first < x.rows; first += rows) {
         rfm_cmat part = x;
         rows = min_size(s.rows, x.rows - first);
@@ -3478,7 +3715,7 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
         project(&s.pack, &s.m, part, s.centred, centers + first * model->r);
     }
     status = predictor_start(&s);
-    if (status != RFM_OK) return finish(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx, used, status);
     unit = unit_of(largest_entry(y));
     for (first = 0; first < x.rows; first += rows) {
         rows = min_size(s.rows, x.rows - first);
@@ -3507,8 +3744,8 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
             for (i = 0; i < y.rows; i++) sum += y.at[i * y.stride + k] / unit * (y.at[i * y.stride + q] / unit);
             yy += sum * sum;
         }
-    *alignment = yy > R(0) ? ky / REAL_SQRT(kk) / REAL_SQRT(yy) : R(0);
-    return finish(ctx, used, RFM_OK);
+    *alignment = yy > R(0) ? ky / RFM_MATH(sqrt)(kk) / RFM_MATH(sqrt)(yy) : R(0);
+    return leave(ctx, used, RFM_OK);
 }
 
 #endif /* RFM_NO_TRAIN */

@@ -39,6 +39,12 @@
 #define RFM_BYTES_OF_float  4
 #define RFM_BYTES_OF_double 8
 #define RFM_REAL_BYTES RFM_CAT_(RFM_BYTES_OF_, RFM_REAL) /* 4 or 8, usable in #if */
+#define RFM_MATH_float(name)   name##f
+#define RFM_MATH_double(name)  name
+#define RFM_MATH(name)  RFM_CAT_(RFM_MATH_, RFM_REAL)(name)  /* of math.h for this type: RFM_MATH(sqrt)(x) */
+#define RFM_LIMIT_float(name)  FLT_##name
+#define RFM_LIMIT_double(name) DBL_##name
+#define RFM_LIMIT(name) RFM_CAT_(RFM_LIMIT_, RFM_REAL)(name) /* of float.h likewise: RFM_LIMIT(EPSILON) */
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,6 +101,26 @@ int rfm_finite(size_t n, const rfm_real *x);
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
+#define RFM_L1       3 /* the same, 0 < q <= 1, with s = |u|_1 = sum_j |u_j|, u = P (x - z). q = 1: a product of Laplace kernels */
+#define RFM_KERNELS  4
+#ifndef RFM_NO_TRAIN
+/* What a kernel is: rfm_kernels[RFM_LAPLACE] and so on. */
+typedef struct {
+    const char *name;  /* "laplace": the command's word */
+    int norm;          /* of P (x - z), which s is: 2, or 1 */
+    rfm_real exponent; /* q; 0: the model's, ... */
+    rfm_real most;     /* ... above 0 and at most this */
+    int axes;          /* 1: depends on the axes of the inputs, so rfm_fit takes no RFM_FULL */
+} rfm_kernel;
+extern const rfm_kernel rfm_kernels[RFM_KERNELS];
+
+/* phi at a distance: s^2 where the norm is 2, s where it is 1; inverse = 1 / L. *weight, if not NULL: -phi'(s) / s, or -phi'(s) where the norm
+ * is 1; 0 where s = 0. Nothing is checked. */
+rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight);
+
+/* s at which phi (0 < phi < 1) is this, for L = 1. */
+rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
+#endif
 
 /* Forms of the metric M. */
 #define RFM_IDENTITY 0
@@ -170,6 +196,10 @@ const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, u
 /* Class names, input names or the summary of an opened blob; NULL: there are none. */
 const void *rfm_blob_text(const rfm_blob *head, uint32_t part);
 
+/* A little-endian integer of a blob or a slot, at any address. */
+uint32_t rfm_get_u32(const void *at);
+void rfm_put_u32(void *at, uint32_t value);
+
 /* CRC-32 (IEEE 802.3) of `size` more bytes; `crc` is what the bytes before gave, 0 at the start. */
 uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size);
 
@@ -221,6 +251,14 @@ void *rfm_arena_take(rfm_arena *arena, size_t count, size_t size);
 
 /* Give back everything taken since `used` had this value. */
 void rfm_arena_release(rfm_arena *arena, size_t used);
+
+/* (rows, cols) numbers likewise. */
+rfm_real *rfm_arena_reals(rfm_arena *arena, size_t rows, size_t cols);
+
+/* ---- a stream of random numbers, the same everywhere (xorshift) ---------------------------------------------------- */
+
+uint32_t rfm_random_start(uint32_t seed); /* the state to begin with; never 0 */
+uint32_t rfm_random(uint32_t *state);     /* the next state, which is the number */
 
 /* ---- ports: the inner loops of one instruction set (port/README.md is the contract) ------------------------------ */
 

@@ -34,15 +34,26 @@
 
 #if RFM_REAL_BYTES == 8
 #define REAL_MAX DBL_MAX
+#define REAL_MIN DBL_MIN
 #define REAL_EPS R(2.220446049250313e-16)
+#define L_MIN R(1e-130)
+#define L_MAX R(1e150)
+#define WEIGHT_MAX R(1e200)
 typedef uint64_t real_bits;
 #else
 #define REAL_MAX FLT_MAX
+#define REAL_MIN FLT_MIN
 #define REAL_EPS R(1.1920929e-7)
+#define L_MIN R(1e-12)
+#define L_MAX R(1e17)
+#define WEIGHT_MAX R(1e30)
 typedef uint32_t real_bits;
 #endif
 
-#define FAR R(1e30) /* s^2 is at most this: phi is 0 there, and no product overflows */
+/* The range of L makes distances right that are out of range, s^2 being the sum of M_q t^2:
+ *   L <= L_MAX    where s^2 is infinite, s / L is above 100 (in double: 1,000), so that phi is 0
+ *   L >= L_MIN    where s^2 underflows, or rfm_sqrt takes it for 0, s / L is below epsilon, so that phi is 1
+ * WEIGHT_MAX: of M to start from, and of units^2 and 1 / units^2. */
 
 /* Pieces: so many features of a row of differences, pairs of rows, kernel values, elements of anything else. */
 #define LANES 8
@@ -93,7 +104,7 @@ static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return __bui
 static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return sum + a * b; }
 #endif
 
-static int finite_real(rfm_real x) { return x >= -REAL_MAX && x <= REAL_MAX; }
+static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
@@ -216,19 +227,21 @@ static void empty(rfm_online *o) {
     o->task = 0;
 }
 
-/* The diagonal of the start model's M at input q, without its bandwidth. */
-static rfm_real start_metric(const rfm_model *m, size_t q) {
-    rfm_real sum = R(0);
+/* The diagonal at input q of the start model's M, P times `ratio`. */
+static rfm_real start_metric(const rfm_model *m, size_t q, rfm_real ratio) {
+    rfm_real sum = R(0), p;
     size_t i;
-    if (m->metric == RFM_IDENTITY) return R(1);
-    if (m->metric == RFM_DIAGONAL) return m->p[q] * m->p[q];
-    for (i = 0; i < m->r; i++) sum += m->p[i * m->d + q] * m->p[i * m->d + q];
+    if (m->metric != RFM_FULL) {
+        p = m->metric == RFM_DIAGONAL ? m->p[q] * ratio : ratio;
+        return p * p;
+    }
+    for (i = 0; i < m->r; i++) p = m->p[i * m->d + q] * ratio, sum += p * p;
     return sum;
 }
 
-/* What the arrays of the options and the start model say about input q. */
+/* What the arrays of the options and the start model say about input q. Numbers only. */
 typedef struct {
-    rfm_real unit, step, offset, first;
+    rfm_real unit, unit2, step, offset, first;
 } input;
 
 static int input_of(const rfm_online_options *p, const rfm_real *x_scale, rfm_real bandwidth, size_t q, input *in) {
@@ -236,13 +249,14 @@ static int input_of(const rfm_online_options *p, const rfm_real *x_scale, rfm_re
     in->unit = p->units != NULL ? p->units[q] : x_scale != NULL ? x_scale[q] : R(1);
     in->step = !p->int8 ? R(1) : p->step != NULL ? p->step[q] : in->unit / R(32);
     in->offset = !p->int8 ? R(0) : p->offset != NULL ? p->offset[q] : s != NULL ? s->shift[q] : R(0);
-    if (s != NULL && p->begin == RFM_BEGIN_MODEL) {
-        rfm_real ratio = bandwidth / s->bandwidth * in->step; /* a blob has L in its P */
-        in->first = start_metric(s, q) * ratio * ratio;
-    } else in->first = in->step / in->unit * (in->step / in->unit);
+    if (s != NULL && p->begin == RFM_BEGIN_MODEL)
+        in->first = start_metric(s, q, bandwidth / s->bandwidth * in->step); /* a blob has L in its P */
+    else in->first = in->step / in->unit * (in->step / in->unit);
+    in->unit2 = in->unit / in->step * (in->unit / in->step);
     if (!finite_real(in->offset)) return RFM_EFINITE;
-    if (!(in->unit > R(0)) || !(in->step > R(0)) || !finite_real(in->unit / in->step * (in->unit / in->step))) return RFM_EVALUE;
-    return finite_real(in->first) ? RFM_OK : RFM_EVALUE;
+    if (!rfm_finite(sizeof *in / sizeof in->unit, &in->unit)) return RFM_EVALUE;
+    if (!(in->unit > R(0)) || !(in->step > R(0))) return RFM_EVALUE;
+    return in->unit2 <= WEIGHT_MAX && in->unit2 >= R(1) / WEIGHT_MAX && in->first <= WEIGHT_MAX ? RFM_OK : RFM_EVALUE;
 }
 
 int rfm_online_init(rfm_online *online, const rfm_online_options *options, rfm_arena *arena) {
@@ -262,7 +276,7 @@ int rfm_online_init(rfm_online *online, const rfm_online_options *options, rfm_a
         x_scale = summary.x_scale;
         if (!(bandwidth > R(0))) bandwidth = summary.bandwidth;
     }
-    if (!(bandwidth > R(0)) || !finite_real(bandwidth) || !finite_real(R(1) / bandwidth)) return RFM_EVALUE;
+    if (!finite_real(bandwidth) || !(bandwidth >= L_MIN) || !(bandwidth <= L_MAX)) return RFM_EVALUE;
     for (q = 0; q < options->inputs; q++) {
         status = input_of(options, x_scale, bandwidth, q, &in);
         if (status != RFM_OK) return status;
@@ -282,7 +296,7 @@ int rfm_online_init(rfm_online *online, const rfm_online_options *options, rfm_a
     for (q = 0; q < o.d; q++) {
         (void)input_of(options, x_scale, bandwidth, q, &in);
         o.first[q] = in.first;
-        o.unit2[q] = in.unit / in.step * (in.unit / in.step);
+        o.unit2[q] = in.unit2;
         if (o.x8 != NULL) o.step[q] = in.step, o.offset[q] = in.offset;
     }
     empty(&o);
@@ -316,13 +330,11 @@ static void put_sample(rfm_online *o, size_t place, const rfm_real *x, size_t la
 
 int rfm_online_add(rfm_online *o, const rfm_real *x, size_t label) {
     uint32_t head;
-    size_t q;
     if (o == NULL || x == NULL) return RFM_ENULL;
-    for (q = 0; q < o->d; q++)
-        if (!finite_real(x[q])) {
-            o->refused_value++;
-            return RFM_EFINITE;
-        }
+    if (!rfm_finite(o->d, x)) {
+        o->refused_value++;
+        return RFM_EFINITE;
+    }
     if (label >= o->classes) {
         o->refused_label++;
         return RFM_EVALUE;
@@ -416,26 +428,33 @@ static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_r
     }
 }
 
+/* s^2 of a sample and y. A difference of large numbers can be infinite; in an input of weight 0 it does not count,
+ * where a plain sum is a NaN. */
+static rfm_real careful(const rfm_online *o, const rfm_real *m, size_t place, const rfm_real *y) {
+    rfm_real sum = R(0), t;
+    size_t q;
+    for (q = 0; q < o->d; q++)
+        if (m[q] > R(0)) t = element(o, place, q) - y[q], sum += m[q] * t * t;
+    return sum;
+}
+
 /* phi(s) as a function of s^2. */
 static rfm_real radial(const rfm_online *o, rfm_real s2) {
-    if (!(s2 <= FAR)) s2 = FAR;
     if (o->options.kernel == RFM_GAUSSIAN) return rfm_exp(R(-0.5) * s2 * o->inverse * o->inverse);
     return rfm_exp(-rfm_sqrt(s2) * o->inverse);
 }
 
-/* s2[j] -> phi(s), or the gradient weight w(s) = -phi'(s) / s, 0 where s = 0, for `count` of them. */
-static void radial_values(const rfm_online *o, size_t count, rfm_real *s2, int weight) {
+/* s^2 of rows i and j -> phi(s), or the gradient weight w(s) = -phi'(s) / s, 0 where s = 0; j = from..to-1. */
+static void radial_values(const rfm_online *o, size_t i, size_t from, size_t to, rfm_real *s2, int weight) {
+    const uint16_t *rows = o->rows[o->set];
     rfm_real inverse = o->inverse, s;
     size_t j;
-    if (!weight) {
-        for (j = 0; j < count; j++) s2[j] = radial(o, s2[j]);
-    } else if (o->options.kernel == RFM_GAUSSIAN) {
-        for (j = 0; j < count; j++) s2[j] = inverse * inverse * radial(o, s2[j]);
-    } else
-        for (j = 0; j < count; j++) {
-            s = s2[j] <= FAR ? rfm_sqrt(s2[j]) : rfm_sqrt(FAR);
-            s2[j] = s > R(0) ? inverse * rfm_exp(-s * inverse) / s : R(0);
-        }
+    for (j = from; j < to; j++) {
+        if (s2[j] != s2[j]) s2[j] = careful(o, o->metric[o->met], rows[i], o->x + rows[j] * o->d); /* not with int8 */
+        if (!weight) s2[j] = radial(o, s2[j]);
+        else if (o->options.kernel == RFM_GAUSSIAN) s2[j] = inverse * inverse * radial(o, s2[j]);
+        else s = rfm_sqrt(s2[j]), s2[j] = s > R(0) ? inverse * rfm_exp(-s * inverse) / s : R(0);
+    }
 }
 
 /* line[j] = phi, or the weight, of rows o->i and j < o->i. */
@@ -454,7 +473,7 @@ static int kernel_row(rfm_online *o, rfm_real *line, int weight) {
     for (; j < i; j = end) {
         end = min_size(i, j + VALUES);
         if (!afford(o, COST_VALUES + (end - j) * COST_VALUE)) goto later;
-        radial_values(o, end - j, line + j, weight);
+        radial_values(o, i, j, end, line, weight);
     }
     o->j = o->q = 0;
     return 1;
@@ -527,7 +546,7 @@ static int factor_row(rfm_online *o, rfm_real *line) {
     if (o->j < i && !substitute(o, line, 0, i)) return 0;
     if (!add_squares(o, i, line, COST_SMALL)) return 0;
     pivot = line[i] - take_sum(o);
-    o->bad = !(pivot > R(0)) || !finite_real(pivot);
+    o->bad = !(pivot > R(0));
     line[i] = rfm_sqrt(o->bad ? R(1) : pivot);
     o->j = 0;
     return 1;
@@ -634,11 +653,10 @@ static int solve_backward(rfm_online *o) {
             do {
                 size_t from = o->at, end = min_size(i, from + RUN);
                 if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_BACKWARD : width * COST_SOLVE_SLOW))) return 0;
-                if (from == 0)
-                    for (k = 0; k < width; k++) {
-                        own[k] /= line[i];
-                        o->bad |= !finite_real(own[k]);
-                    }
+                if (from == 0) {
+                    for (k = 0; k < width; k++) own[k] /= line[i];
+                    o->bad |= !rfm_finite(width, own);
+                }
                 if (width == 4) {
                     rfm_real *other = z + from * c;
                     rfm_real a0 = own[0], a1 = own[1], a2 = own[2], a3 = own[3];
@@ -660,7 +678,8 @@ static int solve_backward(rfm_online *o) {
 
 /* ==== 6. Scores =========================================================================================================
  *
- * A score is what RFM_SCORE_... says, the mean over the window. Sums are in o->total.
+ * A score is what RFM_SCORE_... says, the mean over the window. Sums are in o->total. What is not finite is the worst:
+ * an error is the largest number then, a class is wrong.
  */
 
 /* The squared error of the prediction in o->agop (c) for a sample; its part of the score is added. */
@@ -674,6 +693,7 @@ static rfm_real add_score(rfm_online *o, size_t place) {
         if (f[k] > f[best]) best = k;
     }
     if (o->options.score == RFM_SCORE_SQUARED) o->total += sum / R(o->c);
+    else if (!rfm_finite(o->c, f)) return sum;
     else if (o->c == 1 ? (f[0] > R(0)) == (o->label[place] == 1) : best == o->label[place]) o->total += R(1);
     return sum;
 }
@@ -764,8 +784,9 @@ static int score_start(rfm_online *o) {
             } while (end < r);
             o->at = 0;
             phi = take_sum(o);
-            if (!(phi <= FAR)) phi = FAR;
-            phi = m->kernel == RFM_GAUSSIAN ? rfm_exp(R(-0.5) * phi * inverse * inverse) : rfm_exp(-rfm_sqrt(phi) * inverse);
+            if (!(phi <= REAL_MAX)) phi = R(0); /* as rfm_predict_one has it */
+            else if (m->kernel == RFM_GAUSSIAN) phi = rfm_exp(R(-0.5) * phi * inverse * inverse);
+            else phi = rfm_exp(-rfm_sqrt(phi) * inverse);
             for (k = 0; k < o->c; k++) o->agop[k] = plus(o->agop[k], m->alpha[o->j * o->c + k], phi);
         }
         o->stage = 3;
@@ -868,10 +889,12 @@ static int agop(rfm_online *o) {
     return 1;
 }
 
-/* The next M, in two passes: the elements with their largest or their sum in the learner's units; then the scale. o->bad: M is zero, or not
- * finite. */
+/* The next M, in two passes: the elements with their largest or their sum in the learner's units; then the scale.
+ * o->bad: M is not finite, or has lost digits: a number below REAL_MIN is off by up to REAL_MIN epsilon / 2, the
+ * AGOP is a sum of n c of them, and M is one. In o->sum is what the total must be at least so that this is below
+ * epsilon, relative to the total, with up to 64 outputs. */
 static int update_metric(rfm_online *o) {
-    rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), factor, relative;
+    rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), size, relative;
     size_t q, end, sizes[3]; /* by RFM_SCALE_...: what the largest entry, or the trace, shall be. From memory: gcc 12 makes a choice between
                                 1 and d a conditional conversion, which its assembler for the Cortex-M55 mistakes for another instruction */
     int scale = o->options.scale;
@@ -880,20 +903,21 @@ static int update_metric(rfm_online *o) {
         end = min_size(o->d, o->q + RUN);
         if (!afford(o, COST_RUN + (end - o->q) * COST_METRIC)) return 0;
         for (q = o->q; q < end; q++) {
+            o->sum = max_real(o->sum, (m[q] * o->unit2[q] * m[q] + o->unit2[q]) * (R(64) * REAL_MIN));
             m[q] = m[q] * o->agop[q] * m[q] * share;
-            o->bad |= !finite_real(m[q]);
             relative = m[q] * o->unit2[q];
             o->total = scale == RFM_SCALE_MAX ? max_real(o->total, relative) : o->total + relative;
         }
+        o->bad |= !rfm_finite(end - o->q, m + o->q);
     }
     if (o->stage == 0) o->stage = 1, o->q = 0;
-    o->bad |= !(o->total > R(0)) || !finite_real(o->total);
+    o->bad |= !(o->total >= o->sum) || !rfm_finite(1, &o->total);
     if (scale == RFM_SCALE_NONE || o->bad) return 1;
-    factor = R(sizes[scale]) / o->total;
+    size = R(sizes[scale]);
     for (; o->q < o->d; o->q = end) {
         end = min_size(o->d, o->q + RUN);
         if (!afford(o, COST_RUN + (end - o->q) * COST_METRIC)) return 0;
-        for (q = o->q; q < end; q++) m[q] *= factor;
+        for (q = o->q; q < end; q++) m[q] = m[q] / o->total * size; /* at most d / units^2, so finite */
     }
     return 1;
 }
@@ -931,6 +955,9 @@ static void enter(rfm_online *o, int phase) {
     o->sum = o->total = R(0);
 }
 
+/* Counts to 2^32 - 1, and stays there. */
+static uint32_t one_more(uint32_t count) { return count < UINT32_MAX ? count + 1 : count; }
+
 static size_t new_place(const rfm_online *o) { return o->ring[entry(o, o->tail)]; }
 
 /* Which row goes; o->n, one behind the last, if there is room. o->bad: the new sample is dropped. */
@@ -949,7 +976,7 @@ static int choose(rfm_online *o) {
         o->k = label; /* the class that gives a sample away, and which of its samples */
         for (i = 0; i < o->classes; i++)
             if (o->held[i] > o->held[o->k]) o->k = i;
-        o->q = x % (o->k == label ? o->seen[label] + 1 : o->held[o->k]);
+        o->q = x % (o->k == label ? one_more(o->seen[label]) : o->held[o->k]);
         if (o->q >= o->held[o->k]) {
             o->bad = 1;
             return 1;
@@ -996,8 +1023,10 @@ static int begin_metric(rfm_online *o) {
 /* The sample that was pending is done with; `place` is free now. */
 static void release_pending(rfm_online *o, size_t place) {
     size_t e = entry(o, o->tail);
+    uint32_t *seen;
     o->random = o->next_random;
-    o->seen[o->label[o->ring[e]]]++;
+    seen = &o->seen[o->label[o->ring[e]]];
+    *seen = one_more(*seen);
     o->ring[e] = (uint16_t)place;
     store_release(&o->tail, after(o, o->tail));
     o->task = TASK_NONE;
@@ -1022,10 +1051,21 @@ static void keep_old(rfm_online *o) {
     o->factored = 0;
 }
 
+/* Numbers were out of range. */
+static void failed(rfm_online *o) {
+    o->failed++;
+    keep_old(o);
+}
+
+static rfm_real mean_score(const rfm_online *o) { return rfm_finite(1, &o->total) ? o->total / R(o->n) : REAL_MAX; }
+
 static void refitted(rfm_online *o) {
     rfm_real margin = o->options.margin;
-    int worse = o->options.score == RFM_SCORE_SQUARED ? !(o->new_score <= o->old_score + margin) : !(o->new_score >= o->old_score - margin);
-    if (worse || !finite_real(o->new_score)) {
+    int worse;
+    o->new_score = mean_score(o);
+    worse = o->options.score == RFM_SCORE_SQUARED ? !(o->new_score <= o->old_score + margin)
+                                                  : !(o->new_score >= o->old_score - margin);
+    if (worse || !(o->new_score < REAL_MAX)) {
         o->rejected++;
         keep_old(o);
         return;
@@ -1040,10 +1080,8 @@ static void refitted(rfm_online *o) {
 static void more_ridge(rfm_online *o) {
     rfm_real *ridge = &o->ridge[o->met];
     *ridge = max_real(R(10) * *ridge, R(o->n) * REAL_EPS);
-    if (o->task == TASK_REFIT && !(*ridge < R(o->n))) {
-        o->failed++;
-        keep_old(o);
-    } else enter(o, PHASE_BUILD);
+    if (o->task == TASK_REFIT && !(*ridge < R(o->n))) failed(o);
+    else enter(o, PHASE_BUILD);
 }
 
 /* From a phase that is over to the next. */
@@ -1066,7 +1104,7 @@ static void next_phase(rfm_online *o) {
         break;
     case PHASE_OLD:
     case PHASE_START:
-        o->old_score = o->total / R(o->n);
+        o->old_score = mean_score(o);
         o->set = 1 - o->set, o->met = 1 - o->met;
         enter(o, PHASE_ROWS);
         break;
@@ -1108,18 +1146,14 @@ static void next_phase(rfm_online *o) {
     case PHASE_AGOP: enter(o, PHASE_METRIC); break;
     case PHASE_METRIC:
         if (o->bad) {
-            o->failed++;
-            keep_old(o);
+            failed(o);
             break;
         }
         o->t++;
         o->ridge[o->met] = o->options.ridge;
         enter(o, PHASE_BUILD);
         break;
-    default:
-        o->new_score = o->total / R(o->n);
-        refitted(o);
-        break;
+    default: refitted(o); break;
     }
 }
 
@@ -1200,10 +1234,8 @@ int rfm_online_predict(const rfm_online *o, const rfm_real *x, rfm_real *scores,
     }
     d = o->d, c = o->c, y = o->query, n = o->count[set_of(serving)];
     if (n == 0) return RFM_EZERO;
-    for (q = 0; q < d; q++) {
-        if (!finite_real(x[q])) return RFM_EFINITE;
-        y[q] = stored(o, x[q], q);
-    }
+    if (!rfm_finite(d, x)) return RFM_EFINITE;
+    for (q = 0; q < d; q++) y[q] = stored(o, x[q], q);
     m = o->metric[metric_of(serving)], alpha = o->alpha[set_of(serving)], rows = o->rows[set_of(serving)];
     for (k = 0; k < c; k++) scores[k] = R(0);
     for (i = 0; i < n; i++) {
@@ -1211,17 +1243,16 @@ int rfm_online_predict(const rfm_online *o, const rfm_real *x, rfm_real *scores,
         if (o->x8 == NULL) {
             const rfm_real *z = o->x + rows[i] * d;
             for (q = 0; q < d; q++) t = z[q] - y[q], s2 += m[q] * t * t;
-        } else
-            for (q = 0; q < d; q++) t = element(o, rows[i], q) - y[q], s2 += m[q] * t * t;
+        }
+        if (o->x8 != NULL || s2 != s2) s2 = careful(o, m, rows[i], y);
         phi = radial(o, s2);
         largest = max_real(largest, phi);
         for (k = 0; k < c; k++) scores[k] += *alpha++ * phi;
     }
-    for (k = 0; k < c; k++)
-        if (!finite_real(scores[k])) status = RFM_ERANGE;
-    if (status == RFM_OK && label != NULL) *label = class_of(o, scores);
     if (novelty != NULL) *novelty = largest;
-    return status;
+    if (!rfm_finite(c, scores)) return RFM_ERANGE;
+    if (label != NULL) *label = class_of(o, scores);
+    return RFM_OK;
 }
 
 int rfm_online_report_get(const rfm_online *o, rfm_online_report *r) {
@@ -1243,7 +1274,7 @@ int rfm_online_report_get(const rfm_online *o, rfm_online_report *r) {
 int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     size_t d, c, n, used, i, q, set;
     const rfm_real *m;
-    rfm_real *shift, *p, *centers, *alpha;
+    rfm_real *shift, *p, *centers, *alpha, share;
     int status;
     if (o == NULL || store == NULL || model == NULL) return RFM_ENULL;
     if (store->status != RFM_OK) return store->status;
@@ -1254,21 +1285,25 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     set = set_of(o->serving), m = o->metric[metric_of(o->serving)];
     d = o->d, c = o->c, n = o->count[set];
     if (n == 0) return RFM_EZERO;
+    share = R(1) / R(n);
     used = store->used;
     shift = take_reals(store, d, 1), p = take_reals(store, d, 1), centers = take_reals(store, n, d), alpha = take_reals(store, n, c);
+    for (q = 0; store->status == RFM_OK && q < d; q++) { /* the shift: a first sample and the mean difference from it */
+        rfm_real first = raw(o, o->rows[set][0], q), mean = R(0);
+        for (i = 1; i < n; i++) mean += (raw(o, o->rows[set][i], q) - first) * share;
+        shift[q] = first + mean;
+        p[q] = rfm_sqrt(m[q]);
+        if (o->x8 != NULL) p[q] /= o->step[q];
+        for (i = 0; i < n; i++) {
+            centers[i * d + q] = p[q] * (raw(o, o->rows[set][i], q) - shift[q]); /* not finite if p or shift is not */
+            if (!finite_real(centers[i * d + q])) store->status = RFM_ERANGE;
+        }
+    }
     if (store->status != RFM_OK) {
         status = store->status;
         store->status = RFM_OK;
         rfm_arena_release(store, used);
         return status;
-    }
-    for (q = 0; q < d; q++) { /* the shift is the mean, as a first sample and the mean difference from it */
-        rfm_real first = raw(o, o->rows[set][0], q), sum = R(0);
-        for (i = 1; i < n; i++) sum += raw(o, o->rows[set][i], q) - first;
-        shift[q] = first + sum / R(n);
-        p[q] = rfm_sqrt(m[q]);
-        if (o->x8 != NULL) p[q] /= o->step[q];
-        for (i = 0; i < n; i++) centers[i * d + q] = p[q] * (raw(o, o->rows[set][i], q) - shift[q]);
     }
     memcpy(alpha, o->alpha[set], n * c * sizeof *alpha);
     memset(model, 0, sizeof *model);
@@ -1463,9 +1498,11 @@ int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
 /* What comes after the header, into an empty learner. */
 static void load_content(stream *s, rfm_online *o) {
     uint32_t n = get_u32(s), pending = get_u32(s), own = get_u32(s), wait = get_u32(s), hash;
-    size_t i, k;
-    if (s->status == RFM_OK && (n > o->window || pending > o->pending || own > 1)) s->status = RFM_ECONTENT;
-    if (s->status == RFM_OK && ((wait > pending && wait != NOT_WANTED) || (own == 0 && o->options.start == NULL))) s->status = RFM_ECONTENT;
+    size_t i, k, label;
+    if (s->status != RFM_OK) return;
+    if (n > o->window || pending > o->pending || own > 1) s->status = RFM_ECONTENT;
+    if (wait > pending && wait != NOT_WANTED) s->status = RFM_ECONTENT;
+    if (o->options.start == NULL ? own == 0 : own > n) s->status = RFM_ECONTENT;
     for (k = 0; k < MEMBERS; k++) {
         uint32_t member = get_u32(s);
         memcpy((unsigned char *)o + members[k], &member, sizeof member);
@@ -1483,7 +1520,8 @@ static void load_content(stream *s, rfm_online *o) {
         o->rows[0][i] = (uint16_t)(o->pending + i);
         get_row(s, o, o->rows[0][i]);
         if (s->status != RFM_OK) return;
-        o->held[o->label[o->rows[0][i]]]++;
+        label = o->label[o->rows[0][i]];
+        if (++o->held[label] > o->seen[label]) s->status = RFM_ECONTENT;
         for (k = 0; k < o->c; k++) o->alpha[0][i * o->c + k] = get_real(s);
     }
     for (i = 0; s->status == RFM_OK && i < pending; i++) get_row(s, o, o->ring[i]);
@@ -1506,14 +1544,15 @@ int rfm_online_load(rfm_online *o, rfm_online_get get, void *arg) {
     memset(&s, 0, sizeof s);
     s.get = get, s.arg = arg, s.hash = HASH_START;
     for (i = 0; i < 6; i++) word[i] = get_u32(&s);
-    if (s.status != RFM_OK) return s.status;
-    if (word[0] != STATE_MAGIC) return RFM_EMAGIC;
-    if ((word[1] & 0xffff) != STATE_VERSION) return RFM_EVERSION;
-    if ((word[1] >> 16 & 0xff) != sizeof(rfm_real)) return RFM_ETYPE;
-    if (word[2] != o->window || word[3] != o->d || word[4] != o->c) return RFM_ESHAPE;
-    if (word[1] >> 24 != (o->x8 != NULL) || word[5] != fingerprint(o)) return RFM_EVALUE;
-    empty(o);
-    load_content(&s, o);
+    if (s.status == RFM_OK) {
+        if (word[0] != STATE_MAGIC) return RFM_EMAGIC;
+        if ((word[1] & 0xffff) != STATE_VERSION) return RFM_EVERSION;
+        if ((word[1] >> 16 & 0xff) != sizeof(rfm_real)) return RFM_ETYPE;
+        if (word[2] != o->window || word[3] != o->d || word[4] != o->c) return RFM_ESHAPE;
+        if (word[1] >> 24 != (o->x8 != NULL) || word[5] != fingerprint(o)) return RFM_EVALUE;
+        empty(o);
+        load_content(&s, o);
+    }
     if (s.status != RFM_OK) empty(o);
     return s.status;
 }

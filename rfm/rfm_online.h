@@ -55,7 +55,7 @@ typedef struct {
     size_t pending;        /* (4) places of the ring between add and step */
     int int8;              /* (0) 1: samples are kept as 8-bit integers, (x - offset) / step, rounded, at most +-127 */
     int kernel;            /* (RFM_LAPLACE), or RFM_GAUSSIAN */
-    rfm_real bandwidth;    /* (0) L > 0; 0: the start model's L, as its summary has it */
+    rfm_real bandwidth;    /* (0) L, 1e-12 to 1e17 (double: 1e-130 to 1e150); 0: L of the start model's summary */
     rfm_real ridge;        /* (1e-3) lambda > 0 */
     size_t iterations;     /* (3) T */
     int scale;             /* (RFM_SCALE_NONE) */
@@ -67,7 +67,8 @@ typedef struct {
                               little, and the more so the more iterations */
     rfm_real margin;       /* (0) >= 0: a new model may be worse by so much. RFM_FORGET_LEAST needs one, say 0.05: its window holds what the others
                               do not predict, so every new model looks bad there, while a start model may know these rows by heart */
-    const rfm_real *units; /* (NULL) (d) > 0; NULL: the start model's x_scale if its summary has it, else ones */
+    const rfm_real *units; /* (NULL) (d) 1e-15 to 1e15 (double: 1e-100 to 1e100), with int8 times its step; NULL: the
+                              start model's x_scale if its summary has it, else ones */
     const rfm_real *step, *offset; /* (NULL) (d) of int8; NULL: units / 32, and the start model's shift or zeros */
     const rfm_model *start;/* (NULL) serves until the first refit is accepted. Has d inputs, c outputs, the same kernel; stays where it is */
 } rfm_online_options;
@@ -122,8 +123,10 @@ typedef struct {
  * RFM_ESHAPE (the start model's d, c or kernel is another), RFM_EVALUE (an option outside its range). */
 int rfm_online_need(const rfm_online_options *options, size_t *bytes);
 
-/* An empty learner. Beyond those of need: RFM_EARENA; RFM_EVALUE: bandwidth 0 and no start model that says it, ridge not positive, units or
- * steps that are not positive; RFM_EFINITE. After a failure neither *online nor the arena has changed. */
+/* An empty learner. Beyond those of need: RFM_EARENA; RFM_EVALUE: bandwidth 0 and no start model that says it, ridge
+ * not positive, steps that are not positive, bandwidth or units outside their range, a start model whose M is above
+ * 1e30 (double: 1e200) in the numbers of the samples; RFM_EFINITE. After a failure neither *online nor the arena has
+ * changed. */
 int rfm_online_init(rfm_online *online, const rfm_online_options *options, rfm_arena *arena);
 
 /* Puts a sample into the ring: x (d), label < classes. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity; RFM_EVALUE: no such label;
@@ -154,15 +157,19 @@ typedef struct {
     uint32_t absorbed, dropped;         /* into the window; dropped by the reservoir */
     uint32_t refused_value, refused_label, refused_full;
     uint32_t refits, rejected, failed;  /* refits accepted; worse than the guard allows; numbers out of range. The old model stays then */
-    rfm_real old_score, new_score;      /* of the last refit: leave-one-out on the window; of a start model: its plain score there */
+    rfm_real old_score, new_score;      /* of the last refit, and of the last that did not fail: leave-one-out on the
+                                           window; of a start model: its plain score there. Never infinite: at most the
+                                           largest number, and a new model with that error is rejected */
     rfm_real ridge;                     /* as used by the window's model: more than asked for if it had to be */
 } rfm_online_report;
 
 /* RFM_ENULL. */
 int rfm_online_report_get(const rfm_online *online, rfm_online_report *report);
 
-/* The serving model as rfm_predict_one and rfm_model_write take it, its arrays from `store`: (2 d + n (d + c)) numbers. A start model that
- * still serves is handed out as it is. RFM_ENULL, RFM_EZERO (nothing serves yet), RFM_EARENA: nothing changed. Not in slices. */
+/* The serving model as rfm_predict_one and rfm_model_write take it, its arrays from `store`: (2 d + n (d + c))
+ * numbers. A start model that still serves is handed out as it is. RFM_ENULL, RFM_EZERO (nothing serves yet),
+ * RFM_EARENA, RFM_ERANGE (a number is not finite, with samples near the largest number): nothing changed. Not in
+ * slices. */
 int rfm_online_model(const rfm_online *online, rfm_arena *store, rfm_model *model);
 
 /* ---- the state, for a reset ----------------------------------------------------------------------------------------------- */
@@ -177,10 +184,11 @@ typedef int (*rfm_online_get)(void *arg, void *bytes, size_t count);
 int rfm_online_save(const rfm_online *online, rfm_online_put put, void *arg);
 int rfm_online_save_need(const rfm_online *online, size_t *bytes);
 
-/* Reads a state into a learner made by rfm_online_init with the same options; add must not be called meanwhile. It serves predictions at
- * once; step makes the factor again. RFM_EMAGIC, RFM_EVERSION, RFM_ETYPE (numbers), RFM_ESHAPE (window, inputs, outputs), RFM_EVALUE (other
- * options): nothing changed. RFM_ECONTENT (it contradicts itself, or has a NaN), RFM_ECHECKSUM, what get returns: the learner is empty
- * then, as after init. */
+/* Reads a state into a learner made by rfm_online_init with the same options; add must not be called meanwhile. It
+ * serves predictions at once; step makes the factor again. RFM_EMAGIC, RFM_EVERSION, RFM_ETYPE (numbers), RFM_ESHAPE
+ * (window, inputs, outputs), RFM_EVALUE (other options): nothing changed. RFM_ECONTENT (it contradicts itself, or
+ * has a NaN), RFM_ECHECKSUM, what get returns, from the first byte on: the learner is empty then, as after init.
+ * What save has written is never refused. */
 int rfm_online_load(rfm_online *online, rfm_online_get get, void *arg);
 
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
  *   7. Writing
  */
 #include "rfm_small.h"
+#include "rfm_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,15 +36,6 @@
 /* Signed numbers are shifted to the right as all compilers do it. */
 typedef char shift_is_arithmetic[(-5 >> 1) == -3 ? 1 : -1];
 typedef char input_is_8_bytes[sizeof(rfm_input_i) == 8 ? 1 : -1];
-
-/* AT_4: at a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
 
 /* Sections of a model of integers, beside RFM_PART_...; what is in the first: FORMAT.md, rfm_model_open_i. */
 enum { PART_NUMBERS, PART_PHI, PARTS = RFM_PART_SUMMARY + 1 };
@@ -86,12 +78,12 @@ static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
 /* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does not overflow where the
  * section was long enough for the lines before. */
 static ALONE uint32_t length_off(const rfm_blob *head) {
-    uint32_t left = part_bytes(head, PART_NUMBERS) + 1; /* blobs are shorter than 2^32 */
+    uint32_t left = part_bytes(head, PART_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
     left = less(left, 4 + 4, head->c);
-    left = less(left, 4, head->r);
+    if (head->metric == RFM_FULL) each += head->d * head->type + 1;
+    left = less(left, head->r, each);
     left = less(left, head->n, (head->r + head->c) * head->type);
-    if (head->metric == RFM_FULL) left = less(left, head->r, head->d * head->type + 1);
     return left - 1;
 }
 
@@ -111,10 +103,13 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
     m->phi = (const uint16_t *)phi, m->nodes = part_bytes(head, PART_PHI) / 2;
 }
 
-/* Are all numbers between -low and most - low? As signed numbers: an unsigned one that is too large looks negative. */
+/* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large
+ * looks negative. */
 static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
-    while (count-- > 0)
+    do {
+        if (count-- == 0) return 0;
         if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most) return 0;
+    } while (count > 0);
     return 1;
 }
 
@@ -310,81 +305,57 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
  * What is made smaller is looked at where the model sees it: rows as z = P (x - shift). Kernel values there come from rfm_predict: a
  * model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows are taken BLOCK_ROWS at a time, so
  * that no matrix has both all rows and all centres, but for the one that chooses centres by elimination.
+ *
+ * Squares have half of the range that numbers have. So z is in units of a power of two near the bandwidth, weights (and
+ * the ridge with them) in units of one near the largest weight, and where targets are squared they are in units of one
+ * near the largest: no digit changes, and no square that matters is too large or too small. What loses its digits
+ * nevertheless is RFM_ERANGE.
  */
 
-#define R(x) ((rfm_real)(x)) /* a constant of the number type */
+#define EXPONENT_MOST (RFM_LIMIT(MAX_EXP) - 2) /* 2^e and 2^-e are normal numbers */
 
-#if RFM_REAL_BYTES == 8
-#define REAL_SQRT sqrt
-#define REAL_EXP exp
-#define REAL_LOG log
-#define REAL_POW pow
-#define REAL_FLOOR floor
-#define REAL_LDEXP ldexp
-#define REAL_FREXP frexp
-#define REAL_ABS fabs
-#define REAL_EPS R(2.220446049250313e-16)
-#else
-#define REAL_SQRT sqrtf
-#define REAL_EXP expf
-#define REAL_LOG logf
-#define REAL_POW powf
-#define REAL_FLOOR floorf
-#define REAL_LDEXP ldexpf
-#define REAL_FREXP frexpf
-#define REAL_ABS fabsf
-#define REAL_EPS R(1.1920929e-7)
-#endif
-
+#define FARTHEST R(1125899906842624) /* 2^50 */
 #define BLOCK_ROWS 128
 #define SMALL_BLOCK 8 /* models of a few outputs can need more than those of many: the last block is looked at as well */
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
-static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
-
-static int finite_numbers(size_t n, const rfm_real *x) {
+static rfm_real most_of(size_t n, const rfm_real *x) {
+    rfm_real most = R(0);
     size_t i;
-    for (i = 0; i < n; i++)
-        if (!(x[i] - x[i] == R(0))) return 0;
-    return 1;
+    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
+    return most;
+}
+
+/* e with 1/2 <= |x| 2^-e < 1, or the nearest one for which 2^e and 2^-e are normal numbers; 0 for 0. */
+static int exponent_of(rfm_real x) {
+    int e = 0;
+    (void)RFM_MATH(frexp)(x, &e);
+    return e < -EXPONENT_MOST ? -EXPONENT_MOST : e > EXPONENT_MOST ? EXPONENT_MOST : e;
+}
+
+static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
+
+/* x 2^e in place. RFM_ERANGE: not finite then, or (unless it was rounding only) without its digits. */
+static int scale_numbers(size_t n, rfm_real *x, int e) {
+    rfm_real most = most_of(n, x);
+    size_t i;
+    for (i = 0; e != 0 && i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], e);
+    if (!rfm_finite(n, x)) return RFM_ERANGE;
+    return most > REAL_EPS * REAL_EPS && most_of(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
 }
 
 static int finite_view(rfm_cmat a) {
     size_t i;
     for (i = 0; i < a.rows; i++)
-        if (!finite_numbers(a.cols, a.at + i * a.stride)) return 0;
+        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
     return 1;
 }
 
-/* The sizes of every view here were checked: cols elements always fit. */
-static rfm_real *take_reals(rfm_arena *arena, size_t rows, size_t cols) {
-    return (rfm_real *)rfm_arena_take(arena, rows, cols * sizeof(rfm_real));
-}
-
-/* A number from a stream that is the same everywhere (xorshift). */
-static uint32_t next_random(uint32_t *state) {
-    uint32_t x = *state;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return *state = x;
-}
-
-static uint32_t random_start(uint32_t seed) {
-    uint32_t state = seed * UINT32_C(2654435761) + UINT32_C(0x9e3779b9);
-    return state != 0 ? state : 1;
-}
-
 /* In (0, 1). */
-static rfm_real random_share(uint32_t *state) { return (R(next_random(state) >> 9) + R(0.5)) / R(8388608); }
+static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
 
-/* phi as a function of s^2. */
-static rfm_real radial(const rfm_model *m, rfm_real s2) {
-    rfm_real s;
-    if (m->kernel == RFM_GAUSSIAN) return REAL_EXP(R(-0.5) * s2 / (m->bandwidth * m->bandwidth));
-    s = REAL_SQRT(s2) / m->bandwidth;
-    return REAL_EXP(-(m->kernel == RFM_GENERAL ? REAL_POW(s, m->exponent) : s));
+/* phi at s^2, or at s for RFM_L1. */
+static rfm_real radial(const rfm_model *m, rfm_real distance) {
+    return rfm_phi(m->kernel, m->exponent, R(1) / m->bandwidth, distance, NULL);
 }
 
 static rfm_real distance2(size_t r, const rfm_real *a, const rfm_real *b) {
@@ -394,14 +365,28 @@ static rfm_real distance2(size_t r, const rfm_real *a, const rfm_real *b) {
     return sum;
 }
 
+static int is_radial(const rfm_model *m) { return rfm_kernels[m->kernel].norm == 2; }
+
+/* As radial takes it. */
+static rfm_real kernel_distance(const rfm_model *m, const rfm_real *a, const rfm_real *b) {
+    rfm_real sum = R(0);
+    size_t q;
+    if (is_radial(m)) return distance2(m->r, a, b);
+    for (q = 0; q < m->r; q++) sum += RFM_MATH(fabs)(a[q] - b[q]);
+    return sum;
+}
+
 /* A source model, the rows, and what every step here uses. */
 typedef struct {
     const rfm_ctx *ctx;
     const rfm_data *data;
-    rfm_model m;           /* the source */
+    const rfm_model *source;
+    rfm_model m;           /* the same, its bandwidth in units of 2^unit */
     size_t n, b;           /* rows, and how many of them at a time */
+    int unit, weight_unit; /* exponents of two: what z and the bandwidth are measured in, and weights and ridge */
+    rfm_real weight_scale; /* 2^-weight_unit */
     rfm_real *x;           /* (b, d) RFM_FULL: x - shift */
-    rfm_real *z;           /* (n, r) */
+    rfm_real *z;           /* (n, r), in units of 2^unit */
     rfm_real *zeros, *eye; /* (r), (b, b) */
     size_t eye_size;
     unsigned char *memory; /* for the calls of rfm.h */
@@ -428,23 +413,36 @@ static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     if (status != RFM_OK) return status;
     if (data->x.cols != model->d || (with_y && (data->y.cols != model->c || data->y.rows != data->x.rows))) return RFM_ESHAPE;
     memset(s, 0, sizeof *s);
-    s->ctx = ctx, s->data = data, s->m = *model;
+    s->ctx = ctx, s->data = data, s->source = model, s->m = *model;
     s->n = data->x.rows, s->b = min_size(s->n, BLOCK_ROWS);
     return RFM_OK;
 }
 
-static int rows_values(const rows *s, int with_y) {
+static int model_finite(const rfm_model *m) {
+    if (!rfm_finite(m->d, m->shift) || !rfm_finite(m->n * m->r, m->centers)) return 0;
+    if (!rfm_finite(m->n * m->c, m->alpha)) return 0;
+    if (m->metric != RFM_IDENTITY && !rfm_finite((m->metric == RFM_FULL ? m->r : 1) * m->d, m->p)) return 0;
+    return rfm_finite(1, &m->bandwidth) && (m->offset == NULL || rfm_finite(m->c, m->offset));
+}
+
+static int rows_values(rows *s, int with_y) {
     const rfm_data *data = s->data;
-    rfm_real sum = R(0);
+    rfm_real most = R(0);
     size_t i;
-    if (!finite_view(data->x) || (with_y && !finite_view(data->y))) return RFM_EFINITE;
-    if (data->weights == NULL) return RFM_OK;
-    if (!finite_numbers(s->n, data->weights)) return RFM_EFINITE;
-    for (i = 0; i < s->n; i++) {
+    if (!model_finite(&s->m) || !finite_view(data->x) || (with_y && !finite_view(data->y))) return RFM_EFINITE;
+    if (data->weights != NULL && !rfm_finite(s->n, data->weights)) return RFM_EFINITE;
+    for (i = 0; data->weights != NULL && i < s->n; i++) {
         if (data->weights[i] < R(0)) return RFM_EVALUE;
-        sum += data->weights[i];
+        most = max_real(most, data->weights[i]);
     }
-    return sum > R(0) && finite_numbers(1, &sum) ? RFM_OK : RFM_EVALUE;
+    if (data->weights != NULL && !(most > R(0))) return RFM_EVALUE;
+    s->weight_unit = exponent_of(most), s->weight_scale = power(-s->weight_unit);
+    s->unit = exponent_of(s->m.bandwidth), s->m.bandwidth *= power(-s->unit);
+    return RFM_OK;
+}
+
+static rfm_real weight_of(const rows *s, size_t row) {
+    return s->data->weights != NULL ? s->data->weights[row] * s->weight_scale : R(1);
 }
 
 /* The largest need so far of a call of rfm.h; `bytes` is read after the need is known. */
@@ -455,8 +453,8 @@ static void bytes_for(rows *s, int status, const size_t *bytes) {
 
 static void rows_layout(rfm_arena *arena, rows *s) {
     size_t bytes = 0, full = s->m.metric == RFM_FULL ? s->m.d : 0;
-    s->x = take_reals(arena, s->b, full);
-    s->z = take_reals(arena, s->n, s->m.r);
+    s->x = rfm_arena_reals(arena, s->b, full);
+    s->z = rfm_arena_reals(arena, s->n, s->m.r);
     if (full > 0) bytes_for(s, rfm_gemm_need(s->ctx, s->b, s->m.r, s->m.d, &bytes), &bytes);
 }
 
@@ -472,8 +470,8 @@ static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
     static const rfm_real somewhere = R(0); /* no array is read for a need, but NULL is refused */
     rfm_model k;
     size_t bytes = 0, count;
-    s->zeros = take_reals(arena, 1, s->m.r);
-    s->eye = take_reals(arena, s->b, s->b);
+    s->zeros = rfm_arena_reals(arena, 1, s->m.r);
+    s->eye = rfm_arena_reals(arena, s->b, s->b);
     for (count = s->b; count > 0; count = count > SMALL_BLOCK ? min_size(SMALL_BLOCK, count - 1) : count - 1) {
         k = radial_model(s, count);
         k.shift = k.centers = k.alpha = &somewhere;
@@ -499,6 +497,16 @@ static int advance(rows *s, rfm_real work) {
     return s->ctx->tick(s->ctx->tick_arg, s->done < s->total ? s->done / s->total : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
 }
 
+/* Projected points in units of 2^unit. RFM_ERANGE: they have no digits, or are so many bandwidths away that squares
+ * could overflow. */
+static int scale_points(const rows *s, size_t n, rfm_real *z) {
+    const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? most_of(n, z) : R(-1);
+    size_t i;
+    if (most < R(0) || (most > R(0) && most < REAL_LEAST / REAL_EPS) || !(most * scale <= FARTHEST)) return RFM_ERANGE;
+    for (i = 0; i < n; i++) z[i] *= scale;
+    return RFM_OK;
+}
+
 /* z = P (x - shift) of all rows. */
 static int project_rows(rows *s) {
     const rfm_model *m = &s->m;
@@ -515,7 +523,7 @@ static int project_rows(rows *s) {
             status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(s->x, count, m->d), rfm_cview(m->p, m->r, m->d), R(0),
                               rfm_view(s->z + first * m->r, count, m->r));
     }
-    return status == RFM_OK && !finite_numbers(s->n * m->r, s->z) ? RFM_ERANGE : status;
+    return status == RFM_OK ? scale_points(s, s->n * m->r, s->z) : status;
 }
 
 /* out (m, count) = phi(|center - point|), both projected. */
@@ -562,11 +570,15 @@ static void turn_down(size_t n, rfm_real *a, rfm_real *diagonal) {
 
 static int check_arenas(const rfm_ctx *ctx, const rfm_arena *store, const void *small) {
     if (ctx == NULL || ctx->arena == NULL || store == NULL || small == NULL) return RFM_ENULL;
-    return ctx->arena->status != RFM_OK ? ctx->arena->status : store->status;
+    if (ctx->arena->status != RFM_OK) return ctx->arena->status;
+    if (store->status != RFM_OK) return store->status;
+    return ctx->arena->base == NULL || store->base == NULL ? RFM_EARENA : RFM_OK; /* those that only measure */
 }
 
-/* After a call: the scratch goes back, and on failure what the store has handed out since. */
+/* After a call: the scratch goes back, and on failure what the store has handed out since. The input was finite: what a
+ * call of rfm.h found not to be so has overflowed on the way. */
 static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t store_used, size_t store_end, int status) {
+    if (status == RFM_EFINITE) status = RFM_ERANGE;
     store->status = ctx->arena->status = RFM_OK;
     rfm_arena_release(ctx->arena, ctx->arena == store ? store_end : used);
     if (status != RFM_OK) rfm_arena_release(store, store_used);
@@ -575,22 +587,41 @@ static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t stor
 
 /* ==== 4. Features, rank ================================================================================================= */
 
+/* |P_ij| scale_j as f 2^e, 1/4 <= f < 1; 0 for 0. */
+static rfm_real scaled_entry(const rfm_model *m, const rfm_real *scale, size_t i, size_t j, int *e) {
+    int scale_e = 0;
+    rfm_real p = m->metric == RFM_IDENTITY ? R(1) : RFM_MATH(fabs)(m->p[i * m->d + j]), f = RFM_MATH(frexp)(p, e);
+    if (scale != NULL) f *= RFM_MATH(frexp)(scale[j], &scale_e);
+    *e += scale_e;
+    return f;
+}
+
 int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance) {
-    rfm_real low, high;
-    size_t j, d = model == NULL ? 0 : model->d;
-    int status;
-    if (importance == NULL) return RFM_ENULL;
-    for (j = 0; scale != NULL && j < d; j++) {
-        if (!finite_numbers(1, scale + j)) return RFM_EFINITE;
-        if (!(scale[j] > R(0))) return RFM_EVALUE;
-    }
-    status = rfm_metric(model, rfm_view(importance, 1, d));
+    rfm_real low = R(0), high = R(0);
+    rfm_ctx none;
+    size_t i, j, r, d, ignored;
+    int status, e, most = 0, found = 0;
+    memset(&none, 0, sizeof none);
+    status = importance == NULL ? RFM_ENULL : rfm_predict_need(&none, model, 1, &ignored);
     if (status != RFM_OK) return status;
-    for (j = 0; scale != NULL && j < d; j++) importance[j] *= scale[j] * scale[j];
-    if (!finite_numbers(d, importance)) return RFM_ERANGE;
-    for (low = high = importance[0], j = 1; j < d; j++) {
-        if (importance[j] < low) low = importance[j];
-        if (importance[j] > high) high = importance[j];
+    d = model->d, r = model->metric == RFM_FULL ? model->r : 1;
+    if (model->metric != RFM_IDENTITY && !rfm_finite(r * d, model->p)) return RFM_EFINITE;
+    if (scale != NULL && !rfm_finite(d, scale)) return RFM_EFINITE;
+    for (j = 0; scale != NULL && j < d; j++)
+        if (!(scale[j] > R(0))) return RFM_EVALUE;
+    for (i = 0; i < r; i++)
+        for (j = 0; j < d; j++)
+            if (scaled_entry(model, scale, i, j, &e) > R(0) && (!found || e > most)) most = e, found = 1;
+    /* In units of 4^most: no square overflows, and what underflows is nothing beside the largest. */
+    for (j = 0; j < d; j++) {
+        importance[j] = R(0);
+        for (i = 0; i < r; i++) {
+            rfm_real f = scaled_entry(model, scale, i, j, &e);
+            f = RFM_MATH(ldexp)(f, e - most);
+            importance[j] += f * f;
+        }
+        if (j == 0 || importance[j] < low) low = importance[j];
+        if (j == 0 || importance[j] > high) high = importance[j];
     }
     for (j = 0; j < d; j++) importance[j] = high > low ? (importance[j] - low) / (high - low) : R(1);
     return RFM_OK;
@@ -610,18 +641,18 @@ static int ranking_layout(rfm_arena *store, rfm_arena *arena, ranking *g) {
     rows *s = &g->rows;
     const rfm_model *m = &s->m;
     size_t bytes = 0;
-    g->shift = take_reals(store, 1, m->d);
-    g->p = take_reals(store, g->rank, m->d);
-    g->centers = take_reals(store, m->n, g->rank);
-    g->alpha = take_reals(store, m->n, m->c);
-    g->offset = m->offset != NULL ? take_reals(store, 1, m->c) : NULL;
+    g->shift = rfm_arena_reals(store, 1, m->d);
+    g->p = rfm_arena_reals(store, g->rank, m->d);
+    g->centers = rfm_arena_reals(store, m->n, g->rank);
+    g->alpha = rfm_arena_reals(store, m->n, m->c);
+    g->offset = m->offset != NULL ? rfm_arena_reals(store, 1, m->c) : NULL;
     g->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
-    g->cov = take_reals(arena, m->r, m->r);
-    g->v = take_reals(arena, g->rank, m->r);
-    g->w = take_reals(arena, 1, g->rank);
-    g->mean = take_reals(arena, 1, m->r);
+    g->cov = rfm_arena_reals(arena, m->r, m->r);
+    g->v = rfm_arena_reals(arena, g->rank, m->r);
+    g->w = rfm_arena_reals(arena, 1, g->rank);
+    g->mean = rfm_arena_reals(arena, 1, m->r);
     bytes_for(s, rfm_syrk_need(s->ctx, m->r, s->n, &bytes), &bytes);
     bytes_for(s, rfm_eig_need(s->ctx, m->r, g->rank, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m->n, g->rank, m->r, &bytes), &bytes);
@@ -632,7 +663,7 @@ static int ranking_layout(rfm_arena *store, rfm_arena *arena, ranking *g) {
 
 static int ranking_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, ranking *g) {
     int status = rows_start(ctx, model, data, 0, &g->rows);
-    if (status == RFM_OK && (rank == 0 || rank > model->r)) status = RFM_EVALUE;
+    if (status == RFM_OK && (rank == 0 || rank > model->r || !is_radial(model))) status = RFM_EVALUE;
     g->rank = rank;
     return status;
 }
@@ -649,22 +680,36 @@ int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
     return status;
 }
 
+/* Has each column of P all its digits, if it is not 0? */
+static int columns_have_digits(const rfm_model *m) {
+    size_t i, j, r = m->metric == RFM_FULL ? m->r : 1;
+    for (j = 0; m->metric != RFM_IDENTITY && j < m->d; j++) {
+        rfm_real most = R(0);
+        for (i = 0; i < r; i++) most = max_real(most, RFM_MATH(fabs)(m->p[i * m->d + j]));
+        if (most > R(0) && most < REAL_LEAST / REAL_EPS) return 0;
+    }
+    return 1;
+}
+
 static int reduce_rank(ranking *g, rfm_real *share) {
     rows *s = &g->rows;
     const rfm_model *m = &s->m;
-    const rfm_real *weights = s->data->weights;
-    rfm_real sum = R(0), kept = R(0);
+    rfm_real sum = R(0), kept = R(0), scale;
     size_t i, j, q, r = m->r;
-    int status = project_rows(s);
+    int status = columns_have_digits(m) ? project_rows(s) : RFM_ERANGE;
     if (status != RFM_OK) return status;
+    scale = power(-exponent_of(most_of(s->n * r, s->z))); /* of z: neither P nor the shares feel it */
     for (q = 0; q < r; q++) g->mean[q] = R(0);
     for (i = 0; i < s->n; i++) {
-        rfm_real w = weights != NULL ? weights[i] : R(1);
+        rfm_real w = weight_of(s, i);
         sum += w;
-        for (q = 0; q < r; q++) g->mean[q] += w * s->z[i * r + q];
+        for (q = 0; q < r; q++) {
+            s->z[i * r + q] *= scale;
+            g->mean[q] += w * s->z[i * r + q];
+        }
     }
     for (i = 0; i < s->n; i++) {
-        rfm_real root = REAL_SQRT((weights != NULL ? weights[i] : R(1)) / sum);
+        rfm_real root = RFM_MATH(sqrt)(weight_of(s, i) / sum);
         for (q = 0; q < r; q++) s->z[i * r + q] = root * (s->z[i * r + q] - g->mean[q] / sum);
     }
     status = rfm_syrk(&s->inner, RFM_TN, R(1), rfm_cview(s->z, s->n, r), R(0), rfm_view(g->cov, r, r));
@@ -702,7 +747,7 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
     }
     status = finish(ctx, store, used, store_used, g.store_end, status);
     if (status != RFM_OK) return status;
-    *small = g.rows.m;
+    *small = *model;
     small->metric = RFM_FULL, small->r = rank;
     small->shift = g.shift, small->p = g.p, small->centers = g.centers, small->alpha = g.alpha, small->offset = g.offset;
     return RFM_OK;
@@ -718,6 +763,7 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
  */
 
 #define KMEANS_ROUNDS 20
+#define NEAR_PHI R(0.9) /* of points whose distance the gradient takes from their coordinates */
 
 typedef struct thinning {
     rows rows;
@@ -732,6 +778,8 @@ typedef struct thinning {
     int fits_offset;           /* else it is the model's */
     rfm_real *mean;            /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
     rfm_real *base, *target;   /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
+    int target_unit;           /* 2^this is near the largest of them: their unit, and alpha's, where they are squared */
+    rfm_real target_scale;     /* 2^-target_unit */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
     uint32_t *chosen;          /* (m) rows */
@@ -744,14 +792,14 @@ typedef struct thinning {
 static void refit_layout(rfm_arena *arena, thinning *t) {
     rows *s = &t->rows;
     size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
-    t->kmm = take_reals(arena, m, m);
-    t->gram = take_reals(arena, m, m);
-    t->diagonal = take_reals(arena, 1, m);
-    t->mean = take_reals(arena, 1, m);
-    t->base = take_reals(arena, 1, c);
-    t->target = take_reals(arena, 1, c);
-    t->kt = take_reals(arena, m, b);
-    t->y = take_reals(arena, b, c);
+    t->kmm = rfm_arena_reals(arena, m, m);
+    t->gram = rfm_arena_reals(arena, m, m);
+    t->diagonal = rfm_arena_reals(arena, 1, m);
+    t->mean = rfm_arena_reals(arena, 1, m);
+    t->base = rfm_arena_reals(arena, 1, c);
+    t->target = rfm_arena_reals(arena, 1, c);
+    t->kt = rfm_arena_reals(arena, m, b);
+    t->y = rfm_arena_reals(arena, b, c);
     bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
     bytes_for(s, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
     bytes_for(s, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
@@ -761,8 +809,8 @@ static void refit_layout(rfm_arena *arena, thinning *t) {
 static void gradient_layout(rfm_arena *arena, thinning *t) {
     rows *s = &t->rows;
     size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
-    t->curve = take_reals(arena, 1, m);
-    t->weight = take_reals(arena, m, b);
+    t->curve = rfm_arena_reals(arena, 1, m);
+    t->weight = rfm_arena_reals(arena, m, b);
     bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
     bytes_for(s, rfm_gemm_need(s->ctx, m, s->m.r, b, &bytes), &bytes);
@@ -775,49 +823,63 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     const rfm_model *model = &s->m;
     size_t m = t->m, n = s->n, b = s->b, c = model->c, r = model->r, polish = t->how->polish > 0 ? m : 0, bytes = 0;
     int method = t->how->method;
-    t->shift = take_reals(store, 1, model->d);
-    t->p = model->metric == RFM_IDENTITY ? NULL : take_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
-    t->centers = take_reals(store, m, r);
-    t->alpha = take_reals(store, m, c);
-    t->offset = model->offset != NULL ? take_reals(store, 1, c) : NULL;
+    t->shift = rfm_arena_reals(store, 1, model->d);
+    t->p = model->metric == RFM_IDENTITY ? NULL : rfm_arena_reals(store, model->metric == RFM_FULL ? r : 1, model->d);
+    t->centers = rfm_arena_reals(store, m, r);
+    t->alpha = rfm_arena_reals(store, m, c);
+    t->offset = model->offset != NULL ? rfm_arena_reals(store, 1, c) : NULL;
     t->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
     rows_layout(arena, s);
     kernel_layout(arena, s, m);
     refit_layout(arena, t);
     t->chosen = (uint32_t *)rfm_arena_take(arena, m, sizeof *t->chosen);
-    t->v = take_reals(arena, by_elimination(method) ? m : 0, n);
-    t->rest = take_reals(arena, 1, n);
-    t->left = take_reals(arena, method == RFM_CENTERS_RESIDUAL ? n : 0, c);
-    t->g = take_reals(arena, polish > 0 || method == RFM_CENTERS_KMEANS ? m : 0, r);
-    t->next = take_reals(arena, polish, r);
-    t->next_alpha = take_reals(arena, polish, c);
-    t->next_g = take_reals(arena, polish, r);
-    t->next_curve = take_reals(arena, polish, 1);
+    t->v = rfm_arena_reals(arena, by_elimination(method) ? m : 0, n);
+    t->rest = rfm_arena_reals(arena, 1, n);
+    t->left = rfm_arena_reals(arena, method == RFM_CENTERS_RESIDUAL ? n : 0, c);
+    t->g = rfm_arena_reals(arena, polish > 0 || method == RFM_CENTERS_KMEANS ? m : 0, r);
+    t->next = rfm_arena_reals(arena, polish, r);
+    t->next_alpha = rfm_arena_reals(arena, polish, c);
+    t->next_g = rfm_arena_reals(arena, polish, r);
+    t->next_curve = rfm_arena_reals(arena, polish, 1);
     bytes_for(s, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
     if (polish > 0) gradient_layout(arena, t);
     inner_layout(arena, s);
     return arena->status;
 }
 
-static rfm_real weight_of(const rows *s, size_t row) { return s->data->weights != NULL ? s->data->weights[row] : R(1); }
+static rfm_real target_at(const thinning *t, size_t row, size_t k) {
+    return t->rows.data->y.at[row * t->rows.data->y.stride + k] - t->target[k];
+}
 
-static void set_target(thinning *t) {
+static void set_target_unit(thinning *t, rfm_real most) {
+    t->target_unit = exponent_of(most), t->target_scale = power(-t->target_unit);
+}
+
+/* RFM_ERANGE: an output that overflows without its mean or offset, or has no digits. */
+static int set_target(thinning *t) {
     rows *s = &t->rows;
     rfm_cmat y = s->data->y;
     size_t i, k;
-    rfm_real sum = R(0);
-    for (k = 0; !t->fits_offset && k < y.cols; k++) t->target[k] = s->m.offset != NULL ? s->m.offset[k] : R(0);
-    if (!t->fits_offset) return;
+    rfm_real sum = R(0), all = R(0);
     for (i = 0; i < s->n; i++) sum += weight_of(s, i);
-    for (k = 0; k < y.cols; k++) t->target[k] = R(0);
-    for (i = 0; i < s->n; i++)
-        for (k = 0; k < y.cols; k++) t->target[k] += weight_of(s, i) / sum * (y.at[i * y.stride + k] - y.at[k]);
-    for (k = 0; k < y.cols; k++) t->target[k] += y.at[k];
-}
-
-static rfm_real target_at(const thinning *t, size_t row, size_t k) {
-    return t->rows.data->y.at[row * t->rows.data->y.stride + k] - t->target[k];
+    for (k = 0; k < y.cols; k++) {
+        rfm_real most = R(0);
+        t->target[k] = s->m.offset != NULL ? s->m.offset[k] : R(0);
+        if (t->fits_offset) t->target[k] = R(0);
+        for (i = 0; t->fits_offset && i < s->n; i++)
+            t->target[k] += weight_of(s, i) / sum * (y.at[i * y.stride + k] - y.at[k]);
+        if (t->fits_offset) t->target[k] += y.at[k];
+        for (i = 0; i < s->n; i++) {
+            rfm_real value = target_at(t, i, k);
+            if (!rfm_finite(1, &value)) return RFM_ERANGE;
+            most = max_real(most, RFM_MATH(fabs)(value));
+        }
+        if (most > R(0) && most < REAL_LEAST / REAL_EPS) return RFM_ERANGE;
+        all = max_real(all, most);
+    }
+    set_target_unit(t, all);
+    return RFM_OK;
 }
 
 /* The kernel of the model. */
@@ -871,7 +933,7 @@ static int features(thinning *t, const rfm_real *centers, size_t first, size_t c
     for (i = 0; t->fits_offset && i < m; i++)
         for (j = 0; j < count; j++) t->kt[i * count + j] -= t->mean[i];
     for (j = 0; s->data->weights != NULL && j < count; j++) {
-        rfm_real root = REAL_SQRT(s->data->weights[first + j]);
+        rfm_real root = RFM_MATH(sqrt)(weight_of(s, first + j));
         for (i = 0; i < m; i++) t->kt[i * count + j] *= root;
     }
     return status == RFM_OK ? rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->kmm, m, m), rfm_view(t->kt, m, count)) : status;
@@ -881,7 +943,7 @@ static int features(thinning *t, const rfm_real *centers, size_t first, size_t c
 static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
     rows *s = &t->rows;
     size_t m = t->m, c = s->m.c, first, count, i, k;
-    rfm_real ridge = t->how->ridge;
+    rfm_real ridge = t->how->ridge * s->weight_scale;
     int status = RFM_OK;
     memset(t->gram, 0, m * m * sizeof *t->gram);
     if (rhs != NULL) memset(rhs, 0, m * c * sizeof *rhs);
@@ -890,7 +952,7 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
         status = features(t, centers, first, count);
         if (status == RFM_OK) status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
         for (i = 0; rhs != NULL && i < count; i++)
-            for (k = 0; k < c; k++) t->y[i * c + k] = REAL_SQRT(weight_of(s, first + i)) * target_at(t, first + i, k);
+            for (k = 0; k < c; k++) t->y[i * c + k] = RFM_MATH(sqrt)(weight_of(s, first + i)) * target_at(t, first + i, k);
         if (status == RFM_OK && rhs != NULL)
             status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1), rfm_view(rhs, m, c));
         if (status == RFM_OK) status = advance(s, R(count));
@@ -912,6 +974,7 @@ static int refit(thinning *t, const rfm_real *centers, rfm_real *alpha) {
     for (k = 0; status == RFM_OK && k < c; k++) {
         t->base[k] = t->target[k];
         for (i = 0; i < m; i++) t->base[k] -= t->mean[i] * alpha[i * c + k];
+        if (!rfm_finite(1, &t->base[k])) status = RFM_ERANGE;
     }
     return status;
 }
@@ -942,7 +1005,7 @@ static int choose_by_elimination(thinning *t) {
     int residual = t->how->method == RFM_CENTERS_RESIDUAL;
     for (i = 0; i < n; i++) {
         t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
-        for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(t, i, k);
+        for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(t, i, k) * t->target_scale;
     }
     if (!(t->rest[row] > R(0))) row = 0; /* of no weight: the first that has some */
     while (!(t->rest[row] > R(0))) row++;
@@ -959,8 +1022,8 @@ static int choose_by_elimination(thinning *t) {
             }
         if (step > 0 && !(best > R(0))) break;
         t->chosen[step] = (uint32_t)row;
-        unit = R(1) / REAL_SQRT(t->rest[row]);
-        for (i = 0; i < n; i++) v[i] = radial(&s->m, distance2(r, s->z + i * r, s->z + row * r));
+        unit = R(1) / RFM_MATH(sqrt)(t->rest[row]);
+        for (i = 0; i < n; i++) v[i] = radial(&s->m, kernel_distance(&s->m, s->z + i * r, s->z + row * r));
         for (p = 0; p < step; p++) {
             const rfm_real *before = t->v + p * n;
             rfm_real coef = before[row];
@@ -987,7 +1050,7 @@ static void draw_rows(thinning *t, uint32_t *state) {
     size_t n = t->rows.n, i, k, count = 0;
     for (i = 0; i < n; i++) {
         rfm_real u = random_share(state);
-        t->rest[i] = t->rest[i] > R(0) ? -REAL_LOG(u) / t->rest[i] : R(-1);
+        t->rest[i] = t->rest[i] > R(0) ? -RFM_MATH(log)(u) / t->rest[i] : R(-1);
     }
     for (i = 0; i < n; i++) { /* the m smallest so far, as a sorted list */
         rfm_real key = t->rest[i];
@@ -1007,7 +1070,7 @@ static void centers_from_rows(thinning *t) {
 /* Leverage: a_i'(A'A + ridge I)^-1 a_i, with m rows drawn evenly as the first centres. */
 static int choose_by_leverage(thinning *t) {
     rows *s = &t->rows;
-    uint32_t state = random_start(t->how->seed);
+    uint32_t state = rfm_random_start(t->how->seed);
     size_t first, count, i, j;
     int status;
     for (i = 0; i < s->n; i++) t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
@@ -1063,7 +1126,7 @@ static void spread_centers(thinning *t, uint32_t *state) {
 /* Lloyd's iteration. A cluster that loses all its rows keeps its centre. */
 static int choose_prototypes(thinning *t) {
     rows *s = &t->rows;
-    uint32_t state = random_start(t->how->seed);
+    uint32_t state = rfm_random_start(t->how->seed);
     size_t r = s->m.r, m, first, count, round, i, j, q;
     spread_centers(t, &state);
     m = t->m;
@@ -1103,21 +1166,37 @@ static int choose_prototypes(thinning *t) {
 
 /* ---- polish ------------------------------------------------------------------------------------------------------------------------ */
 
-/* phi -> the gradient weight w = -phi'(s) / s, 0 where s = 0; returns (w s)^2. */
-static rfm_real gradient_weight(const rfm_model *m, rfm_real phi, rfm_real *w) {
-    rfm_real L2 = m->bandwidth * m->bandwidth, q = m->kernel == RFM_GENERAL ? m->exponent : R(1), t, s2;
+/* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below
+ * the rounding of their coordinates, as in rfm_predict. */
+static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real *a, const rfm_real *b) {
+    rfm_real norms = R(0), sum = R(0), most = R(0), scale;
+    size_t q;
+    if (phi > NEAR_PHI) {
+        for (q = 0; q < r; q++) most = max_real(most, max_real(RFM_MATH(fabs)(a[q]), RFM_MATH(fabs)(b[q])));
+        scale = power(-exponent_of(most)); /* squares of what is a small part of the bandwidth can be too small */
+        for (q = 0; q < r; q++) {
+            rfm_real x = a[q] * scale, y = b[q] * scale;
+            norms += x * x + y * y, sum += (x - y) * (x - y);
+        }
+        return sum < R(16) * REAL_EPS * REAL_EPS * norms ? R(0) : RFM_MATH(sqrt)(sum) / scale;
+    }
+    return phi > R(0) ? rfm_phi_distance(m->kernel, m->exponent, phi) * m->bandwidth : R(0);
+}
+
+/* The gradient weight w = -phi'(s) / s, 0 where s = 0; returns (w s)^2. */
+static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
+    rfm_real t = s / m->bandwidth, slope; /* squares of t fit, where those of s might not */
     *w = R(0);
-    if (!(phi > R(0)) || !(phi < R(1))) return R(0);
-    t = -REAL_LOG(phi);
-    if (m->kernel == RFM_GAUSSIAN) q = R(2), s2 = R(2) * L2 * t;
-    else s2 = L2 * (m->kernel == RFM_GENERAL ? REAL_POW(t, R(2) / q) : t * t);
-    if (!(s2 > R(0))) return R(0);
-    *w = q * t * phi / s2;
-    return *w * *w * s2;
+    if (!(s > R(0)) || !rfm_finite(1, &t)) return R(0);
+    (void)rfm_phi(m->kernel, m->exponent, R(1), t * t, w);
+    slope = *w * t / m->bandwidth;
+    *w = slope / s;
+    return slope * slope;
 }
 
 /* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel values, q is
- * (count, c); rows: curve too, the squares of the derivatives. */
+ * (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the
+ * derivatives. */
 static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points, const rfm_real *q,
                     int is_rows) {
     rows *s = &t->rows;
@@ -1127,22 +1206,23 @@ static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha,
     for (i = 0; i < m; i++) {
         rfm_real sum = R(0), squares = R(0), size = R(0), w;
         for (j = 0; j < count; j++) {
-            squares += gradient_weight(&s->m, t->kt[i * count + j], &w);
-            t->weight[i * count + j] *= w;
+            rfm_real phi = t->kt[i * count + j];
+            squares += gradient_weight(&s->m, apart(&s->m, phi, r, centers + i * r, points + j * r), &w);
+            t->weight[i * count + j] *= t->target_scale * w;
             sum += t->weight[i * count + j];
         }
-        for (k = 0; k < c; k++) size += alpha[i * c + k] * alpha[i * c + k];
+        for (k = 0; k < c; k++) size += alpha[i * c + k] * t->target_scale * (alpha[i * c + k] * t->target_scale);
         if (is_rows) t->curve[i] += squares * size;
         for (k = 0; k < r; k++) t->g[i * r + k] += sum * centers[i * r + k];
     }
     return rfm_gemm(&s->inner, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1), rfm_view(t->g, m, r));
 }
 
-/* The loss of alpha with these centres, and its gradient in t->g (m, r); factor_kmm was called with them. */
+/* The loss of alpha with these centres, and its gradient in t->g (m, r); targets, weights, centres in their units. */
 static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_real *alpha, rfm_real *loss) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, first, count, i, j, k;
-    rfm_real sum = R(0);
+    rfm_real sum = R(0), ridge = t->how->ridge * s->weight_scale;
     int status = RFM_OK;
     memset(t->g, 0, m * r * sizeof *t->g);
     memset(t->curve, 0, m * sizeof *t->curve);
@@ -1155,6 +1235,7 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
         for (i = 0; i < count; i++)
             for (k = 0; k < c; k++) {
                 rfm_real error = s->data->y.at[(first + i) * s->data->y.stride + k] - t->base[k] - t->y[i * c + k], w = weight_of(s, first + i);
+                error *= t->target_scale;
                 part += w * error * error;
                 t->y[i * c + k] = R(2) * w * error;
             }
@@ -1169,14 +1250,15 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
         if (status == RFM_OK)
             status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
         for (j = 0; j < count * c; j++) {
-            part += t->how->ridge * t->y[j] * alpha[first * c + j];
-            t->y[j] = R(-2) * t->how->ridge * alpha[first * c + j];
+            rfm_real pull = ridge * (alpha[first * c + j] * t->target_scale);
+            part += t->y[j] * t->target_scale * pull;
+            t->y[j] = R(-2) * pull;
         }
         sum += part;
         if (status == RFM_OK) status = add_pull(t, centers, alpha, count, centers + first * r, t->y, 0);
     }
     *loss = sum;
-    if (status == RFM_OK && (!finite_numbers(1, &sum) || !finite_numbers(m * r, t->g))) status = RFM_ERANGE;
+    if (status == RFM_OK && (!rfm_finite(1, &sum) || !rfm_finite(m * r, t->g))) status = RFM_ERANGE;
     return status;
 }
 
@@ -1200,7 +1282,7 @@ static int polish(thinning *t) {
             rfm_real h = (t->curve[i] + R(1e-5) * most) / R(r);
             for (k = 0; k < r; k++) t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
         }
-        if (!finite_numbers(m * r, t->next)) break;
+        if (!rfm_finite(m * r, t->next) || most_of(m * r, t->next) > FARTHEST) break;
         swap_reals(&t->g, &t->next_g);
         swap_reals(&t->curve, &t->next_curve);
         status = refit(t, t->next, t->next_alpha);
@@ -1210,7 +1292,7 @@ static int polish(thinning *t) {
             memcpy(t->alpha, t->next_alpha, m * c * sizeof *t->alpha);
             loss = next_loss;
             length *= R(1.5);
-        } else if (status == RFM_OK || status == RFM_ERANGE) {
+        } else if (status == RFM_OK || status == RFM_ERANGE || status == RFM_EFINITE) {
             swap_reals(&t->g, &t->next_g);
             swap_reals(&t->curve, &t->next_curve);
             length *= R(0.5);
@@ -1226,8 +1308,8 @@ static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_
     int status = how == NULL ? RFM_ENULL : rows_start(ctx, model, data, 1, &t->rows);
     if (status != RFM_OK) return status;
     if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
-    if (how->method < RFM_CENTERS_CHOLESKY || how->method > RFM_CENTERS_KMEANS) return RFM_EVALUE;
-    if (!(how->ridge > R(0)) || !finite_numbers(1, &how->ridge)) return RFM_EVALUE;
+    if (!between(RFM_CENTERS_CHOLESKY, how->method, RFM_CENTERS_KMEANS) || (how->polish > 0 && !is_radial(model))) return RFM_EVALUE;
+    if (!(how->ridge > R(0)) || !rfm_finite(1, &how->ridge)) return RFM_EVALUE;
     t->how = how, t->m = how->centers, t->kernel = model_kernel, t->fits_offset = 0;
     return RFM_OK;
 }
@@ -1250,13 +1332,14 @@ static int thin(thinning *t) {
     const rfm_model *model = &s->m;
     int method = t->how->method, status = project_rows(s);
     s->total = R(s->n) * R(2 + 2 * t->how->polish);
-    set_target(t);
+    if (status == RFM_OK) status = set_target(t);
     if (status == RFM_OK && by_elimination(method)) status = choose_by_elimination(t);
     if (status == RFM_OK && method == RFM_CENTERS_LEVERAGE) status = choose_by_leverage(t);
     if (status == RFM_OK && method == RFM_CENTERS_KMEANS) status = choose_prototypes(t);
     if (status == RFM_OK && method != RFM_CENTERS_KMEANS) centers_from_rows(t);
     if (status == RFM_OK) status = refit(t, t->centers, t->alpha);
     if (status == RFM_OK && t->how->polish > 0) status = polish(t);
+    if (status == RFM_OK) status = scale_numbers(t->m * model->r, t->centers, s->unit);
     if (status == RFM_OK) status = advance(s, s->total);
     if (status != RFM_OK) return status;
     memcpy(t->shift, model->shift, model->d * sizeof *t->shift);
@@ -1280,7 +1363,7 @@ int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     }
     status = finish(ctx, store, used, store_used, t.store_end, status);
     if (status != RFM_OK) return status;
-    *small = t.rows.m;
+    *small = *model;
     small->n = t.m;
     small->shift = t.shift, small->p = t.p, small->centers = t.centers, small->alpha = t.alpha, small->offset = t.offset;
     return RFM_OK;
@@ -1290,10 +1373,11 @@ static int loss_layout(rfm_arena *arena, thinning *t) {
     rows *s = &t->rows;
     rows_layout(arena, s);
     kernel_layout(arena, s, t->m);
-    t->kt = take_reals(arena, t->m, s->b);
-    t->y = take_reals(arena, s->b, s->m.c);
-    t->base = take_reals(arena, 1, s->m.c);
-    t->next_g = take_reals(arena, t->m, s->m.r);
+    t->kt = rfm_arena_reals(arena, t->m, s->b);
+    t->y = rfm_arena_reals(arena, s->b, s->m.c);
+    t->base = rfm_arena_reals(arena, 1, s->m.c);
+    t->g = rfm_arena_reals(arena, t->m, s->m.r);
+    t->next = rfm_arena_reals(arena, t->m, s->m.r);
     gradient_layout(arena, t);
     inner_layout(arena, s);
     return arena->status;
@@ -1302,7 +1386,7 @@ static int loss_layout(rfm_arena *arena, thinning *t) {
 static int loss_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, thinning *t) {
     int status = rows_start(ctx, model, data, 1, &t->rows);
     if (status == RFM_OK) t->m = model->n, t->kernel = model_kernel;
-    return status;
+    return status == RFM_OK && !is_radial(model) ? RFM_EVALUE : status;
 }
 
 int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes) {
@@ -1316,14 +1400,35 @@ int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
     return status;
 }
 
+/* With the layout taken: *loss, and the gradient in t->g. */
+static int loss_of(thinning *t, rfm_real *loss) {
+    rows *s = &t->rows;
+    const rfm_model *m = &s->m;
+    size_t count = m->n * m->r, i, k;
+    rfm_real most = most_of(m->n * m->c, m->alpha);
+    int status = project_rows(s), e;
+    for (k = 0; k < m->c; k++) {
+        t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
+        most = max_real(most, RFM_MATH(fabs)(t->base[k]));
+        for (i = 0; i < s->n; i++) most = max_real(most, RFM_MATH(fabs)(s->data->y.at[i * s->data->y.stride + k]));
+    }
+    set_target_unit(t, most);
+    memcpy(t->next, m->centers, count * sizeof *t->next);
+    if (status == RFM_OK) status = scale_points(s, count, t->next);
+    if (status == RFM_OK) status = loss_and_gradient(t, t->next, m->alpha, loss);
+    e = 2 * t->target_unit + s->weight_unit;
+    if (status == RFM_OK) status = scale_numbers(1, loss, e);
+    return status == RFM_OK ? scale_numbers(count, t->g, e - s->unit) : status;
+}
+
 int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient) {
     thinning t;
     rfm_thin how;
-    size_t used, k;
+    size_t used;
     rfm_real value;
     int status = check_arenas(ctx, ctx == NULL ? NULL : ctx->arena, loss);
     if (status == RFM_OK) status = loss_start(ctx, model, data, &t);
-    if (status == RFM_OK && (!(ridge >= R(0)) || !finite_numbers(1, &ridge))) status = RFM_EVALUE;
+    if (status == RFM_OK && (!(ridge >= R(0)) || !rfm_finite(1, &ridge))) status = RFM_EVALUE;
     if (status == RFM_OK) status = rows_values(&t.rows, 1);
     if (status != RFM_OK) return status;
     memset(&how, 0, sizeof how);
@@ -1333,10 +1438,7 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
     if (status == RFM_OK) {
         inner_start(&t.rows);
         t.rows.total = R(t.rows.n);
-        t.g = t.next_g;
-        for (k = 0; k < model->c; k++) t.base[k] = model->offset != NULL ? model->offset[k] : R(0);
-        status = project_rows(&t.rows);
-        if (status == RFM_OK) status = loss_and_gradient(&t, model->centers, model->alpha, &value);
+        status = loss_of(&t, &value);
         if (status == RFM_OK) *loss = value;
         if (status == RFM_OK && gradient != NULL) memcpy(gradient, t.g, model->n * model->r * sizeof *gradient);
     }
@@ -1354,9 +1456,12 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 #define NODES_MOST 233   /* of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before, and the next one is looked at */
 #define INPUT_BITS 14    /* of |x| 2^exponent, if x are not integers that fit */
+#define INPUT_EXPONENT 126
 #define GAIN_BITS 16
 #define SCALES 12        /* of alpha that are tried, each SCALE_STEP times the last */
 #define SCALE_STEP R(0.88)
+#define UNIT_LEAST R(1.17549435e-38) /* units are floats in every build, and have all their digits */
+#define UNIT_MOST R(3e38)
 
 typedef struct {
     thinning t;
@@ -1373,10 +1478,11 @@ typedef struct {
     int32_t *scores;                  /* (c) */
     rfm_real *a, *rounded, *best;     /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
     rfm_real *error;                  /* (m) alpha - scale rounded, of one output */
-    rfm_real unit;                    /* of z */
+    rfm_real *center;                 /* (r) */
+    rfm_real unit;                    /* of z, itself in units of 2^rows.unit */
 } quantising;
 
-static rfm_real round_real(rfm_real x) { return REAL_FLOOR(x + R(0.5)); }
+static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
 
 static rfm_real clamp_real(rfm_real x, rfm_real limit) { return x < -limit ? -limit : x > limit ? limit : x; }
 
@@ -1385,14 +1491,16 @@ static void put_number(void *at, int type, size_t i, rfm_real value) {
     else ((int16_t *)at)[i] = (int16_t)value;
 }
 
+static int16_t input_integer(rfm_real x, int exponent) {
+    rfm_real value = round_real(clamp_real(RFM_MATH(ldexp)(x, exponent), R(40000)));
+    return (int16_t)(value < R(-32768) ? R(-32768) : value > R(32767) ? R(32767) : value);
+}
+
 int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi) {
     size_t j;
     if (model == NULL || x == NULL || xi == NULL) return RFM_ENULL;
-    if (!finite_numbers(model->d, x)) return RFM_EFINITE;
-    for (j = 0; j < model->d; j++) {
-        rfm_real value = round_real(clamp_real(REAL_LDEXP(x[j], model->inputs[j].exponent), R(40000)));
-        xi[j] = (int16_t)(value < R(-32768) ? R(-32768) : value > R(32767) ? R(32767) : value);
-    }
+    if (!rfm_finite(model->d, x)) return RFM_EFINITE;
+    for (j = 0; j < model->d; j++) xi[j] = input_integer(x[j], model->inputs[j].exponent);
     return RFM_OK;
 }
 
@@ -1417,10 +1525,11 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     g->z = (int16_t *)rfm_arena_take(arena, s->n, m->r * sizeof *g->z);
     g->scratch = (int16_t *)rfm_arena_take(arena, 2 * m->d + m->r, sizeof *g->scratch);
     g->scores = (int32_t *)rfm_arena_take(arena, m->c, sizeof *g->scores);
-    g->a = take_reals(arena, m->n, m->c);
-    g->rounded = take_reals(arena, m->n, m->c);
-    g->best = take_reals(arena, m->n, m->c);
-    g->error = take_reals(arena, 1, m->n);
+    g->a = rfm_arena_reals(arena, m->n, m->c);
+    g->rounded = rfm_arena_reals(arena, m->n, m->c);
+    g->best = rfm_arena_reals(arena, m->n, m->c);
+    g->error = rfm_arena_reals(arena, 1, m->n);
+    g->center = rfm_arena_reals(arena, 1, m->r);
     inner_layout(arena, s);
     return arena->status;
 }
@@ -1430,17 +1539,18 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
 /* gain 2^-shift is as near below `factor` as 16 bits can be; 0 if it is too small for 31 shifts. */
 static void set_gain(rfm_input_i *in, rfm_real factor) {
     int exponent, shift;
-    (void)REAL_FREXP(factor, &exponent); /* factor = f 2^exponent, 0.5 <= f < 1 */
+    (void)RFM_MATH(frexp)(factor, &exponent); /* factor = f 2^exponent, 0.5 <= f < 1 */
     shift = GAIN_BITS - exponent;
     if (shift < 0) shift = 0;
     if (shift > 31) shift = 31;
     in->shift = (uint8_t)shift;
-    factor = REAL_LDEXP(factor, shift);
+    factor = RFM_MATH(ldexp)(factor, shift);
     in->gain = (uint16_t)(factor < R(65535) ? factor : R(65535));
 }
 
-/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. */
-static void set_inputs(quantising *g) {
+/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. RFM_ERANGE: there
+ * is no such power. */
+static int set_inputs(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_cmat x = s->data->x;
     size_t i, j;
@@ -1450,61 +1560,73 @@ static void set_inputs(quantising *g) {
         int whole = 1, exponent = 0;
         for (i = 0; i < s->n; i++) {
             value = x.at[i * x.stride + j];
-            most = max_real(most, REAL_ABS(value));
-            whole &= value == REAL_FLOOR(value);
+            most = max_real(most, RFM_MATH(fabs)(value));
+            whole &= value == RFM_MATH(floor)(value);
             if (value < low) low = value;
             if (value > high) high = value;
         }
         if (!whole || most > R(32767)) {
-            (void)REAL_FREXP(most, &exponent);
+            (void)RFM_MATH(frexp)(most, &exponent);
             exponent = INPUT_BITS - exponent;
-            if (exponent > 126) exponent = 126;
-            if (exponent < -126) exponent = -126;
+            if (exponent > INPUT_EXPONENT || exponent < -INPUT_EXPONENT) {
+                if (low < high) return RFM_ERANGE;
+                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* a constant is part of no difference */
+            }
         }
         in->exponent = (int8_t)exponent;
-        in->low = (int16_t)round_real(REAL_LDEXP(low, exponent));
-        in->high = (int16_t)round_real(REAL_LDEXP(high, exponent));
+        in->low = input_integer(low, exponent), in->high = input_integer(high, exponent);
     }
+    return RFM_OK;
 }
 
-/* What one step of u_j is, as a difference of x_j; 0: u_j is constant. */
-static rfm_real input_step(const rfm_input_i *in) {
-    return in->gain == 0 || in->low == in->high ? R(0) : REAL_LDEXP(R(1) / R(in->gain), in->shift - in->exponent);
+/* What one step of u_j is in row q of P, in units of z; 0: u_j is constant. */
+static rfm_real input_step(const quantising *g, size_t q, size_t j) {
+    const rfm_input_i *in = &g->inputs[j];
+    rfm_real p = g->t.rows.m.p[q * g->t.rows.m.d + j];
+    if (in->gain == 0 || in->low == in->high) return R(0);
+    return RFM_MATH(ldexp)(p, in->shift - in->exponent) / R(in->gain) * power(-g->t.rows.unit) / g->unit;
 }
 
-/* Row q of P as integers, and its bias: as many bits as type and sums allow. */
-static void set_direction(quantising *g, size_t q, rfm_real middle) {
+/* Row q of P as integers, and its bias: as many bits as type and sums allow. RFM_ERANGE: none do. */
+static int set_direction(quantising *g, size_t q, rfm_real middle) {
     const rfm_model *m = &g->t.rows.m;
-    const rfm_real *p = m->p + q * m->d;
+    const rfm_real *p = m->p + q * m->d, scale = power(-g->t.rows.unit);
     rfm_real most = R(0), sum = R(0), start = -middle, limit = g->to.type == RFM_I8 ? R(127) : R(32767), room;
     int shift;
     size_t j;
     for (j = 0; j < m->d; j++) {
-        rfm_real step = REAL_ABS(p[j] * input_step(&g->inputs[j])) / g->unit;
+        const rfm_input_i *in = &g->inputs[j];
+        rfm_real step = RFM_MATH(fabs)(input_step(g, q, j)), low = RFM_MATH(ldexp)(R(in->low), -in->exponent);
+        if (in->low == in->high) low = g->t.rows.data->x.at[j]; /* as good as any */
         most = max_real(most, step);
         sum += step;
-        start += p[j] * (REAL_LDEXP(R(g->inputs[j].low), -g->inputs[j].exponent) - m->shift[j]);
+        start += p[j] * (low - m->shift[j]) * scale;
     }
     start /= g->unit;
+    if (!rfm_finite(1, &start) || !rfm_finite(1, &sum)) return RFM_ERANGE;
     room = R(2000000000) - R(U_MOST) * R(0.5) * R(m->d); /* each rounding adds at most half */
-    for (shift = 31; shift > 0; shift--) {
-        rfm_real one = REAL_LDEXP(R(1), shift);
-        if (most * one <= limit && (REAL_ABS(start) + R(1) + R(U_MOST) * sum) * one <= room) break;
+    for (shift = 31; shift >= 0; shift--) {
+        rfm_real one = RFM_MATH(ldexp)(R(1), shift);
+        if (most * one <= limit && (RFM_MATH(fabs)(start) + R(1) + R(U_MOST) * sum) * one <= room) break;
     }
+    if (shift < 0) return RFM_ERANGE;
     for (j = 0; j < m->d; j++)
-        put_number(g->p, g->to.type, q * m->d + j, clamp_real(round_real(REAL_LDEXP(p[j] * input_step(&g->inputs[j]) / g->unit, shift)), limit));
+        put_number(g->p, g->to.type, q * m->d + j,
+                   clamp_real(round_real(RFM_MATH(ldexp)(input_step(g, q, j), shift)), limit));
     g->shifts[q] = (uint8_t)shift;
-    g->bias[q] = (int32_t)clamp_real(REAL_FLOOR(REAL_LDEXP(start + R(0.5), shift)), R(1000000000));
+    g->bias[q] = (int32_t)RFM_MATH(floor)(RFM_MATH(ldexp)(start + R(0.5), shift));
+    return RFM_OK;
 }
 
 static int32_t center_limit(const quantising *g) { return g->to.type == RFM_I8 && g->to.limit > 127 ? 127 : g->to.limit; }
 
 /* Gains, P, bias and the unit of z: the widest component of the rows fills the range of the centres. */
-static void set_scales(quantising *g) {
+static int set_scales(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
     size_t i, j, q, r = m->r;
-    rfm_real widest = R(0), most = g->to.type == RFM_I8 ? R(center_limit(g)) : R(0.75) * R(g->to.limit); /* i16 has room for more than the rows */
+    rfm_real widest = R(0), around = R(0), most = R(center_limit(g));
+    if (g->to.type == RFM_I16) most *= R(0.75); /* it has room for more than the rows */
     for (q = 0; q < r; q++) {
         rfm_real low = s->z[q], high = s->z[q];
         for (i = 1; i < s->n; i++) {
@@ -1513,12 +1635,18 @@ static void set_scales(quantising *g) {
         }
         widest = max_real(widest, high - low);
     }
-    g->unit = widest > R(0) ? widest / (R(2) * most) : m->bandwidth;
+    for (i = 0; !(widest > R(0)) && i < m->n * r; i++) /* rows that are all equal: the centres around them */
+        around = max_real(around, RFM_MATH(fabs)(m->centers[i] * power(-s->unit) - s->z[i % r]));
+    if (around > R(0)) widest = R(2) * around;
+    g->unit = widest > R(0) ? max_real(widest / (R(2) * most), REAL_LEAST) : m->bandwidth;
     for (j = 0; j < m->d; j++) {
         rfm_input_i *in = &g->inputs[j];
         rfm_real range = R(in->high) - R(in->low);
         if (m->metric == RFM_FULL) set_gain(in, range > R(0) ? R(U_MOST) / range : R(0));
-        else set_gain(in, REAL_LDEXP(m->metric == RFM_DIAGONAL ? REAL_ABS(m->p[j]) : R(1), -in->exponent) / g->unit);
+        else {
+            rfm_real step = RFM_MATH(ldexp)(m->metric == RFM_DIAGONAL ? RFM_MATH(fabs)(m->p[j]) : R(1), -in->exponent);
+            set_gain(in, range > R(0) ? step * power(-s->unit) / g->unit : R(0));
+        }
     }
     for (q = 0; q < r; q++) {
         rfm_real low = s->z[q], high = s->z[q];
@@ -1526,9 +1654,12 @@ static void set_scales(quantising *g) {
             if (s->z[i * r + q] < low) low = s->z[i * r + q];
             if (s->z[i * r + q] > high) high = s->z[i * r + q];
         }
-        if (m->metric == RFM_FULL) set_direction(g, q, (low + high) / R(2));
-        else g->bias[q] = -(int32_t)(((uint32_t)(g->inputs[q].high - g->inputs[q].low) * g->inputs[q].gain >> g->inputs[q].shift) / 2);
+        if (m->metric != RFM_FULL) {
+            const rfm_input_i *in = &g->inputs[q];
+            g->bias[q] = -(int32_t)(((uint32_t)(in->high - in->low) * in->gain >> in->shift) / 2);
+        } else if (set_direction(g, q, (low + high) / R(2)) != RFM_OK) return RFM_ERANGE;
     }
+    return RFM_OK;
 }
 
 /* z of every row by the integers' own way. */
@@ -1545,16 +1676,17 @@ static void place_rows(quantising *g) {
     }
 }
 
-/* A centre is as far from the row next to it as it was. */
-static void place_centers(quantising *g) {
+/* A centre is as far from the row next to it as it was. RFM_ERANGE: too far from all. */
+static int place_centers(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
-    rfm_real limit = R(center_limit(g));
+    rfm_real limit = R(center_limit(g)), *center = g->center;
     size_t i, k, q, r = m->r;
     for (i = 0; i < m->n; i++) {
-        const rfm_real *center = m->centers + i * r;
         size_t nearest = 0;
         rfm_real best = R(-1);
+        for (q = 0; q < r; q++) center[q] = m->centers[i * r + q] * power(-s->unit);
+        if (!rfm_finite(r, center) || most_of(r, center) > FARTHEST) return RFM_ERANGE;
         for (k = 0; k < s->n; k++) {
             rfm_real s2 = distance2(r, center, s->z + k * r);
             if (best < R(0) || s2 < best) best = s2, nearest = k;
@@ -1565,6 +1697,7 @@ static void place_centers(quantising *g) {
             put_number(g->centers, g->to.type, i * r + q, clamp_real(R(g->z[nearest * r + q]) + round_real(clamp_real(off, R(100000))), limit));
         }
     }
+    return RFM_OK;
 }
 
 static void set_phi(quantising *g) {
@@ -1572,7 +1705,7 @@ static void set_phi(quantising *g) {
     size_t i;
     rfm_real value = R(1);
     for (i = 0; i < NODES_MOST && value >= R(0.5); i++) {
-        rfm_real at = REAL_LDEXP(R(8 + i % 8), (int)(i / 8)) - R(8);
+        rfm_real at = RFM_MATH(ldexp)(R(8 + i % 8), (int)(i / 8)) - R(8);
         value = R(RFM_PHI_ONE) * radial(m, at * g->unit * g->unit);
         g->phi[i] = (uint16_t)round_real(value);
     }
@@ -1615,8 +1748,8 @@ static void join_factors(thinning *t) {
     }
 }
 
-/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss. */
-static rfm_real round_output(quantising *g, size_t k, rfm_real scale) {
+/* Output k of alpha as multiples of `scale` in g->rounded; returns what that adds to the loss, times square^2. */
+static rfm_real round_output(quantising *g, size_t k, rfm_real scale, rfm_real square) {
     size_t m = g->t.m, c = g->to.c, i, j;
     rfm_real limit = g->to.type == RFM_I8 ? R(127) : R(32767), loss = R(0);
     for (i = m; i-- > 0;) {
@@ -1625,7 +1758,7 @@ static rfm_real round_output(quantising *g, size_t k, rfm_real scale) {
         for (j = i + 1; j < m; j++) pull += row[j] * g->error[j];
         g->rounded[i * c + k] = clamp_real(round_real((value + pull / row[i]) / scale), limit);
         g->error[i] = value - scale * g->rounded[i * c + k];
-        pull += row[i] * g->error[i];
+        pull = (pull + row[i] * g->error[i]) * square;
         loss += pull * pull;
     }
     return loss;
@@ -1646,32 +1779,38 @@ static rfm_real offset_for(const quantising *g, size_t k, rfm_real scale, const 
 static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real scale) {
     size_t i, k, c = g->to.c;
     for (k = first; k < first + count; k++) {
-        rfm_real sum = REAL_ABS(offset_for(g, k, scale, g->rounded)) / unit_of(g, scale) + R(1);
-        for (i = 0; i < g->t.m; i++) sum += REAL_ABS(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
+        rfm_real sum = RFM_MATH(fabs)(offset_for(g, k, scale, g->rounded)) / unit_of(g, scale) + R(1);
+        for (i = 0; i < g->t.m; i++) sum += RFM_MATH(fabs)(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
         if (!(sum < R(2147400000.0))) return 0;
     }
     return 1;
 }
 
 /* The scale of outputs first.. with the smallest loss, and alpha in it. The first one that fits has room for the largest alpha; smaller ones cut
- * it off, and round the others less. */
-static void round_outputs(quantising *g, size_t first, size_t count) {
+ * it off, and round the others less. RFM_ERANGE: there is none, or its unit has not all the digits of a float. */
+static int round_outputs(quantising *g, size_t first, size_t count) {
     size_t m = g->t.m, c = g->to.c, i, k, tried;
-    rfm_real most = R(0), scale, best = R(0), best_scale = R(1);
+    rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1);
     int found = 0;
-    for (i = 0; i < m; i++)
-        for (k = first; k < first + count; k++) most = max_real(most, REAL_ABS(g->a[i * c + k]));
-    scale = most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
-    for (tried = 0; tried < SCALES;) {
+    for (k = first; k < first + count; k++) {
+        base = max_real(base, RFM_MATH(fabs)(g->t.base[k]));
+        for (i = 0; i < m; i++) most = max_real(most, RFM_MATH(fabs)(g->a[i * c + k]));
+    }
+    most = max_real(most, REAL_EPS * base); /* less than that nobody sees */
+    scale = base > R(0) || most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
+    square = power(-exponent_of(most));
+    if (unit_of(g, scale) < UNIT_LEAST) return RFM_ERANGE;
+    for (tried = 0; tried < SCALES && unit_of(g, scale) < UNIT_MOST;) {
         rfm_real loss = R(0);
-        for (k = first; k < first + count; k++) loss += round_output(g, k, scale);
-        if (sums_fit(g, first, count, scale) && (!found || loss < best)) {
+        for (k = first; k < first + count; k++) loss += round_output(g, k, scale, square);
+        if (unit_of(g, scale) >= UNIT_LEAST && sums_fit(g, first, count, scale) && (!found || loss < best)) {
             found = 1, best = loss, best_scale = scale;
             for (i = 0; i < m; i++) memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
         }
         if (!found) scale *= R(2); /* too small for the sums */
         else scale *= SCALE_STEP, tried++;
     }
+    if (!found || !rfm_finite(1, &best)) return RFM_ERANGE;
     for (i = 0; i < m; i++)
         for (k = first; k < first + count; k++) put_number(g->alpha, g->to.type, i * c + k, g->best[i * c + k]);
     for (k = first; k < first + count; k++) {
@@ -1679,6 +1818,7 @@ static void round_outputs(quantising *g, size_t first, size_t count) {
         g->units[k] = (float)unit;
         g->offset[k] = (int32_t)round_real(offset_for(g, k, best_scale, g->best) / unit);
     }
+    return RFM_OK;
 }
 
 static int quantise(quantising *g) {
@@ -1688,15 +1828,16 @@ static int quantise(quantising *g) {
     size_t k;
     int with_y = s->data->y.at != NULL, status = project_rows(s);
     s->total = R(s->n);
+    if (status == RFM_OK) status = set_inputs(g);
+    if (status == RFM_OK) status = set_scales(g);
     if (status != RFM_OK) return status;
-    set_inputs(g);
-    set_scales(g);
     place_rows(g);
-    place_centers(g);
+    status = place_centers(g);
+    if (status != RFM_OK) return status;
     set_phi(g);
     if (with_y) {
-        set_target(t);
-        status = refit(t, NULL, g->a);
+        status = set_target(t);
+        if (status == RFM_OK) status = refit(t, NULL, g->a);
     } else {
         memcpy(g->a, m->alpha, m->n * m->c * sizeof *g->a);
         for (k = 0; k < m->c; k++) t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
@@ -1706,10 +1847,9 @@ static int quantise(quantising *g) {
     }
     if (status != RFM_OK) return status;
     join_factors(t);
-    if (m->task == RFM_CLASSIFY) round_outputs(g, 0, m->c);
-    else
-        for (k = 0; k < m->c; k++) round_outputs(g, k, 1);
-    return all_right(&g->to) ? RFM_OK : RFM_ERANGE;
+    if (m->task == RFM_CLASSIFY) status = round_outputs(g, 0, m->c);
+    for (k = 0; m->task != RFM_CLASSIFY && k < m->c && status == RFM_OK; k++) status = round_outputs(g, k, 1);
+    return status == RFM_OK && !all_right(&g->to) ? RFM_ERANGE : status;
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
@@ -1717,7 +1857,7 @@ static int quantise(quantising *g) {
 static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, quantising *g) {
     int status = data == NULL ? RFM_ENULL : rows_start(ctx, model, data, data->y.at != NULL, &g->t.rows);
     if (status != RFM_OK) return status;
-    if ((type != RFM_I8 && type != RFM_I16) || !(ridge > R(0)) || !finite_numbers(1, &ridge)) return RFM_EVALUE;
+    if ((type != RFM_I8 && type != RFM_I16) || !is_radial(model) || !(ridge > R(0)) || !rfm_finite(1, &ridge)) return RFM_EVALUE;
     memset(&g->how, 0, sizeof g->how);
     g->how.ridge = ridge, g->how.centers = model->n;
     g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel, g->t.fits_offset = 1;
@@ -1772,10 +1912,6 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
 #define SUMMARY_FIXED 32 /* bytes before the path; the number of steps is at 20, that of the scales at 24 */
 #define SUMMARY_STEP 16
 
-static uint32_t get_u32(const unsigned char *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 #define ARRAYS 8 /* of the first section */
 
 /* Where everything comes from, and goes to. */
@@ -1789,7 +1925,7 @@ static size_t names_bytes(const char *names, size_t count) { return names == NUL
 
 static size_t summary_bytes(const unsigned char *summary) {
     if (summary == NULL) return 0;
-    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * get_u32(summary + 20) + (sizeof(rfm_real) == 4 ? (size_t)4 * get_u32(summary + 24) : 0);
+    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * rfm_get_u32(summary + 20) + (sizeof(rfm_real) == 4 ? (size_t)4 * rfm_get_u32(summary + 24) : 0);
 }
 
 /* One more array of the first section. 0: too long. */

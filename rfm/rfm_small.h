@@ -29,8 +29,8 @@ typedef struct {
 /* f_k(x) = units_k score_k,  score_k = offset_k + sum_i alpha_ik phi(t_i), RFM_I16: offset_k + sum_i (alpha_ik phi(t_i) >> 8),
  * t_i = sum_p (center_ip - z_p)^2,
  * z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit); RFM_DIAGONAL: z_p = bias_p + u_p likewise.
- * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 beyond the last. It holds kernel,
- * bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
+ * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 from the last
+ * on. It holds kernel, bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
 typedef struct {
     size_t n, d, c, r;
     int type;                  /* RFM_I8 or RFM_I16: of p, centers and alpha */
@@ -83,11 +83,15 @@ int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi)
 
 /* All of these take a model as rfm_fit or rfm_model_open gives it, and the rows that it was trained on (rfm_data: x, y in the units that
  * the model takes and gives, weights; nothing else of it is looked at), and make a new model whose arrays are taken from `store`, scratch from
- * ctx->arena; those may be one arena. After any failure neither *small nor `store` has changed. Names and summary are the source's. */
+ * ctx->arena; those may be one arena. After any failure neither *small nor `store` has changed. Names and summary are the source's.
+ * RFM_EFINITE: the model or the rows have a NaN or an infinity. RFM_ERANGE: they are finite, but a result, or z, or targets
+ * less their offset, are not, or are so small that they have lost digits; or rows are more than 2^50 bandwidths from the
+ * shift. Scale those. */
+
+/* A model of RFM_L1 can have other centres, without polish; its rank, its loss and its integers are RFM_EVALUE: they are about squares. */
 
 /* Features by their share of M (RFM-T of the paper): importance (d) = diag(M) in the units of `scale` (d) (M_jj scale_j^2; NULL: as it is),
- * min-max scaled to 0..1; all 1 if all are equal. RFM_ENULL, RFM_EFINITE, RFM_EVALUE (a scale that is not positive): nothing written.
- * RFM_ERANGE. */
+ * min-max scaled to 0..1; all 1 if all are equal. RFM_ENULL, RFM_EFINITE, RFM_EVALUE (a scale that is not positive): nothing written. */
 int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance);
 
 /* A lower rank: the `rank` directions of the projected space in which the rows differ most (principal components of P (x - shift)), so P becomes

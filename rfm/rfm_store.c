@@ -88,15 +88,20 @@ static int examine_payload(const rfm_store *s, int slot, uint32_t size, uint32_t
     return sum == crc ? RFM_SLOT_VALID : RFM_SLOT_DAMAGED;
 }
 
-/* The RFM_SLOT_... of a slot whose mark should be all `mark`; of a valid one also size and sequence. The erase count wherever there is
- * one: the label has a checksum of its own, so the count outlives a write that was cut. */
+/* The RFM_SLOT_... of a slot whose mark should be all `mark`; of a valid one also size and sequence. The erase count
+ * wherever there is one: the label has a checksum of its own, so the count outlives a write that was cut. A label is
+ * programmed after an erase that was complete, so what is empty behind it is blank; what is empty without one may be
+ * what a cut erase has left. */
 static int examine(rfm_store *s, int slot, int mark, uint32_t *size, uint32_t *sequence) {
     unsigned char at[AT_PAYLOAD];
     int labelled;
     if (flash_read(s, slot_address(s, slot), at, sizeof at) != RFM_OK) return RFM_SLOT_UNREADABLE;
     labelled = get_u32(at) == MAGIC && get_u32(at + 4) == VERSION && get_u32(at + 12) == line_crc(at);
     if (labelled) s->wear[slot] = get_u32(at + 8);
-    if (all_are(at + AT_HEADER, AT_PAYLOAD - AT_HEADER, 0xff)) return RFM_SLOT_EMPTY;
+    if (all_are(at + AT_HEADER, AT_PAYLOAD - AT_HEADER, 0xff)) {
+        s->blank[slot] = labelled;
+        return RFM_SLOT_EMPTY;
+    }
     if (!labelled || get_u32(at + 28) != line_crc(at + AT_HEADER) || !all_are(at + AT_MARK, LINE, mark)) return RFM_SLOT_DAMAGED;
     *sequence = get_u32(at + 16), *size = get_u32(at + 20);
     if (*size == 0 || *size > s->room) return RFM_SLOT_DAMAGED;
@@ -150,34 +155,57 @@ int rfm_store_read(const rfm_store *s, uint32_t offset, void *to, size_t bytes) 
 /* Ends the write. Where there is nothing to keep, the other slot may be the better one. */
 static int fail(rfm_store *s) {
     s->state[s->target] = RFM_SLOT_DAMAGED;
+    s->blank[s->target] = 0;
     if (s->slot < 0) s->target = 1 - s->target;
     return s->status = RFM_EFLASH;
 }
 
-/* The page of the label first: from its erase on nothing in the slot can be taken for a thing. */
-int rfm_store_begin(rfm_store *s, size_t total) {
-    unsigned char *label;
+/* Erases the pages that hold the first bytes of the target, and programs its label. The page of the label goes
+ * first: from its erase on nothing in the slot can be taken for a thing. */
+static int prepare(rfm_store *s, uint32_t bytes) {
+    unsigned char *label = (unsigned char *)s->stage;
     uint32_t page, at;
-    if (s == NULL || s->flash == NULL) return RFM_ENULL;
-    if (total == 0) return RFM_EZERO;
-    if (total > s->room) return RFM_ESHAPE;
-    if (s->slot < 0 && s->state[1 - s->target] == RFM_SLOT_UNREADABLE) {
-        /* Were it readable again one day, with a sequence number of old, it would be taken for the newer one. */
-        s->wear[1 - s->target]++;
-        s->state[1 - s->target] = flash_erase(s, 1 - s->target, 0) == RFM_OK ? RFM_SLOT_EMPTY : RFM_SLOT_UNREADABLE;
-    }
-    s->status = RFM_OK;
-    s->total = (uint32_t)total, s->done = 0, s->crc = 0;
-    s->state[s->target] = RFM_SLOT_EMPTY;
+    s->state[s->target] = RFM_SLOT_DAMAGED;
+    s->blank[s->target] = 0;
     s->wear[s->target]++;
-    for (page = 0, at = 0; at < AT_PAYLOAD + s->total; page++, at += s->geometry.page_bytes)
-        if (flash_erase(s, s->target, page) != RFM_OK) return fail(s);
-    label = (unsigned char *)s->stage;
+    for (page = 0, at = 0; at < bytes; page++, at += s->geometry.page_bytes)
+        if (flash_erase(s, s->target, page) != RFM_OK) return RFM_EFLASH;
     put_u32(label, MAGIC);
     put_u32(label + 4, VERSION);
     put_u32(label + 8, s->wear[s->target]);
     put_u32(label + 12, line_crc(label));
-    return flash_program(s, 0, LINE) == RFM_OK ? RFM_OK : fail(s);
+    if (flash_program(s, 0, LINE) != RFM_OK) return RFM_EFLASH;
+    s->state[s->target] = RFM_SLOT_EMPTY;
+    s->blank[s->target] = 1;
+    return RFM_OK;
+}
+
+/* Makes the other slot blank. One that cannot be erased may stay as it is if no byte of its mark is zero: then a few
+ * bits that change do not make a thing of it. */
+static int clear_other(rfm_store *s) {
+    unsigned char mark[LINE];
+    uint32_t i;
+    int status;
+    s->target = 1 - s->target;
+    status = prepare(s, AT_PAYLOAD);
+    if (status != RFM_OK && flash_read(s, slot_address(s, s->target) + AT_MARK, mark, LINE) == RFM_OK) {
+        for (i = 0; i < LINE && mark[i] != 0; i++) {}
+        if (i == LINE) status = RFM_OK;
+    }
+    s->target = 1 - s->target;
+    return status;
+}
+
+/* Without a current thing sequence numbers begin anew. What the other slot holds may have a higher one, and would be
+ * taken for the newer thing if it could be read again one day. So it goes first, unless it is blank. */
+int rfm_store_begin(rfm_store *s, size_t total) {
+    if (s == NULL || s->flash == NULL) return RFM_ENULL;
+    if (total == 0) return RFM_EZERO;
+    if (total > s->room) return RFM_ESHAPE;
+    s->status = RFM_OK;
+    s->total = (uint32_t)total, s->done = 0, s->crc = 0;
+    if (s->slot < 0 && !s->blank[1 - s->target] && clear_other(s) != RFM_OK) return s->status = RFM_EFLASH;
+    return prepare(s, AT_PAYLOAD + s->total) == RFM_OK ? RFM_OK : fail(s);
 }
 
 int rfm_store_append(rfm_store *s, const void *from, size_t bytes) {
@@ -207,6 +235,7 @@ int rfm_store_commit(rfm_store *s) {
     if (s->status != RFM_OK) return s->status;
     if (s->done != s->total) return RFM_ESHAPE;
     header = (unsigned char *)s->stage;
+    s->blank[s->target] = 0;
     put_u32(header, s->sequence + 1);
     put_u32(header + 4, s->total);
     put_u32(header + 8, s->crc);

@@ -5,7 +5,10 @@
  * cleared any of the bits that it should clear, a cut erase has left anything in its page, even bytes that read as erased. So
  *   - a slot counts only if its last 16 header bytes are zero, which is what the last operation makes of 0xFF: done in part, it is not done;
  *   - before that operation, everything has been read back from the flash, and the payload's checksum computed from there;
- *   - a write always erases its pages, whatever is in them, and programs no granule twice.
+ *   - a write always erases its pages, whatever is in them, and programs no granule twice;
+ *   - where no slot counts, sequence numbers begin anew. Then a write first erases the header of the other slot too: a
+ *     bit that has changed, or that a cut has left half way, may read right again later, and that slot would be taken
+ *     for the newer thing.
  *
  * Writing:                                               Reading:
  *   rfm_store_begin(&store, total);                        if (rfm_store_open(&store, &flash) == RFM_OK)
@@ -69,6 +72,7 @@ typedef struct {
     const rfm_flash *flash;
     rfm_flash_geometry geometry;
     int target;           /* the slot that is written next */
+    int blank[2];         /* erased for sure, and labelled; no header */
     int status;           /* RFM_OK: a write is under way; else what append and commit return */
     uint32_t total, done; /* bytes announced, bytes appended */
     uint32_t crc;         /* of those appended */
@@ -91,7 +95,12 @@ int rfm_store_read(const rfm_store *store, uint32_t offset, void *to, size_t byt
 /* Starts to write a thing of that many bytes: erases as many pages of the other slot as it needs. A write that was under way is abandoned.
  * RFM_ENULL, RFM_EZERO, RFM_ESHAPE (more than store->room): nothing has changed. RFM_EFLASH: erase or program failed, or reading back
  * shows that they did not do it; the current thing is as it was. That holds for all three: after RFM_EFLASH the write has come to its end, and
- * append and commit return RFM_EFLASH until the next begin. Without a current thing the next begin then tries the other slot. */
+ * append and commit return RFM_EFLASH until the next begin. Without a current thing the next begin then tries the other
+ * slot.
+ *
+ * Without a current thing both slots are erased: the header of one, what the thing needs of the other. A header
+ * that was erased and labelled, and not written since, is left alone. If that header cannot be erased, and its
+ * mark still has a byte of zeros, it might become a thing again: RFM_EFLASH, and nothing is written. */
 int rfm_store_begin(rfm_store *store, size_t total);
 
 /* The next bytes of it, in pieces of any length. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (more than announced): nothing

@@ -9,14 +9,48 @@
 
 #if RFM_REAL_BYTES == 4
 #define REAL_MAX FLT_MAX
+#define REAL_MIN FLT_MIN
+#define REAL_EPSILON FLT_EPSILON
 #else
 #define REAL_MAX DBL_MAX
+#define REAL_MIN DBL_MIN
+#define REAL_EPSILON DBL_EPSILON
 #endif
 
-static void require(int condition, const char *what) {
+void require(int condition, const char *what) {
     if (condition) return;
     fprintf(stderr, "wrong: %s\n", what);
     abort();
+}
+
+unsigned char fuzz_byte(fuzz_input *in) {
+    if (in->left == 0) return 0;
+    in->left--;
+    return *in->at++;
+}
+
+size_t fuzz_below(fuzz_input *in, size_t end) {
+    size_t value = fuzz_byte(in);
+
+    if (end > 256) value = value << 8 | fuzz_byte(in);
+    return value % end;
+}
+
+rfm_real fuzz_real(fuzz_input *in, int kind) {
+    static const rfm_real edges[] = { 0, 1, -1, (rfm_real)0.5, REAL_MIN, -REAL_MIN, REAL_MIN / 4,
+                                      REAL_MIN * REAL_EPSILON, REAL_MAX, -REAL_MAX, REAL_MAX / 2, REAL_EPSILON,
+                                      (rfm_real)1e20, (rfm_real)-1e20, (rfm_real)1e-20, (rfm_real)1e10, (rfm_real)1e-10,
+                                      (rfm_real)1e15, (rfm_real)1e38, (rfm_real)1e-38 };
+    const unsigned byte = fuzz_byte(in);
+    unsigned char raw[sizeof(rfm_real)];
+    rfm_real value;
+    size_t i;
+
+    if (kind == FUZZ_TAME || byte < 128) return (rfm_real)(((int)byte % 128 - 64) / 16.0);
+    if (byte < 192) return edges[byte % (sizeof edges / sizeof edges[0])];
+    for (i = 0; i < sizeof raw; i++) raw[i] = fuzz_byte(in);
+    memcpy(&value, raw, sizeof value);
+    return kind == FUZZ_ANY || rfm_finite(1, &value) ? value : 1;
 }
 
 unsigned long fuzz_get32(const unsigned char *at) {
@@ -162,14 +196,6 @@ static rfm_real input(const rfm_model *m, size_t which, size_t j) {
     }
 }
 
-static int finite(const rfm_real *x, size_t n) {
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        if (!(x[i] >= -REAL_MAX && x[i] <= REAL_MAX)) return 0;
-    return 1;
-}
-
 static void use_model(const rfm_model *m) {
     rfm_real *x = malloc(m->d * sizeof *x), *scores = malloc(m->c * sizeof *scores);
     rfm_real *scratch = malloc(RFM_PREDICT_SCRATCH(m->d, m->r) * sizeof *scratch), novelty, confidence;
@@ -187,7 +213,7 @@ static void use_model(const rfm_model *m) {
         require(status == RFM_OK || status == RFM_ERANGE, "status of a prediction");
         require(novelty >= 0 && novelty <= 1, "novelty");
         if (status != RFM_OK) continue;
-        require(finite(scores, m->c), "scores are finite");
+        require(rfm_finite(m->c, scores), "scores are finite");
         require(rfm_class(m, scores, &confidence) < classes, "class");
         require(confidence >= 0 && confidence <= 1, "confidence");
     }

@@ -2,10 +2,9 @@
  * length and checksum, which no random change would hit. */
 #include "fuzz.h"
 
-#include <stdint.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+size_t target_seed(size_t index, unsigned char *to) { return fuzz_seed(index, to); }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     unsigned char sealed[FUZZ_LARGEST];

@@ -1,8 +1,8 @@
-/* Damaged models, the same ones on every run: mutate [MUTANTS [SEED]] or mutate --seeds FOLDER
+/* Damaged models, the same ones on every run: mutate [MUTANTS [SEED]]
  *
  * Each starts as one of the valid blobs, goes through one to three changes, two thirds of them get a right checksum again, and then
- * it is opened and, if it was taken, used. Prints how many ended with which status; fails if a way to be refused never occurred.
- * --seeds writes the valid blobs, one file each. */
+ * it is opened and, if it was taken, used. Prints how many ended with which status; fails if a way to be refused
+ * never occurred. */
 #include "fuzz.h"
 
 #include <stdint.h>
@@ -104,27 +104,6 @@ static size_t change(unsigned char *blob, size_t size, size_t seeds) {
     }
 }
 
-static int write_seeds(const char *folder, size_t seeds) {
-    static unsigned char blob[FUZZ_LARGEST];
-    char name[1024];
-    size_t i, size;
-    FILE *file;
-    int ok;
-
-    for (i = 0; i < seeds; i++) {
-        size = fuzz_seed(i, blob);
-        snprintf(name, sizeof name, "%s/seed%u", folder, (unsigned)i);
-        file = fopen(name, "wb");
-        ok = file != NULL && fwrite(blob, 1, size, file) == size;
-        if (file != NULL) ok = fclose(file) == 0 && ok;
-        if (!ok) {
-            fprintf(stderr, "cannot write %s\n", name);
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int main(int argc, char **argv) {
     static const int refusals[] = { RFM_EALIGN, RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE };
     static unsigned char storage[ROOM + RFM_ALIGN];
@@ -134,7 +113,6 @@ int main(int argc, char **argv) {
     int status, failed = 0;
 
     while (fuzz_seed(seeds, blob) > 0) seeds++;
-    if (argc == 3 && strcmp(argv[1], "--seeds") == 0) return write_seeds(argv[2], seeds);
     for (i = 0; i < seeds; i++) { /* as they are, and with their own checksum */
         size = fuzz_seed(i, blob);
         if (fuzz_use(blob, size, 0) != RFM_OK) failed = 1;

@@ -179,9 +179,14 @@ static void read_case(const char *path, golden *g) {
 
 static wide minus(rfm_real a, rfm_real b) { return (wide)a - (wide)b; }
 
+/* s^2; of l1, whose metric is diagonal here, s = sum_i M_ii^1/2 |a_i - b_i|. */
 static wide square_distance(const golden *g, const double *metric, const rfm_real *a, const rfm_real *b) {
     wide sum = 0;
     size_t i, j;
+    if (g->options.kernel == RFM_L1) {
+        for (i = 0; i < g->d; i++) sum += sqrtl((wide)metric[i]) * fabsl(minus(a[i], b[i]));
+        return sum * sum;
+    }
     if (g->metric_rows == 1 && g->options.metric == RFM_DIAGONAL) {
         for (i = 0; i < g->d; i++) sum += (wide)metric[i] * minus(a[i], b[i]) * minus(a[i], b[i]);
         return sum;
@@ -192,7 +197,7 @@ static wide square_distance(const golden *g, const double *metric, const rfm_rea
     return sum > 0 ? sum : 0;
 }
 
-/* phi, and its w = -phi' / s. */
+/* phi, and its w = -phi' / s; of l1 w = -phi'. */
 static wide radial(const rfm_options *o, wide s2, wide *w) {
     const wide L = (wide)o->bandwidth, q = (wide)o->exponent, s = sqrtl(s2);
     wide phi;
@@ -204,7 +209,7 @@ static wide radial(const rfm_options *o, wide s2, wide *w) {
         *w = s > 0 ? phi / (L * s) : 0;
     } else {
         phi = expl(-powl(s / L, q));
-        *w = s > 0 ? q * powl(s / L, q) / s2 * phi : 0;
+        *w = s > 0 ? q * powl(s / L, q) / (o->kernel == RFM_L1 ? s : s2) * phi : 0;
     }
     return phi;
 }
@@ -240,6 +245,7 @@ static void eliminate(size_t n, size_t c, wide *a, wide *b) {
 /* Gradients of all outputs at the training rows: G (n, c d). */
 static void reference_gradients(const golden *g, const double *metric, const double *alpha, double *gradient) {
     const size_t d = g->d;
+    const int l1 = g->options.kernel == RFM_L1;
     wide *v = take(d, sizeof *v), w, sum;
     size_t i, j, k, p, q;
     for (j = 0; j < g->n; j++)
@@ -247,12 +253,15 @@ static void reference_gradients(const golden *g, const double *metric, const dou
             for (p = 0; p < d; p++) v[p] = 0;
             for (i = 0; i < g->n; i++) {
                 radial(&g->options, square_distance(g, metric, g->x + i * d, g->x + j * d), &w);
-                for (p = 0; p < d; p++)
-                    v[p] += (wide)alpha[i * g->c + k] * w * minus(g->x[i * d + p], g->x[j * d + p]);
+                for (p = 0; p < d; p++) {
+                    wide way = minus(g->x[i * d + p], g->x[j * d + p]);
+                    if (l1) way = way > 0 ? 1 : way < 0 ? -1 : 0;
+                    v[p] += (wide)alpha[i * g->c + k] * w * way;
+                }
             }
             for (p = 0; p < d; p++) {
                 sum = 0;
-                if (g->options.metric == RFM_DIAGONAL) sum = (wide)metric[p] * v[p];
+                if (g->options.metric == RFM_DIAGONAL) sum = (l1 ? sqrtl((wide)metric[p]) : (wide)metric[p]) * v[p];
                 else
                     for (q = 0; q < d; q++) sum += (wide)metric[p * d + q] * v[q];
                 gradient[(j * g->c + k) * d + p] = (double)sum;

@@ -7,6 +7,8 @@
  *            old thing or the new one. Then the next write must succeed; that too is cut at every operation
  *   first    the same for the very first write: nothing, or the thing
  *   flips    every bit of header and payload of the newer slot, of the older one, of both
+ *   returns  bits of both slots read wrong, so that nothing is found; the next thing is written, with cuts and faults;
+ *            then the bits read right again. What was written last must be found, never one of the older things
  *   faults   every operation fails, pretends, strays; every read fails
  *   stuck    every bit of the slot that is written cannot be cleared, or set
  */
@@ -53,6 +55,7 @@ static void snapshot_restore(const snapshot *from) {
     memcpy(used, from->used, sizeof used);
     memcpy(flash_state.erases, from->erases, sizeof from->erases);
     nor_heal(&flash_state);
+    flash_state.torn = NOR_NEVER;
     flash_state.random = ++seed * 2654435761u | 1u;
 }
 
@@ -310,6 +313,151 @@ static unsigned long test_flips(void) {
     return flips;
 }
 
+/* ---- bits that come back ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t at[2];
+    unsigned char mask[2];
+} flips;
+
+static void flips_set(const flips *f, int which) {
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        flash_state.flip[i] = which & 1 << i ? f->at[i] : NOR_NEVER;
+        flash_state.flip_mask[i] = f->mask[i];
+    }
+}
+
+/* Those that no erase has removed. */
+static flips flips_left(void) {
+    flips f;
+
+    memcpy(f.at, flash_state.flip, sizeof f.at);
+    memcpy(f.mask, flash_state.flip_mask, sizeof f.mask);
+    return f;
+}
+
+static void flips_start(const snapshot *from, const flips *f) {
+    snapshot_restore(from);
+    flips_set(f, 3);
+}
+
+/* Thing k was written with RFM_OK: whichever bits read right again, it is found. All are right from here on. */
+static void check_newest(uint32_t k, const char *what, uint32_t a, uint32_t b, uint32_t c) {
+    rfm_store store;
+    const flips left = flips_left();
+    int which;
+
+    for (which = 3; which >= 0; which--) {
+        flips_set(&left, which);
+        expect(thing_open(&store, k, k) == k, what, a, b, c);
+    }
+    expect(flash_state.broken == NULL, flash_state.broken != NULL ? flash_state.broken : "", a, b, c);
+}
+
+/* Writes thing k, at most `tries` times. */
+static int write_again(uint32_t k, int tries) {
+    rfm_store store;
+    int status;
+
+    (void)rfm_store_open(&store, &flash);
+    while ((status = thing_write(&store, k)) != RFM_OK && --tries > 0) {}
+    return status;
+}
+
+/* The write of thing k goes wrong at every operation. The older things are k - 1 and k - 2. */
+static unsigned long returns_with_faults(const snapshot *from, const flips *f, uint32_t k) {
+    rfm_store store;
+    uint32_t at, count, part, found[4];
+    unsigned long faults = 0;
+    int how, status, which;
+
+    flips_start(from, f);
+    count = count_operations(k, &status);
+    for (at = 0; at < count; at++)
+        for (how = NOR_CUT; how <= NOR_SILENT; how++)
+            for (part = 0; part < CUT_PARTS; part++) {
+                flips left;
+
+                flips_start(from, f);
+                (void)rfm_store_open(&store, &flash);
+                flash_state.operations = 0;
+                flash_state.at = at, flash_state.how = how, flash_state.part = cut_parts[part];
+                status = thing_write(&store, k);
+                left = flips_left();
+                faults++;
+                nor_heal(&flash_state);
+                flips_set(&left, 3);
+                if (status == RFM_OK) {
+                    check_newest(k, "older than what was written", k, at, part);
+                    continue;
+                }
+                for (which = 0; which < 4; which++) { /* no mixture; the new one, if it is there, whatever else is */
+                    flips_set(&left, which);
+                    status = rfm_store_open(&store, &flash);
+                    found[which] = status != RFM_OK ? 0 : thing_is(&store, k) ? k : thing_is(&store, k - 1) ? k - 1
+                                 : thing_is(&store, k - 2) ? k - 2 : NOR_NEVER;
+                    expect(found[which] != NOR_NEVER && (found[which] == k) == (found[0] == k),
+                           "found with bits that return", k, at, part);
+                    expect(found[which] != k || at + 1 == count, "a thing before its mark", k, at, part);
+                }
+                flips_set(&left, 3);
+                expect(write_again(k + 1, 3) == RFM_OK, "the write after a fault, with flips", k, at, part);
+                check_newest(k + 1, "older than what was written later", k, at, part);
+                if (flash_state.torn != NOR_NEVER) { /* from now on it reads as before the erase that was cut */
+                    const uint32_t size = flash_state.geometry.page_bytes, page = flash_state.torn * size;
+
+                    memcpy(memory + page, from->memory + page, size);
+                }
+                expect(thing_open(&store, k + 1, k + 1) == k + 1, "a cut erase returns", k, at, part);
+            }
+    return faults;
+}
+
+static unsigned long test_returns(void) {
+    snapshot before;
+    rfm_store store;
+    flips f;
+    uint32_t k, bit, bits[2], half;
+    unsigned long count = 0;
+    int newer, i, status;
+
+    for (k = 9; k < 17; k++) {
+        prepare(&store, k);
+        newer = store.slot;
+        if (!expect(newer >= 0, "there is no thing", k, 0, 0)) continue;
+        bits[newer] = 8 * (RFM_STORE_HEADER + thing_size(k));
+        bits[1 - newer] = 8 * (RFM_STORE_HEADER + thing_size(k - 1));
+        half = nor_bytes(&flash_state) / 2;
+        snapshot_take(&before);
+        for (bit = 0; bit < bits[0] || bit < bits[1]; bit++) {
+            uint32_t which[2];
+
+            which[bit % 2] = bit % bits[bit % 2], which[1 - bit % 2] = mix(bit) % bits[1 - bit % 2];
+            for (i = 0; i < 2; i++) {
+                f.at[i] = (i ? half : 0) + which[i] / 8;
+                f.mask[i] = (unsigned char)(1u << which[i] % 8);
+            }
+            flips_start(&before, &f);
+            expect(rfm_store_open(&store, &flash) == RFM_EEMPTY, "a thing with a wrong bit", k, bit, 0);
+            expect(thing_write(&store, k + 1) == RFM_OK, "the write with flips", k, bit, 0);
+            check_newest(k + 1, "a bit came back", k, bit, 0);
+            expect(thing_write(&store, k + 2) == RFM_OK, "the second write with flips", k, bit, 0);
+            check_newest(k + 2, "a bit came back after two writes", k, bit, 0);
+            count++;
+            for (i = 0; i < 2; i++) { /* a slot that cannot be erased: what is written stays the newest */
+                flips_start(&before, &f);
+                flash_state.hard = (uint32_t)i;
+                status = write_again(k + 1, 3);
+                if (status == RFM_OK) check_newest(k + 1, "a bit came back in a slot that cannot be erased", k, bit, 0);
+            }
+            if (bit % 199 == 0) count += returns_with_faults(&before, &f, k + 1);
+        }
+    }
+    return count;
+}
+
 /* ---- flash that fails ----------------------------------------------------------------------------------------------------------- */
 
 /* After a write of thing k with a fault: done, and it is there; or RFM_EFLASH, and the old one is. `either`: the flash failed at the mark, and
@@ -443,8 +591,8 @@ static unsigned long test_stuck(void) {
 
 static int report(const char *name, unsigned long count, const char *what) {
     if (failures == 0) expect(flash_state.broken == NULL, flash_state.broken != NULL ? flash_state.broken : "", 0, 0, 0);
-    printf("%s: %-6s granularity %2lu, %3lu pages of %3lu: %lu %s, %lu checks", failures > 0 ? "FAILED" : "passed", name,
-           (unsigned long)flash_state.geometry.granularity, (unsigned long)flash_state.geometry.pages,
+    printf("%s: %-7s granularity %2lu, %3lu pages of %3lu: %lu %s, %lu checks", failures > 0 ? "FAILED" : "passed",
+           name, (unsigned long)flash_state.geometry.granularity, (unsigned long)flash_state.geometry.pages,
            (unsigned long)flash_state.geometry.page_bytes, count, what, checks);
     if (failures > 0) printf(", %lu failures", failures);
     printf("\n");
@@ -470,6 +618,7 @@ int main(int argc, char **argv) {
         failed += report("cuts", test_cuts(cycles), "cuts");
         failed += report("first", test_first(), "cuts");
         failed += report("flips", test_flips(), "flips");
+        failed += report("returns", test_returns(), "flips and faults");
         failed += report("faults", test_faults(), "faults");
         failed += report("stuck", test_stuck(), "stuck bits");
     }

@@ -9,11 +9,19 @@
 #ifndef NOR_H
 #define NOR_H
 
+#include <stddef.h>
 #include <string.h>
 
 #include "rfm_store.h"
 
 #define NOR_NEVER 0xFFFFFFFFu
+
+/* The alignment of 64-bit loads: 8, or 4 on 32-bit x86. */
+struct nor_word {
+    char before;
+    uint64_t word;
+};
+#define NOR_ALIGN offsetof(struct nor_word, word)
 
 /* What happens to operation `at`. */
 enum {
@@ -54,6 +62,12 @@ typedef struct {
     /* One bit that cannot change: its address, or NOR_NEVER. */
     uint32_t stuck;
     unsigned char stuck_mask, stuck_value;
+
+    /* Bits that are read wrong until their page is erased, one in each half: offset of the byte, or NOR_NEVER. */
+    uint32_t flip[2];
+    unsigned char flip_mask[2];
+    uint32_t torn; /* the page whose erase was cut last and that has not been erased since; NOR_NEVER */
+    uint32_t hard; /* erasing a page of this half fails and does nothing; NOR_NEVER */
 } nor;
 
 static uint32_t nor_random(nor *n) { /* xorshift */
@@ -92,7 +106,7 @@ static void nor_stick(nor *n) {
 /* No operation goes wrong, from here on; counts start at 0. */
 static void nor_heal(nor *n) {
     n->operations = n->reads = 0;
-    n->at = n->read_at = n->stuck = NOR_NEVER;
+    n->at = n->read_at = n->stuck = n->flip[0] = n->flip[1] = n->hard = NOR_NEVER;
     n->how = NOR_CUT, n->part = NOR_ALL;
     n->bad_from = n->bad_to = 0;
     n->dead = 0;
@@ -103,6 +117,7 @@ static void nor_init(nor *n, int fill) {
     memset(n->memory, fill, nor_bytes(n));
     memset(n->used, 0xFF, nor_used_bytes(n));
     n->broken = NULL;
+    n->torn = NOR_NEVER;
     n->erases[0] = n->erases[1] = 0;
     n->random = 1;
     nor_heal(n);
@@ -116,6 +131,7 @@ static int nor_geometry(void *arg, rfm_flash_geometry *to) {
 static int nor_read(void *arg, uint32_t address, void *to, uint32_t bytes) {
     nor *n = (nor *)arg;
     const uint32_t offset = address - n->geometry.address;
+    int i;
 
     if (n->dead) return -1;
     if (bytes == 0 || offset > nor_bytes(n) || bytes > nor_bytes(n) - offset) {
@@ -125,6 +141,8 @@ static int nor_read(void *arg, uint32_t address, void *to, uint32_t bytes) {
     if (n->reads++ == n->read_at) return -1;
     if (n->bad_from < n->bad_to && address < n->bad_to && address + bytes > n->bad_from) return -1;
     memcpy(to, n->memory + offset, bytes);
+    for (i = 0; i < 2; i++)
+        if (n->flip[i] - offset < bytes) ((unsigned char *)to)[n->flip[i] - offset] ^= n->flip_mask[i];
     return 0;
 }
 
@@ -153,6 +171,11 @@ static int nor_erase(void *arg, uint32_t page) {
         return -1;
     }
     if (was_dead) return result;
+    if (page / (n->geometry.pages / 2) == n->hard) return -1;
+    for (i = 0; i < 2 && part != NOR_NOTHING; i++)
+        if (n->flip[i] / size == page) n->flip[i] = NOR_NEVER;
+    if (n->dead) n->torn = page;
+    else if (n->torn == page) n->torn = NOR_NEVER;
     if (page % (n->geometry.pages / 2) == 0) n->erases[page / (n->geometry.pages / 2)]++;
     if (n->geometry.address + page * size < n->bad_to && n->geometry.address + (page + 1) * size > n->bad_from) n->bad_to = n->bad_from;
     for (i = 0, at = page * size; i < size; i++, at++) {
@@ -181,7 +204,8 @@ static int nor_program(void *arg, uint32_t address, const void *from, uint32_t b
         nor_broken(n, "a program leaves the flash");
         return -1;
     }
-    if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % 8 != 0) nor_broken(n, "a program is misaligned");
+    if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % NOR_ALIGN != 0)
+        nor_broken(n, "a program is misaligned");
     else if (at / page != (at + bytes - 1) / page) nor_broken(n, "a program crosses a page");
     if (was_dead) return result;
     for (i = 0; i < bytes; i++) {

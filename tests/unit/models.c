@@ -124,7 +124,7 @@ double model_phi(const rfm_model *m, double s) {
     double t = s / (double)m->bandwidth;
 
     if (m->kernel == RFM_GAUSSIAN) return exp(-t * t / 2);
-    return exp(-(m->kernel == RFM_GENERAL ? pow(t, (double)m->exponent) : t));
+    return exp(-(m->kernel >= RFM_GENERAL ? pow(t, (double)m->exponent) : t));
 }
 
 double model_distance(const rfm_model *m, const rfm_real *x, const rfm_real *z) {
@@ -136,9 +136,9 @@ double model_distance(const rfm_model *m, const rfm_real *x, const rfm_real *z) 
         if (m->metric == RFM_FULL)
             for (j = 0; j < m->d; j++) part += (double)m->p[q * m->d + j] * ((double)x[j] - (double)z[j]);
         else part = ((double)x[q] - (double)z[q]) * (m->metric == RFM_DIAGONAL ? (double)m->p[q] : 1);
-        sum += part * part;
+        sum += m->kernel == RFM_L1 ? fabs(part) : part * part;
     }
-    return sqrt(sum);
+    return m->kernel == RFM_L1 ? sum : sqrt(sum);
 }
 
 double model_apart(rfm_mat a, rfm_mat b) {

@@ -20,6 +20,7 @@ static void vary(model_case *p, size_t turn) {
     p->o.metric = turn / 3 % 2 ? RFM_DIAGONAL : RFM_FULL;
     p->o.center = (int)(turn / 2 % 2);
     p->o.scale = (int)(turn % 3);
+    if (turn == 11) p->o.kernel = RFM_L1, p->o.exponent = (rfm_real)0.8; /* M is diagonal there */
 }
 
 /* (n) weights 1/2, 1, 3/2, ...; 0: no room. */
@@ -1500,7 +1501,7 @@ static void test_bad_options(void) {
     static const double reals[] = { -1, -1e-10, (double)NAN, (double)INFINITY, -(double)INFINITY, 0, 2.01, 3 };
     rfm_options good;
     int *const enums[] = { &a.o.kernel, &a.o.metric, &a.o.scale, &a.o.center, &a.o.bandwidth_rule, &a.o.select, &a.o.score };
-    static const int most[] = { RFM_GENERAL, RFM_FULL, RFM_SCALE_TRACE, 1, RFM_BANDWIDTH_MEDIAN, RFM_SELECT_LOO, RFM_SCORE_ACCURACY };
+    static const int most[] = { RFM_KERNELS - 1, RFM_FULL, RFM_SCALE_TRACE, 1, RFM_BANDWIDTH_MEDIAN, RFM_SELECT_LOO, RFM_SCORE_ACCURACY };
     size_t i;
 
     make_bad();

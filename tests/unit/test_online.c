@@ -128,7 +128,8 @@ static rfm_online_report report_of(const rfm_online *o) {
 
 /* ---- the state that it saves ----------------------------------------------------------------------------------- */
 
-enum { AT_VERSION = 4, AT_REAL = 6, AT_WINDOW = 8, AT_PRINT = 20, AT_N = 24, AT_PENDING = 28, AT_RIDGE = 84 };
+enum { AT_VERSION = 4, AT_REAL = 6, AT_WINDOW = 8, AT_PRINT = 20, AT_N = 24, AT_PENDING = 28 };
+enum { AT_OWN = 32, AT_RIDGE = 84 };
 
 typedef struct {
     unsigned char *at;
@@ -175,6 +176,20 @@ static uint64_t little(const unsigned char *at, size_t count) {
 
     while (count-- > 0) value = value << 8 | at[count];
     return value;
+}
+
+static void put_little(unsigned char *at, uint64_t value, size_t count) {
+    for (; count > 0; count--, value >>= 8) *at++ = (unsigned char)value;
+}
+
+/* The checksum of a state is made right again. */
+static void seal(tape *t) {
+    uint32_t hash = 2166136261u;
+    size_t i;
+
+    for (i = 0; i + 4 < t->size; i++) hash = (hash ^ t->at[i]) * 16777619u;
+    put_little(t->at + t->size - 4, hash, 4);
+    t->used = 0;
 }
 
 static double number_at(const unsigned char *at) {
@@ -837,6 +852,19 @@ static void test_guard_scores(void) {
         }
 }
 
+/* A state without samples that says that the window's model serves, although there is a start model. */
+static void check_not_own(rfm_online *o) {
+    const size_t mark = test_mark();
+    tape t;
+
+    if (saved(o, &t)) {
+        put_little(t.at + AT_OWN, 1, 4);
+        seal(&t);
+        CHECK_INT(RFM_ECONTENT, rfm_online_load(o, tape_get, &t));
+    }
+    test_rewind(mark);
+}
+
 /* A start model serves until a refit is as good as it is. */
 static void test_start_model(void) {
     static const rfm_real shift[2] = { (rfm_real)0.25, (rfm_real)-0.5 }, p_full[4] = { 1, (rfm_real)0.5, (rfm_real)-0.25, 2 };
@@ -867,6 +895,7 @@ static void test_start_model(void) {
                 p.int8 = (int)int8;
                 o = learner(&p);
                 CHECK(o != NULL);
+                check_not_own(o);
                 make_sample(3, 2, 2, x);
                 CHECK_INT(RFM_OK, rfm_online_predict(o, x, scores, &label, &novelty)); /* before any sample */
                 CHECK_INT(RFM_OK, rfm_predict_one(&m, x, expected, scratch, NULL, &expected_novelty));
@@ -1163,9 +1192,12 @@ static void test_load_refuses(void) {
     }
     finish(next);
     for (i = 0; i < t.size; i++) {
+        test_note("cut off", i, 0, 0);
+        fill(next, 3, 4);
         cut = t;
         cut.size = i, cut.used = 0;
         CHECK_INT(RFM_ETRUNCATED, rfm_online_load(next, tape_get, &cut));
+        CHECK_SIZE(0, report_of(next).samples + report_of(next).taken);
     }
     t.used = 0;
     CHECK_INT(RFM_OK, rfm_online_load(next, tape_get, &t)); /* nothing else was wrong with it */
@@ -1188,6 +1220,152 @@ static void test_load_refuses(void) {
         CHECK(next != NULL);
         t.used = 0;
         CHECK_INT(i < 3 ? RFM_ESHAPE : RFM_EVALUE, rfm_online_load(next, tape_get, &t));
+    }
+}
+
+/* What save writes load reads, and it says the same. 0: no room. */
+static int check_reload(const rfm_online *o, const rfm_online_options *p) {
+    const size_t mark = test_mark();
+    rfm_online *next = learner(p);
+    tape t;
+
+    if (next == NULL || !saved(o, &t)) {
+        test_rewind(mark);
+        return 0;
+    }
+    CHECK_INT(RFM_OK, rfm_online_load(next, tape_get, &t));
+    CHECK(hash_of(o) == hash_of(next));
+    test_rewind(mark);
+    return 1;
+}
+
+#ifdef TEST_ASAN
+#define CHECK_ROOM 512 /* red zones */
+#else
+#define CHECK_ROOM 0
+#endif
+
+/* As a model it is finite, or RFM_ERANGE with nothing changed. The status. */
+static int check_model(const rfm_online *o) {
+    const size_t mark = test_mark(), n = report_of(o).samples;
+    const size_t bytes = (2 * o->d + n * (o->d + o->c)) * REAL_SIZE + 4 * RFM_ALIGN + CHECK_ROOM;
+    rfm_arena store;
+    rfm_model m, before;
+    void *mem = test_take(bytes);
+    int status;
+
+    if (mem == NULL) return RFM_EARENA;
+    CHECK_INT(RFM_OK, rfm_arena_init(&store, mem, bytes));
+    memset(&m, 0x5a, sizeof m);
+    before = m;
+    status = rfm_online_model(o, &store, &m);
+    if (status == RFM_OK) {
+        CHECK(rfm_finite(o->d, m.shift) && rfm_finite(o->d, m.p));
+        CHECK(rfm_finite(n * o->d, m.centers) && rfm_finite(n * o->c, m.alpha));
+    } else {
+        CHECK_INT(RFM_ERANGE, status);
+        CHECK(memcmp(&m, &before, sizeof m) == 0);
+        CHECK_SIZE(0, store.used);
+        CHECK_INT(RFM_OK, store.status);
+    }
+    test_rewind(mark);
+    return status;
+}
+
+/* Every word of a state replaced, with a checksum that is right: refused, or a learner that works and can be saved. */
+static void test_forged_states(void) {
+    static const uint32_t words[] = { 0, 1, 0x00800000u, 0x3f800000u, 0x7f7fffffu, 0x7fefffffu,
+                                      0x80000000u, 0xff7fffffu, 0xfffffffeu, 0xffffffffu };
+    rfm_online_options p;
+    rfm_online *o, *next;
+    rfm_online_report r;
+    rfm_real x[2], scores[2];
+    size_t at, w, i, mark, loaded = 0;
+    tape t;
+    int int8, forget;
+
+    for (int8 = 0; int8 < 2; int8++)
+        for (forget = RFM_FORGET_OLDEST; forget <= RFM_FORGET_LEAST; forget++) {
+            plain_world();
+            test_reset();
+            options(&p, shapes[0]);
+            p.int8 = int8;
+            p.forget = forget;
+            p.refit_every = 2;
+            p.margin = 1000;
+            t.size = 512, t.used = 0;
+            t.at = test_take(t.size);
+            mark = test_mark();
+            o = learner(&p);
+            CHECK(t.at != NULL && o != NULL);
+            fill(o, 0, 5);
+            add(o, 6);
+            CHECK_INT(RFM_OK, rfm_online_save(o, tape_put, &t));
+            t.size = t.used;
+            test_rewind(mark);
+            next = learner(&p);
+            CHECK(next != NULL);
+            for (at = AT_N; at + 8 <= t.size; at += 4)
+                for (w = 0; w < TEST_LENGTH(words); w++) {
+                    const uint64_t was = little(t.at + at, 4);
+
+                    test_note("forged", at, w, (size_t)(10 * int8 + forget));
+                    put_little(t.at + at, words[w], 4);
+                    seal(&t);
+                    if (rfm_online_load(next, tape_get, &t) == RFM_OK) {
+                        loaded++;
+                        for (i = 7; i < 10; i++) {
+                            make_sample(i, 2, 2, x);
+                            (void)rfm_online_predict(next, x, scores, NULL, NULL);
+                            CHECK_INT(RFM_OK, rfm_online_add(next, x, label_of(i, 2)));
+                            finish(next);
+                        }
+                        r = report_of(next);
+                        CHECK(rfm_finite(1, &r.old_score) && rfm_finite(1, &r.new_score));
+                        (void)check_model(next);
+                        (void)check_reload(next, &p);
+                    }
+                    put_little(t.at + at, was, 4);
+                }
+        }
+    CHECK(loaded > 100);
+}
+
+/* A class that has been seen 2^32 - 1 times goes on as if it were a few less. */
+static void test_reservoir_saturates(void) {
+    rfm_online_options p;
+    rfm_online *o;
+    uint32_t dropped;
+    size_t i, k;
+    tape t;
+    const size_t at = AT_RIDGE + 3 * REAL_SIZE; /* seen */
+
+    for (i = 0; i < 3; i++) {
+        plain_world();
+        world.one_class = 1;
+        test_reset();
+        options(&p, shapes[0]);
+        p.forget = RFM_FORGET_BALANCED;
+        o = learner(&p);
+        CHECK(o != NULL);
+        fill(o, 0, 4);
+        if (!saved(o, &t)) return;
+        put_little(t.at + at + 4, 0xffffffffu - i, 4);
+        seal(&t);
+        CHECK_INT(RFM_OK, rfm_online_load(o, tape_get, &t));
+        dropped = report_of(o).dropped;
+        fill(o, 4, 12); /* each replaces one with a chance of 4 in 2^32 */
+        CHECK_SIZE(dropped + 8, report_of(o).dropped);
+        t.used = 0, t.size += 64;
+        CHECK_INT(RFM_OK, rfm_online_save(o, tape_put, &t));
+        CHECK(little(t.at + at + 4, 4) == 0xffffffffu);
+        for (k = 0; k < 2; k++) { /* fewer seen than are there contradicts itself */
+            put_little(t.at + at + 4, 3 + k, 4);
+            t.size = t.used;
+            seal(&t);
+            CHECK_INT(k == 0 ? RFM_ECONTENT : RFM_OK, rfm_online_load(o, tape_get, &t));
+            t.used = t.size;
+        }
     }
 }
 
@@ -1362,6 +1540,16 @@ static void test_bad_options(void) {
         q.offset = units;
         if (i >= 2) refused(RFM_EFINITE, &q);
     }
+    for (i = 0; i < 2; i++) { /* just beyond the range of L, and of units */
+        test_note("out of range", i, 0, 0);
+        q = p;
+        q.bandwidth = (rfm_real)(RFM_REAL_BYTES == 4 ? i ? 1.1e17 : 0.9e-12 : i ? 1.1e150 : 0.9e-130);
+        refused(RFM_EVALUE, &q);
+        q = p;
+        units[0] = (rfm_real)(RFM_REAL_BYTES == 4 ? i ? 1.1e15 : 0.9e-15 : i ? 1.1e100 : 0.9e-100), units[1] = 1;
+        q.units = units;
+        refused(RFM_EVALUE, &q);
+    }
     for (i = 0; i < 14; i++) {
         test_note("bad choice", i, 0, 0);
         q = p;
@@ -1499,6 +1687,250 @@ static void test_poor_windows(void) {
         }
 }
 
+/* ---- the number range ------------------------------------------------------------------------------------------ */
+
+#if RFM_REAL_BYTES == 4
+#define REAL_LARGEST FLT_MAX
+#define EXPONENT_MAX 125
+#else
+#define REAL_LARGEST DBL_MAX
+#define EXPONENT_MAX 1010
+#endif
+#ifdef BOARD_BARE
+#define EXPONENT_STEP (EXPONENT_MAX / 6)
+#else
+#define EXPONENT_STEP (EXPONENT_MAX / 60)
+#endif
+
+/* Samples times 2^e with L, or the units, times 2^e are the same task: a learner gives the same scores, or says that it
+ * cannot: L or units are refused, or the refit fails. What must be within reach: L from 2^-35 to 2^50, with int8 2^-25
+ * to 2^25, units from 2^-45 to 2^45. */
+static void test_powers_of_two(void) {
+    static const shape scaled[] = { { 1, 1, 1 }, { 2, 1, 2 }, { 4, 2, 2 }, { 5, 3, 1 }, { 6, 2, 3 }, { 13, 9, 4 } };
+    rfm_online_options p;
+    rfm_real units[D_MAX], x[D_MAX], scores[C_MAX], expected[4][C_MAX];
+    size_t i, k, q, probes = 0;
+    int kernel, how, scale, e;
+
+    for (i = 0; i < TEST_LENGTH(scaled) && scaled[i].n <= N_MAX; i++)
+        for (kernel = RFM_LAPLACE; kernel <= RFM_GAUSSIAN; kernel++)
+            for (how = 0; how < 4; how++) /* L or units, reals or bytes */
+                for (scale = how % 2 ? RFM_SCALE_NONE : RFM_SCALE_MAX; scale <= RFM_SCALE_TRACE; scale++) {
+                    const shape s = scaled[i];
+                    int reference = 0;
+
+                    for (e = 0; e <= EXPONENT_MAX; e = e > 0 ? -e : EXPONENT_STEP - e) {
+                        const size_t mark = test_mark();
+                        const rfm_real g = (rfm_real)ldexp(1, e);
+                        const int low = how % 2 ? -45 : how < 2 ? -35 : -25, high = how % 2 ? 45 : how < 2 ? 50 : 25;
+                        const int within = e >= low && e <= high;
+                        rfm_online_report r;
+                        rfm_online *o;
+                        size_t need = 0;
+                        rfm_arena arena;
+                        void *mem;
+                        int status;
+
+                        test_note("2^e, shape, how", (size_t)(e + 2000), i, (size_t)(100 * how + 10 * kernel + scale));
+                        plain_world();
+                        world.scale = (double)g;
+                        options(&p, s);
+                        p.kernel = kernel, p.scale = scale, p.margin = 1000;
+                        for (q = 0; q < s.d; q++) units[q] = how % 2 ? g : g / 32;
+                        if (how % 2) p.units = units;
+                        else p.bandwidth = 2 * g;
+                        p.int8 = how >= 2;
+                        if (how == 2) p.step = units; /* M in bytes is units^2 / 1024 */
+                        o = test_take(sizeof *o);
+                        CHECK_INT(RFM_OK, rfm_online_need(&p, &need));
+                        mem = o != NULL ? test_take(need) : NULL;
+                        if (mem == NULL) {
+                            test_rewind(mark);
+                            break;
+                        }
+                        CHECK_INT(RFM_OK, rfm_arena_init(&arena, mem, need));
+                        status = rfm_online_init(o, &p, &arena);
+                        CHECK(status == RFM_OK || (status == RFM_EVALUE && !within));
+                        if (status == RFM_OK) {
+                            fill(o, 0, s.n + 2);
+                            CHECK_INT(RFM_OK, rfm_online_refit(o));
+                            finish(o);
+                            r = report_of(o);
+                            CHECK(check_model(o) == RFM_OK || !within);
+                            (void)check_reload(o, &p);
+                            if (e == 0) reference = r.refits == 1;
+                            CHECK_SIZE(1, r.refits + r.failed);
+                            CHECK(r.refits == (uint32_t)reference || !within);
+                            for (k = 0; k < 4 && r.refits == 1 && reference; k++) {
+                                make_sample(500 + k, s.d, classes_of(s.c), x);
+                                CHECK_INT(RFM_OK, rfm_online_predict(o, x, scores, NULL, NULL));
+                                if (e == 0) memcpy(expected[k], scores, sizeof scores);
+                                for (q = 0; q < s.c; q++)
+                                    CHECK_BELOW(fabs((double)scores[q] - (double)expected[k][q]), 1000 * TEST_EPS);
+                                probes += e != 0;
+                            }
+                        }
+                        test_rewind(mark);
+                    }
+                }
+    CHECK(probes > 100);
+}
+
+/* The gradients of a Gaussian at points that are far apart, 9.7 bandwidths: their squares are hardly numbers. The
+ * model that was there stays. */
+static void test_metric_underflows(void) {
+    rfm_online_options p;
+    rfm_online *o;
+    rfm_real x, far = (rfm_real)(RFM_REAL_BYTES == 4 ? 9.7 : 27.2), score;
+    size_t scale, i;
+    shape s = { 2, 1, 1 };
+
+    for (scale = RFM_SCALE_NONE; scale <= RFM_SCALE_TRACE; scale++) {
+        test_reset();
+        test_note("scale", scale, 0, 0);
+        options(&p, s);
+        p.kernel = RFM_GAUSSIAN, p.bandwidth = 1, p.ridge = (rfm_real)1e-3;
+        p.iterations = 1, p.scale = (int)scale, p.margin = 1000;
+        o = learner(&p);
+        CHECK(o != NULL);
+        for (i = 0; i < 2; i++) {
+            x = i == 0 ? 0 : far;
+            CHECK_INT(RFM_OK, rfm_online_add(o, &x, i));
+            finish(o);
+        }
+        CHECK_INT(RFM_OK, rfm_online_refit(o));
+        finish(o);
+        CHECK_SIZE(1, report_of(o).failed);
+        CHECK_INT(RFM_OK, rfm_online_predict(o, &x, &score, NULL, NULL));
+        CHECK_BELOW(fabs((double)score - 1 / 1.001), 100 * TEST_EPS);
+        CHECK_INT(RFM_OK, check_model(o));
+        (void)check_reload(o, &p);
+    }
+}
+
+/* A start model whose scores are infinite, class 0. Its error is the largest number, none of its classes counts as
+ * right, and the first model with a score replaces it. */
+static void test_scores_are_finite(void) {
+    const rfm_real big = (rfm_real)REAL_LARGEST, alpha[4] = { big, 0, big, 0 }, zero[4] = { 0, 0, 0, 0 };
+    const rfm_real small[2] = { (rfm_real)1e-9, (rfm_real)1e-9 };
+    rfm_online_options p;
+    rfm_real x[2];
+    rfm_online_report r;
+    rfm_online *o;
+    rfm_model m;
+    size_t i;
+    int score;
+
+    for (score = RFM_SCORE_SQUARED; score <= RFM_SCORE_ACCURACY; score++) {
+        plain_world();
+        test_reset();
+        test_note("score", (size_t)score, 0, 0);
+        memset(&m, 0, sizeof m);
+        m.n = m.d = m.r = m.c = 2, m.metric = RFM_DIAGONAL, m.bandwidth = m.exponent = 1;
+        m.shift = m.centers = zero, m.p = small, m.alpha = alpha;
+        options(&p, shapes[0]);
+        p.start = &m, p.score = score, p.begin = RFM_BEGIN_UNITS;
+        o = learner(&p);
+        CHECK(o != NULL);
+        for (i = 0; i < 4; i++) {
+            make_sample(i, 2, 2, x);
+            CHECK_INT(RFM_OK, rfm_online_add(o, x, i % 2));
+            finish(o);
+        }
+        CHECK_INT(RFM_OK, rfm_online_refit(o));
+        finish(o);
+        r = report_of(o);
+        CHECK(same(r.old_score, score == RFM_SCORE_SQUARED ? (rfm_real)REAL_LARGEST : 0));
+        CHECK(rfm_finite(1, &r.new_score) && r.own);
+        (void)check_reload(o, &p);
+    }
+}
+
+/* Samples as large as numbers are. As a model they are too large, or it says what the learner says. An input without
+ * weight does not matter. */
+static void test_largest_samples(void) {
+    const rfm_real weight[2] = { 0, 1 }, largest = (rfm_real)REAL_LARGEST;
+    rfm_online_options p;
+    rfm_online *o[2];
+    rfm_real x[2], scores[2], expected[2];
+    rfm_model m;
+    size_t i, k, kernel, with;
+    int int8;
+
+    memset(&m, 0, sizeof m);
+    m.n = 1, m.d = m.r = m.c = 2, m.metric = RFM_DIAGONAL, m.bandwidth = m.exponent = 1;
+    m.shift = m.p = m.centers = m.alpha = weight;
+    for (kernel = 0; kernel < 2; kernel++)
+        for (int8 = 0; int8 < 2; int8++) {
+            plain_world();
+            test_reset();
+            test_note("kernel, int8", kernel, (size_t)int8, 0);
+            options(&p, shapes[0]);
+            p.kernel = m.kernel = (int)kernel;
+            p.start = &m, p.int8 = int8, p.iterations = 0, p.margin = 1000;
+            for (with = 0; with < 2; with++) {
+                o[with] = learner(&p);
+                CHECK(o[with] != NULL);
+                for (i = 0; i < 5; i++) {
+                    make_sample(i, 2, 2, x);
+                    x[0] = with ? i % 2 ? largest : -largest : 0;
+                    CHECK_INT(RFM_OK, rfm_online_add(o[with], x, label_of(i, 2)));
+                    finish(o[with]);
+                }
+                CHECK_INT(RFM_OK, rfm_online_refit(o[with]));
+                finish(o[with]);
+                CHECK_INT(1, report_of(o[with]).own);
+            }
+            for (i = 0; i < 6; i++) {
+                make_sample(500 + i, 2, 2, x);
+                for (with = 0; with < 2; with++) {
+                    x[0] = with ? i % 2 ? largest : -largest : 0;
+                    CHECK_INT(RFM_OK, rfm_online_predict(o[with], x, with ? scores : expected, NULL, NULL));
+                }
+                for (k = 0; k < 2; k++) CHECK(same(scores[k], expected[k]));
+            }
+            CHECK_INT(RFM_OK, check_model(o[0]));
+            (void)check_model(o[1]);
+            (void)check_reload(o[1], &p);
+        }
+    plain_world();
+    test_reset();
+    options(&p, shapes[0]);
+    o[0] = learner(&p);
+    CHECK(o[0] != NULL);
+    for (i = 0; i < 4; i++) {
+        x[0] = x[1] = i % 2 ? largest : -largest;
+        CHECK_INT(RFM_OK, rfm_online_add(o[0], x, i % 2));
+        finish(o[0]);
+    }
+    CHECK_INT(RFM_ERANGE, check_model(o[0]));
+    (void)check_reload(o[0], &p);
+}
+
+/* Distances far beyond 1e15, with a bandwidth to match: exp(-1), exp(-1 / 2) where the samples are a bandwidth
+ * apart. */
+static void test_large_bandwidth(void) {
+    rfm_online_options p;
+    rfm_online *o;
+    rfm_real x, score, novelty;
+    size_t kernel;
+    shape s = { 1, 1, 1 };
+
+    for (kernel = 0; kernel < 2; kernel++) {
+        test_reset();
+        options(&p, s);
+        p.kernel = (int)kernel, p.bandwidth = (rfm_real)1e17;
+        o = learner(&p);
+        CHECK(o != NULL);
+        x = 0;
+        CHECK_INT(RFM_OK, rfm_online_add(o, &x, 1));
+        finish(o);
+        x = p.bandwidth;
+        CHECK_INT(RFM_OK, rfm_online_predict(o, &x, &score, NULL, &novelty));
+        CHECK_BELOW(fabs((double)novelty - exp(kernel ? -0.5 : -1)), 10 * TEST_EPS);
+    }
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_refit_equals_fit);
@@ -1521,10 +1953,17 @@ int main(void) {
 #endif
     RUN_TEST(test_save_and_load);
     RUN_TEST(test_load_refuses);
+    RUN_TEST(test_forged_states);
+    RUN_TEST(test_reservoir_saturates);
     RUN_TEST(test_model_of_learner);
     RUN_TEST(test_exact_memory);
     RUN_TEST(test_bad_options);
     RUN_TEST(test_bad_samples);
     RUN_TEST(test_poor_windows);
+    RUN_TEST(test_powers_of_two);
+    RUN_TEST(test_metric_underflows);
+    RUN_TEST(test_scores_are_finite);
+    RUN_TEST(test_largest_samples);
+    RUN_TEST(test_large_bandwidth);
     return UNITY_END();
 }

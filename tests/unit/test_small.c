@@ -165,6 +165,7 @@ static void test_blob_lengths(void) {
     check_patched(&k, AT_TABLE + 4, 58, 4, RFM_OK);
     check_patched(&k, AT_TABLE + 4, 59, 4, RFM_ECONTENT);
     check_patched(&k, AT_TABLE + 8 + 4, 0, 4, RFM_ECONTENT);   /* no phi */
+    check_patched(&k, AT_TABLE + 8 + 4, 1, 4, RFM_ECONTENT);   /* half a node */
     check_patched(&k, AT_TABLE + 8 + 4, 2, 4, RFM_OK);         /* one node */
     check_patched(&k, AT_TABLE + 8, 0xfffffff0u, 4, RFM_ECONTENT);
     for (i = 0; i < 4; i++) /* n, d, c, r: products that wrap around, too */

@@ -200,7 +200,7 @@ static void refused_call(int what) {
     CHECK_INT(RFM_EOVERFLOW, call_run(&ctx, &call, &arena));
     call.from = NULL;
     refused(&call, RFM_ENULL, 0);
-    call.from = &m, m.kernel = 3;
+    call.from = &m, m.kernel = RFM_KERNELS;
     refused(&call, RFM_EVALUE, 0);
     m = a.m, m.n = 0;
     refused(&call, RFM_EZERO, 0);
@@ -241,6 +241,31 @@ static void refused_call(int what) {
         for (k = 0; k < 8; k++) weights[k] = i == 0 ? -1 : i == 1 ? 0 : (rfm_real)NAN;
         set_call(&call, what), call.data.weights = weights;
         if (a.m.n <= 8) refused(&call, i < 2 ? RFM_EVALUE : RFM_EFINITE, 1);
+    }
+}
+
+/* An arena that only measures has no memory to work with. */
+static void test_measuring(void) {
+    const model_shape s = { 4, 2, 1 };
+    static RFM_ALIGNED unsigned char memory[64];
+    rfm_arena measure, real;
+    rfm_ctx ctx;
+    int what;
+
+    for (what = 0; what < CALLS; what++) {
+        test_note("measuring", (size_t)what, 0, 0);
+        CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+        ctx = a.ctx;
+        set_call(&call, what);
+        rfm_arena_measure(&measure);
+        CHECK_INT(RFM_OK, rfm_arena_init(&real, memory, sizeof memory));
+        ctx.arena = &measure;
+        CHECK_INT(RFM_EARENA, call_run(&ctx, &call, &measure));
+        CHECK_INT(RFM_EARENA, call_run(&ctx, &call, &real));
+        ctx.arena = &real;
+        if (what != LOSS) CHECK_INT(RFM_EARENA, call_run(&ctx, &call, &measure));
+        CHECK(call.to.n == 0 && call.to_i.n == 0 && call.share == 0 && call.loss == 0);
+        CHECK(measure.used == 0 && measure.peak == 0 && measure.status == RFM_OK && real.used == 0 && real.peak == 0);
     }
 }
 
@@ -369,6 +394,31 @@ static void test_importance(void) {
     CHECK(out[0] == (rfm_real)0.25);
 }
 
+/* A share has no unit: P and scales whose squares are beyond all numbers make no difference. */
+static void test_importance_range(void) {
+    static const int exponents[][2] = { { -100, 0 }, { 100, 0 },     { 0, 100 },   { 0, -100 },
+                                        { 120, 100 }, { -120, -100 }, { 120, -120 } };
+    static const rfm_real zeros[3] = { 0, 0, 0 };
+    rfm_real p[6] = { 1, 2, 0, 2, 0, 0 }, unscaled[6] = { 1, 2, 0, 2, 0, 0 }, scale[3], out[3];
+    rfm_model m;
+    size_t i, j;
+
+    memset(&m, 0, sizeof m);
+    m.n = 1, m.d = 3, m.c = 1, m.r = 2, m.metric = RFM_FULL, m.bandwidth = 1;
+    m.shift = zeros, m.p = p, m.centers = zeros, m.alpha = zeros;
+    for (i = 0; i < TEST_LENGTH(exponents); i++) {
+        test_note("importance", i, 0, 0);
+        for (j = 0; j < 6; j++) p[j] = (rfm_real)ldexp((double)unscaled[j], exponents[i][0]);
+        for (j = 0; j < 3; j++) scale[j] = (rfm_real)ldexp(1, exponents[i][1]);
+        CHECK_INT(RFM_OK, rfm_small_importance(&m, scale, out));
+        CHECK(out[0] == 1 && fabs((double)out[1] - 0.8) < 1e-6 && out[2] == 0);
+    }
+    out[0] = 7;
+    p[3] = (rfm_real)NAN;
+    CHECK_INT(RFM_EFINITE, rfm_small_importance(&m, scale, out));
+    CHECK(out[0] == 7);
+}
+
 /* Full rank: nothing changes. Every lower rank keeps less of the variance of the projected rows; rank 1 as much as the best of many
  * directions, or more. */
 static void test_rank(void) {
@@ -482,8 +532,9 @@ static void project_row(const rfm_model *m, const rfm_real *x, double *to) {
 #define MOST 9 /* of d and r in these tests */
 static double z[MOST], center[MOST];
 
-/* (Kmn W Knm + ridge Kmm) alpha = Kmn W (Y - offset), in double. */
-static void check_normal_equations(const rfm_model *m, const rfm_data *data, double ridge) {
+/* (Kmn W Knm + ridge Kmm) alpha = Kmn W (Y - offset), in double; `reach` is how many bandwidths the rows are from 0,
+ * the more the less their coordinates tell of distances. */
+static void check_normal_equations(const rfm_model *m, const rfm_data *data, double ridge, double reach) {
     size_t j, i, l, k, q;
 
     for (j = 0; j < m->n; j++)
@@ -505,7 +556,7 @@ static void check_normal_equations(const rfm_model *m, const rfm_data *data, dou
             }
             for (q = 0; q < m->r; q++) center[q] = (double)m->centers[j * m->r + q];
             for (l = 0; l < m->n; l++) sum += ridge * (double)m->alpha[l * m->c + k] * phi_between(m, center, m->centers + l * m->r);
-            CHECK_BELOW(fabs(sum), 300 * TEST_EPS * (size + ridge));
+            CHECK_BELOW(fabs(sum), 300 * TEST_EPS * fmax(reach, 1) * (size + ridge));
         }
 }
 
@@ -534,7 +585,7 @@ static void test_refit(void) {
             if (status == TEST_SKIP) continue;
             CHECK_INT(RFM_OK, status);
             CHECK(kind < 4 ? call.to.offset == NULL : call.to.offset != offset.at && call.to.offset[0] == offset.at[0]);
-            check_normal_equations(&call.to, &call.data, 0.5);
+            check_normal_equations(&call.to, &call.data, 0.5, 1);
             done++;
         }
     CHECK(done >= 1);
@@ -672,7 +723,7 @@ static void test_gradient(void) {
     size_t index, kind, i, j, q, done = 0;
 
     for (index = 0; model_size(index, &s) && s.n <= 40; index++)
-        for (kind = 0; kind < 6; kind++) {
+        for (kind = 0; kind < 9; kind++) { /* from 6 on so wide that phi itself tells nothing of distances */
             rfm_mat gradient, weights;
             double most = 0, off = 0, h = 1e-4;
             int status;
@@ -690,6 +741,7 @@ static void test_gradient(void) {
             for (i = 0; i < call.to.n * call.to.r; i++) /* clusters of one row: off it; the tests may write to their model */
                 ((rfm_real *)(uintptr_t)call.to.centers)[i] += (rfm_real)(0.05 * test_number(71, i, 0));
             set_call(&second, LOSS);
+            if (kind >= 6) call.to.bandwidth *= 65536;
             second.from = &call.to, second.gradient = gradient.at, second.data.weights = kind % 2 ? weights.at : NULL;
             second.how.ridge = (rfm_real)0.25;
             gradient.rows = call.to.n;
@@ -704,7 +756,8 @@ static void test_gradient(void) {
                     most = fmax(most, fabs(slope));
                     off = fmax(off, fabs(slope - model_at(gradient, j, q)));
                 }
-            CHECK_BELOW(off, (2e3 * TEST_EPS + 1e-5) * (most + 1));
+            if (kind < 6) CHECK_BELOW(off, (2e3 * TEST_EPS + 1e-5) * (most + 1));
+            else if (kind != 7) CHECK_BELOW(off, 1e-2 * most); /* differences do not tell a flat Gaussian's slope */
             done++;
         }
     CHECK(done >= 1);
@@ -999,13 +1052,222 @@ static void test_rounded(void) {
     CHECK(feedback <= one_by_one / 2);
 }
 
+/* One row, its value the only target: nothing to fit but the offset, however small it is. And a centre beside a row
+ * that is all there is: their distance sets the unit, and f = alpha phi is as near as the integers allow. */
+static void test_single(void) {
+    static const rfm_real x[2] = { 3, (rfm_real)0.5 }, shift[2] = { 3, 0 }, centers[2] = { (rfm_real)0.7, 1 };
+    const double f = 2 * exp(-sqrt(0.49 + 0.25));
+    rfm_real y = (rfm_real)1e-6, alpha = 2;
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        rfm_mat is;
+
+        test_reset();
+        memset(&a, 0, sizeof a);
+        a.m.n = a.m.c = 1, a.m.d = a.m.r = 2, a.m.metric = RFM_IDENTITY, a.m.bandwidth = 1;
+        a.m.shift = shift, a.m.centers = centers, a.m.alpha = &alpha;
+        a.x.at = (rfm_real *)(uintptr_t)x, a.x.rows = 1, a.x.cols = a.x.stride = 2;
+        a.data.x = rfm_const(a.x), a.data.y = rfm_cview(&y, 1, 1);
+        is = test_mat(1, 1, 0, 0);
+        CHECK(is.at != NULL);
+        test_note("single", i, 0, 0);
+        set_call(&call, INTEGERS), call.type = types[i];
+        CHECK_INT(RFM_OK, run(&call));
+        predict_integers(&call.to_i, is);
+        CHECK_BELOW(fabs((double)is.at[0] - 1e-6), 1e-9);
+        call.data.y.at = NULL;
+        CHECK_INT(RFM_OK, run(&call));
+        predict_integers(&call.to_i, is);
+        CHECK_BELOW(fabs((double)is.at[0] - f), 0.01 * f);
+    }
+}
+
+/* Rows and targets that are finite, and their differences from shift and offset that are not. */
+static void test_overflow(void) {
+    const rfm_real most = RFM_REAL_BYTES == 4 ? (rfm_real)FLT_MAX : (rfm_real)DBL_MAX;
+    const model_shape s = { 4, 2, 1 };
+    int what;
+    size_t i;
+
+    for (what = 0; what < CALLS; what++)
+        for (i = 0; i < (what == RANK ? 1u : 2u); i++) {
+            test_note("overflow", (size_t)what, i, 0);
+            CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+            if (i == 0) a.x.at[0] = most, *(rfm_real *)(uintptr_t)a.m.shift = -most;
+            else a.y.at[0] = most, a.y.at[a.y.stride] = -most;
+            set_call(&call, what);
+            CHECK_INT(RFM_ERANGE, run(&call));
+        }
+}
+
+/* A model that is not finite is refused by everything. */
+static void test_model_values(void) {
+    const model_shape s = { 4, 2, 1 };
+    int what;
+    size_t i;
+
+    for (what = 0; what < CALLS; what++)
+        for (i = 0; i < 5; i++) {
+            rfm_real *value, good;
+
+            test_note("model", (size_t)what, i, 0);
+            CHECK(make(s, RFM_LAPLACE, RFM_FULL));
+            value = (rfm_real *)(uintptr_t)(i == 0 ? a.m.shift : i == 1 ? a.m.p : i == 2 ? a.m.centers : a.m.alpha);
+            if (i == 4) value = &a.m.bandwidth;
+            good = *value;
+            *value = i == 4 ? (rfm_real)INFINITY : (rfm_real)NAN;
+            set_call(&call, what);
+            refused(&call, i == 4 ? RFM_EVALUE : RFM_EFINITE, 1); /* L has a range of its own */
+            *value = good;
+        }
+}
+
+/* ---- the range of numbers ---------------------------------------------------------------------------------------- */
+
+/* What is multiplied by a power of two. The first four leave the problem as it is. */
+enum { BANDWIDTH, FEATURES, TARGETS, WEIGHTS, SAME, ROWS = SAME, RIDGE, SCALED };
+
+static const rfm_real least_bandwidth = (rfm_real)(RFM_REAL_BYTES == 4 ? 1e-12 : 1e-100);
+static rfm_model scaled; /* a.m, with arrays of its own */
+static rfm_data scaled_data;
+static int exact; /* no number has lost digits */
+
+static rfm_real *scaled_copy(rfm_cmat from, int e) {
+    rfm_mat to = test_mat(from.rows, from.cols, 0, 0);
+    size_t i, j;
+
+    for (i = 0; to.at != NULL && i < from.rows; i++)
+        for (j = 0; j < from.cols; j++) {
+            double value = (double)from.at[i * from.stride + j];
+
+            to.at[i * to.stride + j] = (rfm_real)ldexp(value, e);
+            exact &= ldexp(model_at(to, i, j), -e) == value;
+        }
+    return to.at;
+}
+
+/* 0: no room, or a number of the model or of its data is not finite. */
+static int scale_problem(int what, int e, rfm_real *ridge) {
+    const int z_e = what == BANDWIDTH || what == ROWS ? e : 0, x_e = what == FEATURES ? e : z_e;
+    const int y_e = what == TARGETS ? e : 0;
+    const size_t n = a.m.n, d = a.m.d, c = a.m.c, r = a.m.r;
+    rfm_mat weights = test_mat(1, n, 0, 0);
+    rfm_real *x, *y;
+    size_t i;
+
+    scaled = a.m, scaled_data = a.data, exact = 1;
+    x = scaled_copy(a.data.x, x_e), y = scaled_copy(a.data.y, y_e);
+    scaled.shift = scaled_copy(rfm_cview(a.m.shift, 1, d), x_e);
+    scaled.p = scaled_copy(rfm_cview(a.m.p, r, d), z_e - x_e);
+    scaled.centers = scaled_copy(rfm_cview(a.m.centers, n, r), z_e);
+    scaled.alpha = scaled_copy(rfm_cview(a.m.alpha, n, c), y_e);
+    scaled.bandwidth = (rfm_real)ldexp((double)a.m.bandwidth, what == BANDWIDTH ? e : 0);
+    if (weights.at == NULL || x == NULL || y == NULL || scaled.shift == NULL || scaled.p == NULL) return 0;
+    if (scaled.centers == NULL || scaled.alpha == NULL) return 0;
+    for (i = 0; i < n; i++) weights.at[i] = (rfm_real)ldexp(1 + (double)(i % 3), what == WEIGHTS ? e - 2 : -2);
+    *ridge = (rfm_real)ldexp(0.01, what == WEIGHTS || what == RIDGE ? e : 0);
+    if (what == WEIGHTS) exact &= ldexp((double)*ridge, -e) == (double)(rfm_real)0.01;
+    if (!rfm_finite(n * d, x) || !rfm_finite(n * c, y) || !rfm_finite(n, weights.at)) return 0;
+    if (!rfm_finite(d, scaled.shift) || !rfm_finite(r * d, scaled.p) || !rfm_finite(n * r, scaled.centers)) return 0;
+    if (!rfm_finite(n * c, scaled.alpha) || !(scaled.bandwidth > 0) || !(*ridge > 0)) return 0;
+    if (scaled.bandwidth < least_bandwidth || scaled.bandwidth > 1 / least_bandwidth || !rfm_finite(1, ridge)) return 0;
+    scaled_data.x = rfm_cview(x, n, d), scaled_data.y = rfm_cview(y, n, c), scaled_data.weights = weights.at;
+    return 1;
+}
+
+/* f at the rows of the scaled problem, in double. */
+static void predict_plainly(const rfm_model *m, rfm_mat y, int e) {
+    size_t i, k, l;
+
+    for (i = 0; i < y.rows; i++) {
+        project_row(m, scaled_data.x.at + i * scaled_data.x.stride, z);
+        for (k = 0; k < m->c; k++) {
+            double f = 0;
+
+            for (l = 0; l < m->n; l++) f += (double)m->alpha[l * m->c + k] * phi_between(m, z, m->centers + l * m->r);
+            y.at[i * y.stride + k] = (rfm_real)ldexp(f, e);
+        }
+    }
+}
+
+/* What a call on the scaled problem gives, in the units of the problem as it was: outputs at the rows, or loss and
+ * gradient. */
+static int scaled_result(int call_what, int what, int e, rfm_mat out) {
+    const int y_e = what == TARGETS ? e : 0, loss_e = 2 * y_e + (what == WEIGHTS ? e : 0);
+    rfm_mat gradient = test_mat(a.m.n, a.m.r, 0, 0);
+    model_case was = a;
+    size_t i, k;
+    rfm_real ridge;
+    int status;
+
+    if (gradient.at == NULL || !scale_problem(what, e, &ridge)) return TEST_SKIP;
+    set_call(&call, call_what);
+    call.from = &scaled, call.data = scaled_data, call.how.ridge = ridge, call.gradient = gradient.at;
+    call.rank = (a.m.r + 1) / 2, call.how.centers = (a.m.n + 1) / 2, call.how.polish = 2, call.type = RFM_I16;
+    call.how.method = methods[((size_t)(e + 140) / 7 + (size_t)what) % 4];
+    if (e == 0) call.how.method = second.how.method;
+    status = run(&call);
+    if (status != RFM_OK) return status;
+    a.x.at = (rfm_real *)(uintptr_t)scaled_data.x.at, a.x.stride = scaled_data.x.stride, a.data.x = scaled_data.x;
+    if (call_what == CENTERS || call_what == RANK) predict_plainly(&call.to, out, -y_e);
+    if (call_what == INTEGERS) predict_integers(&call.to_i, out);
+    if (call_what == CENTERS && what >= SAME)
+        check_normal_equations(&call.to, &scaled_data, (double)ridge, what == ROWS ? ldexp(1, e) : 1);
+    a.x = was.x, a.data = was.data;
+    for (i = 0; call_what == INTEGERS && i < out.rows; i++)
+        for (k = 0; k < out.cols; k++) out.at[i * out.stride + k] = (rfm_real)ldexp(model_at(out, i, k), -y_e);
+    if (call_what == LOSS) {
+        CHECK(rfm_finite(1, &call.loss) && rfm_finite(a.m.n * a.m.r, gradient.at));
+        out.at[0] = (rfm_real)ldexp((double)call.loss, -loss_e);
+        for (i = 1; i < out.rows * out.cols; i++)
+            out.at[i] = (rfm_real)ldexp((double)gradient.at[i % (a.m.n * a.m.r)], (what == BANDWIDTH ? e : 0) - loss_e);
+    }
+    return RFM_OK;
+}
+
+/* A power of two is a change of units: nothing else changes, or the call says RFM_ERANGE. Rows and ridges that grow and
+ * shrink alone give another problem, and centres that solve it. */
+static void test_range(void) {
+    const model_shape s = { 9, 3, 2 };
+    int call_what, what, e;
+    size_t done = 0, right = 0;
+
+    for (call_what = 0; call_what < CALLS; call_what++)
+        for (what = 0; what < SCALED; what++)
+            for (e = -140; e <= 126; e += TEST_N_MAX > 40 ? 7 : 28) {
+                rfm_mat was, is;
+                int status, compare;
+
+                test_note("range", (size_t)call_what, (size_t)what, (size_t)(e + 1000));
+                if (!make(s, (e + what) % 2 ? RFM_GAUSSIAN : RFM_LAPLACE, RFM_FULL)) continue;
+                was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0);
+                if (is.at == NULL) continue;
+                status = scaled_result(call_what, what, e, is);
+                if (status == TEST_SKIP) continue;
+                done++;
+                if (status != RFM_OK) {
+                    CHECK_INT(RFM_ERANGE, status);
+                    CHECK(e < -90 || e > 90 || what == ROWS || (call_what == LOSS && (e < -50 || e > 50)));
+                    continue;
+                }
+                right++;
+                second.how.method = call.how.method, compare = exact && what < SAME;
+                if (!compare || scaled_result(call_what, what, 0, was) != RFM_OK) continue;
+                CHECK_BELOW(model_apart(was, is), 1e-4 * model_most(was));
+            }
+    CHECK(right >= done / 2);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_memory);
     RUN_TEST(test_refusals);
+    RUN_TEST(test_measuring);
     RUN_TEST(test_workers);
     RUN_TEST(test_ticks);
     RUN_TEST(test_importance);
+    RUN_TEST(test_importance_range);
     RUN_TEST(test_rank);
     RUN_TEST(test_all_centers);
     RUN_TEST(test_refit);
@@ -1017,5 +1279,9 @@ int main(void) {
     RUN_TEST(test_wide);
     RUN_TEST(test_inputs);
     RUN_TEST(test_rounded);
+    RUN_TEST(test_single);
+    RUN_TEST(test_overflow);
+    RUN_TEST(test_model_values);
+    RUN_TEST(test_range);
     return UNITY_END();
 }

@@ -256,7 +256,7 @@ void csv_read(csv *c, const char *file, int header) {
     c->text = file_read(file, &c->size);
     p = c->text;
     if (c->size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
-    if (c->size >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
+    if (strncmp(p, "\xff\xfe", 2) == 0 || strncmp(p, "\xfe\xff", 2) == 0)
         fail("%s: line 1: UTF-16, expected UTF-8", c->file);
     nul = memchr(c->text, 0, c->size);
     if (nul != NULL) fail("%s: line %zu: a zero byte, expected text", c->file, line_of(c, (size_t)(nul - c->text)));

@@ -1,0 +1,232 @@
+/* libFuzzer's target for the command's CSV reader and for what it makes of a table: inputs, targets, classes, the rows
+ * of a split.
+ *
+ * An input is one byte of options, one with the number of targets, and the file. The command ends when it refuses a
+ * file; here fail() jumps back, and all memory that was allocated meanwhile is given back: csv.c, table.c and files.c
+ * are compiled with these malloc and free. */
+#include "progress.h"
+#include "table.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "heap.h"
+
+static jmp_buf refused;
+static int inside;
+static const unsigned char *file_bytes;
+static size_t file_size;
+
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
+
+enum { MOST_BLOCKS = 1 << 16 };
+static void *blocks[MOST_BLOCKS];
+static size_t block_count;
+
+static void *remember(void *block) {
+    require(block != NULL && block_count < MOST_BLOCKS, "memory");
+    return blocks[block_count++] = block;
+}
+
+static void forget(void *block) {
+    size_t i = block_count;
+
+    while (i > 0 && blocks[i - 1] != block) i--;
+    require(i > 0, "only what was allocated is freed");
+    blocks[i - 1] = blocks[--block_count];
+}
+
+void *fuzz_calloc(size_t count, size_t size) { return remember(calloc(count, size)); }
+void *fuzz_malloc(size_t size) { return remember(malloc(size)); }
+
+void *fuzz_realloc(void *block, size_t size) {
+    if (block != NULL) forget(block);
+    return remember(realloc(block, size));
+}
+
+int fuzz_posix_memalign(void **to, size_t alignment, size_t size) {
+    if (posix_memalign(to, alignment, size) != 0) return 1;
+    (void)remember(*to);
+    return 0;
+}
+
+void fuzz_free(void *block) {
+    if (block == NULL) return;
+    forget(block);
+    free(block);
+}
+
+/* ---- the command's other parts --------------------------------------------------------------------------------- */
+
+int quiet = 1;
+
+/* Every byte of a message is looked at. */
+static void look(const char *format, va_list list) {
+    char message[2000];
+
+    require(vsnprintf(message, sizeof message, format, list) > 0, "a message");
+}
+
+void fail(const char *format, ...) {
+    va_list list;
+
+    require(inside, "a failure");
+    va_start(list, format);
+    look(format, list);
+    va_end(list);
+    longjmp(refused, 1);
+}
+
+void usage(const char *format, ...) {
+    (void)format;
+    longjmp(refused, 1);
+}
+
+void note(const char *format, ...) {
+    va_list list;
+
+    va_start(list, format);
+    look(format, list);
+    va_end(list);
+}
+
+/* The bytes with a 0 behind them, as files.c has it, and nothing behind that. */
+char *fuzz_file_read(const char *file, size_t *size) {
+    char *at = fuzz_malloc(file_size + 1);
+
+    (void)file;
+    if (file_size > 0) memcpy(at, file_bytes, file_size);
+    at[file_size] = 0;
+    *size = file_size;
+    return at;
+}
+
+/* ---- what is done with a table --------------------------------------------------------------------------------- */
+
+/* Numbers are what the C library makes of the same text, to the bit; what is not one is marked so. */
+static void check_cell(csv *c, size_t row, size_t column) {
+    const double value = c->values[row * c->columns + column];
+    const int kind = csv_kind(value);
+    const char *text_of = csv_text(c, row, column);
+    char *end;
+    const double expected = strtod(text_of, &end);
+
+    if (kind == CSV_NUMBER)
+        require(*text_of != 0 && *end == 0 && memcmp(&expected, &value, sizeof value) == 0,
+                "a number is rounded correctly");
+    if (kind == CSV_MISSING) require(*text_of == 0 || isnan(expected), "a missing cell is empty or NaN");
+    if (kind == CSV_HUGE) require(isinf((rfm_real)expected), "what is huge is infinite");
+}
+
+/* A field that is written is read back. */
+static void check_written(const char *field) {
+    text t = {NULL, 0, 0};
+    csv c;
+    const unsigned char *bytes = file_bytes;
+    const size_t size = file_size;
+
+    text_bytes(&t, "a,b\n", 4);
+    csv_add(&t, field);
+    text_bytes(&t, ",1\n", 3);
+    file_bytes = (unsigned char *)t.at, file_size = t.size;
+    csv_read(&c, "written", 1);
+    require(c.rows == 1 && c.columns == 2 && strcmp(csv_text(&c, 0, 0), field) == 0,
+            "a field that was written is read back");
+    csv_free(&c);
+    fuzz_free(t.at);
+    file_bytes = bytes, file_size = size;
+}
+
+static void use(unsigned options, unsigned targets) {
+    csv c;
+    row_list rows, train;
+    input_list inputs, named;
+    unsigned char *use_rows;
+    rfm_real *x, *y;
+    size_t target, i, j, count, classes = 0;
+
+    csv_read(&c, "file", options & 1);
+    require(c.rows > 0 && c.columns > 0, "rows and columns");
+    for (i = 0; i < c.rows; i++)
+        for (j = 0; j < c.columns; j++) check_cell(&c, i, j);
+    for (j = 0; j < c.columns; j++)
+        require(strcmp(c.names[csv_column(&c, c.names[j])], c.names[j]) == 0, "a column by its name");
+    if (options & 16) check_written(csv_text(&c, c.rows - 1, c.columns - 1));
+    use_rows = split_read(NULL, &c, USE_TRAIN);
+    rows = rows_of(&c, use_rows, USE_TRAIN);
+    train = rows_of(&c, use_rows, USE_TRAIN);
+    require(rows.count == c.rows, "all rows");
+    rows_draw(&train, train.count / 2 + 1, targets);
+    require(train.count <= c.rows && train.count == c.rows / 2 + 1, "drawn rows");
+    count = 1 + targets % 3;
+    target = target_find(&c, options & 8 ? c.names[0] : NULL, count);
+    inputs = inputs_of_file(&c, target, count, train, options >> 1 & 1);
+    named = inputs_of_names(&c, inputs.names, inputs.count);
+    require(named.count == inputs.count, "inputs by their names");
+    (void)target_guess(&c, inputs);
+    x = allocate(rows.count * inputs.count, sizeof *x, "inputs");
+    if (count == 1 && target_is_class(&c, target, train)) {
+        char *names = classes_find(&c, target, train, &classes);
+        uint32_t *class_of = classes_of(&c, target, rows, names, classes);
+
+        for (i = 0; i < rows.count; i++) require(class_of[i] < classes || class_of[i] == CLASS_UNKNOWN, "a class");
+        fuzz_free(class_of);
+        fuzz_free(names);
+    } else {
+        y = allocate(rows.count * count, sizeof *y, "targets");
+        targets_fill(&c, target, count, rows, NULL, y);
+        require(rfm_finite(rows.count * count, y), "targets are finite");
+        fuzz_free(y);
+    }
+    inputs_fill(&c, inputs, rows, options >> 2 & 1, NULL, x);
+    require(options & 4 || rfm_finite(rows.count * inputs.count, x), "inputs are finite");
+    inputs_fill(&c, named, rows, 1, NULL, x);
+    csv_free(&c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    if (size < 2) return 0;
+    file_bytes = bytes + 2, file_size = size - 2;
+    inside = 1;
+    if (setjmp(refused) == 0) use(bytes[0], bytes[1]);
+    inside = 0;
+    while (block_count > 0) free(blocks[--block_count]);
+    if (setjmp(refused) == 0) { /* the lines of a split for a table of as many rows */
+        csv c;
+
+        memset(&c, 0, sizeof c);
+        c.file = "file", c.rows = 1 + bytes[0];
+        file_bytes = bytes, file_size = size;
+        inside = 1;
+        (void)split_read("split", &c, USE_NONE);
+    }
+    inside = 0;
+    while (block_count > 0) free(blocks[--block_count]);
+    return 0;
+}
+
+size_t target_seed(size_t index, unsigned char *to) {
+    static const char *const files[] = {
+        "a,b,target\n1,2,yes\n3.5,-4e-3,no\n1e10,.5,yes\n",
+        "\xef\xbb\xbfx;y;z\r\n1;\"2\";\"a\"\"b\"\r\n\" 3 \";4.000000000000000000001;c\r\n",
+        "1\t2\t0\n3\t4\t1\n5\t6\t2\n",
+        "a,b,c\n1,nan,3\n,inf,1e999\n-0,16777217,3.4028235e38\n",
+        "a,a,b=c\n1,2,-1\n1.17549435e-38,7e-46,1\n",
+        "name,value,y1,y2\n\"line\nbreak\",1,2,3\nother,4,5,6\n",
+        "0\n1\n2\n1\n",
+        "a,b\n0.1,1\n0.30000000000000004,2\n12345678901234567890123,3\n0.0000000000000000000000000000000001,4\n",
+    };
+    const size_t count = sizeof files / sizeof files[0];
+    size_t size;
+
+    if (index >= 4 * count) return 0;
+    size = strlen(files[index % count]);
+    to[0] = (unsigned char)(index / count == 0 ? 1 : index / count == 1 ? 0 : index / count == 2 ? 7 : 31);
+    to[1] = (unsigned char)(index % 3);
+    memcpy(to + 2, files[index % count], size);
+    return size + 2;
+}

@@ -1,0 +1,12 @@
+/* The library on random cases against a plain reference, under the arena's red zones; ./run, ./soak. */
+#include "fits.h"
+
+int main(int argc, char **argv) {
+    static const part parts[] = {
+        {"fits", fits_case, 150, 0},
+        {"algebra", algebra_case, 140, 0},
+        {"small", small_case, 120, 0},
+        {"pairs", pairs_case, 150, 10000},
+    };
+    return run_parts(argc, argv, parts, LENGTH(parts));
+}
