@@ -9,12 +9,13 @@ static size_t predict(const rfm_model *model, const rfm_real *x, rfm_real *score
     return rfm_class(model, scores, NULL);
 }
 
-/* ---- the learner -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the learner ------------------------------------------------------------------------------------------------- */
 
 #define REFIT_EVERY 50
 
-/* Guard: the start model's centres are among the samples, and it has them by heart; a sample that RFM_FORGET_LEAST keeps is one that the
- * others do not predict. Both make the left-out error of a new model look worse than it is. 0.1 is the error of all zeros. */
+/* Guard: the start model's centres are among the samples, and it has them by heart; a sample that RFM_FORGET_LEAST
+ * keeps is one that the others do not predict. Both make the left-out error of a new model look worse than it is. 0.1
+ * is the error of all zeros. */
 #define MARGIN 0.05
 
 typedef struct {
@@ -31,18 +32,20 @@ static void learn(learner *l, const rfm_real *x, size_t label) {
     must(status, "learning");
 }
 
-/* The window is filled from what the device has in its flash, the start model: its centres are the rows it was trained on, and it knows
- * their classes. */
+/* The window is filled from what the device has in its flash, the start model: its centres are the rows it was trained
+ * on, and it knows their classes. */
 static void recall(learner *l, const rfm_model *start) {
     rfm_real x[MOST_INPUTS], scores[MOST_CLASSES];
     size_t i, j;
     for (i = 0; i < start->n; i++) {
-        for (j = 0; j < start->d; j++) x[j] = start->shift[j] + (start->p[j] > 0 ? start->centers[i * start->d + j] / start->p[j] : 0);
+        for (j = 0; j < start->d; j++)
+            x[j] = start->shift[j] + (start->p[j] > 0 ? start->centers[i * start->d + j] / start->p[j] : 0);
         learn(l, x, predict(start, x, scores));
     }
 }
 
-static void learner_start(learner *l, const learner_kind *kind, const draw *w, const rfm_model *start, learner_result *r) {
+static void learner_start(learner *l, const learner_kind *kind, const draw *w, const rfm_model *start,
+                          learner_result *r) {
     rfm_online_options o;
     size_t need = 0, window = 0, half;
     rfm_online_options_init(&o);
@@ -61,7 +64,7 @@ static void learner_start(learner *l, const learner_kind *kind, const draw *w, c
     r->window = window, r->bytes = need + sizeof l->online;
 }
 
-/* ---- the contest --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the contest ------------------------------------------------------------------------------------------------- */
 
 /* Share of the test rows of this time, by a model or by a learner. */
 static double share_right(const draw *w, size_t seen, const rfm_model *model, const learner *l) {
@@ -71,8 +74,10 @@ static double share_right(const draw *w, size_t seen, const rfm_model *model, co
     for (i = s->start + s->stream; i < s->start + s->stream + s->test; i++) {
         label = scenario_row(w, i, seen, x);
         if (!scenario_has(w, label, seen)) continue;
-        if (model != NULL) found = predict(model, x, scores);
-        else must(rfm_online_predict(&l->online, x, scores, &found, NULL), "prediction");
+        if (model != NULL)
+            found = predict(model, x, scores);
+        else
+            must(rfm_online_predict(&l->online, x, scores, &found, NULL), "prediction");
         right += found == label, count++;
     }
     return (double)right / (double)count;
@@ -123,7 +128,8 @@ void contest_run(machine *m, const draw *w, const learner_kind *kinds, size_t le
     for (k = 0; k < learners; k++) {
         learner_result *r = &c->learners[k];
         r->won_end = (r->right[last] - c->frozen[last]) / (c->pc[last] - c->frozen[last]);
-        r->won_mean = (mean_after(c, s, r->right) - mean_after(c, s, c->frozen)) / (mean_after(c, s, c->pc) - mean_after(c, s, c->frozen));
+        r->won_mean = (mean_after(c, s, r->right) - mean_after(c, s, c->frozen)) /
+                      (mean_after(c, s, c->pc) - mean_after(c, s, c->frozen));
         must(rfm_online_report_get(&l[k].online, &report), "the report");
         r->refits = report.refits, r->rejected = report.rejected, r->failed = report.failed;
         free(l[k].memory);

@@ -40,7 +40,8 @@ void *train(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *b
     summary.bandwidth = model.bandwidth, summary.ridge = path[ITERATIONS].ridge, summary.rows = (uint32_t)rows;
     summary.iterations = ITERATIONS, summary.steps = ITERATIONS + 1, summary.path = path;
     memset(&parts, 0, sizeof parts);
-    parts.model = &model, parts.task = RFM_CLASSIFY, parts.x_mean = mean, parts.x_scale = scale, parts.summary = &summary;
+    parts.model = &model, parts.task = RFM_CLASSIFY, parts.x_mean = mean, parts.x_scale = scale,
+    parts.summary = &summary;
     must(rfm_model_size(&parts, bytes), "the model");
     blob = allocate_aligned(*bytes, "the model");
     must(rfm_model_write(&parts, blob, *bytes), "the model");

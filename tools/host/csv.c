@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------------
+/* ---- numbers -------------------------------------------------------------------------------------------------------
  *
- * Up to 2^53 and a power of ten up to 22 are exact as double: one operation rounds once. 19 digits are exact where a long
- * double has 64 bits: its result is wrong by less than two units of the last place, and unless a double's rounding hangs
- * on that it is the same. For all other numbers the C library does it. */
+ *
+ * Up to 2^53 and a power of ten up to 22 are exact as double: one operation rounds once. 19 digits are exact where a
+ * long double has 64 bits: its result is wrong by less than two units of the last place, and unless a double's rounding
+ * hangs on that it is the same. For all other numbers the C library does it. */
 
 static int digit(char c) { return (unsigned)(c - '0') < 10; }
 
@@ -45,13 +46,17 @@ const char *csv_number(const char *p, double *value) {
     long exponent = 0;
     if (*p == '-' || *p == '+') p++;
     for (; digit(*p); p++, any = 1) {
-        if (digits < 19) mantissa = mantissa * 10 + (uint64_t)(*p - '0'), digits += mantissa != 0;
-        else exponent++, exact = 0;
+        if (digits < 19)
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0'), digits += mantissa != 0;
+        else
+            exponent++, exact = 0;
     }
     if (*p == '.') {
         for (p++; digit(*p); p++, any = 1) {
-            if (digits < 19) mantissa = mantissa * 10 + (uint64_t)(*p - '0'), digits += mantissa != 0, exponent--;
-            else exact = 0;
+            if (digits < 19)
+                mantissa = mantissa * 10 + (uint64_t)(*p - '0'), digits += mantissa != 0, exponent--;
+            else
+                exact = 0;
         }
     }
     if (!any) return NULL;
@@ -64,8 +69,10 @@ const char *csv_number(const char *p, double *value) {
             if (e < 100000) e = e * 10 + (*p - '0');
         exponent += minus ? -e : e;
     }
-    if (!quick(mantissa, exponent, exact, value)) *value = strtod(start, NULL);
-    else if (negative) *value = -*value;
+    if (!quick(mantissa, exponent, exact, value))
+        *value = strtod(start, NULL);
+    else if (negative)
+        *value = -*value;
     return p;
 }
 
@@ -93,16 +100,16 @@ static double field_value(const char *field, size_t length) {
     size_t sign = length > 0 && (*field == '-' || *field == '+');
     if (length == 0 || is_word(field + sign, length - sign, "nan")) return kind_value(CSV_MISSING);
     if (csv_number(field, &value) == field + length) return fitting(value);
-    if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity")) return kind_value(CSV_HUGE);
+    if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity"))
+        return kind_value(CSV_HUGE);
     return kind_value(CSV_TEXT);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------------------------- */
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
 
 static size_t line_of(const csv *c, size_t offset) {
     size_t line = 1, i;
-    for (i = 0; i < offset; i++)
-        line += c->text[i] == '\n' || (c->text[i] == '\r' && c->text[i + 1] != '\n');
+    for (i = 0; i < offset; i++) line += c->text[i] == '\n' || (c->text[i] == '\r' && c->text[i + 1] != '\n');
     return line;
 }
 
@@ -126,7 +133,8 @@ static const char *take_field(csv *c, const char *p, size_t *length) {
     if (*p == '"') {
         const char *q = p + 1;
         while (q < end && !(*q == '"' && q[1] != '"')) q += *q == '"' ? 2 : 1;
-        if (q >= end) fail("%s: line %zu: a quote opens and is never closed", c->file, line_of(c, (size_t)(start - c->text)));
+        if (q >= end)
+            fail("%s: line %zu: a quote opens and is never closed", c->file, line_of(c, (size_t)(start - c->text)));
         reserve(c, (size_t)(q - p));
         for (p++; p < q; p++) {
             c->room[n++] = *p;
@@ -172,7 +180,7 @@ static char find_delimiter(const char *p) {
     return kinds[best];
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 /* The names from the first line, which is passed over only if it is a header. */
 static const char *read_names(csv *c, const char *p) {
@@ -192,7 +200,9 @@ static const char *read_names(csv *c, const char *p) {
         if (*p != c->delimiter || p == c->text + c->size) break;
     }
     if (c->header) {
-        if (numbers == c->columns) note("%s: the first line has numbers only and is taken as a header; if it is data, use --no-header", c->file);
+        if (numbers == c->columns)
+            note("%s: the first line has numbers only and is taken as a header; if it is data, use --no-header",
+                 c->file);
         return next_line(c, p);
     }
     for (i = 0; i < c->columns; i++) {
@@ -207,8 +217,8 @@ static const char *read_names(csv *c, const char *p) {
 static void ragged(csv *c, const char *line, size_t found, const char *p) {
     size_t length;
     for (; *p == c->delimiter; found++) p = take_field(c, p + 1, &length); /* how many there are in all */
-    fail("%s: line %zu: %zu field%s, expected %zu as in the %s", c->file, line_of(c, (size_t)(line - c->text)), found, found == 1 ? "" : "s",
-         c->columns, c->header ? "header" : "first line");
+    fail("%s: line %zu: %zu field%s, expected %zu as in the %s", c->file, line_of(c, (size_t)(line - c->text)), found,
+         found == 1 ? "" : "s", c->columns, c->header ? "header" : "first line");
 }
 
 static const char *read_row(csv *c, const char *p, double *values) {
@@ -260,8 +270,10 @@ void csv_read(csv *c, const char *file, int header) {
         fail("%s: line 1: UTF-16, expected UTF-8", c->file);
     nul = memchr(c->text, 0, c->size);
     if (nul != NULL) fail("%s: line %zu: a zero byte, expected text", c->file, line_of(c, (size_t)(nul - c->text)));
-    if (only_blank_from(c, p)) fail("%s: the file is empty, expected %s", c->file, header ? "a header and rows" : "rows");
-    if (*p == '\n' || *p == '\r') fail("%s: line 1: an empty line, expected %s", c->file, header ? "a header" : "a row");
+    if (only_blank_from(c, p))
+        fail("%s: the file is empty, expected %s", c->file, header ? "a header and rows" : "rows");
+    if (*p == '\n' || *p == '\r')
+        fail("%s: line 1: an empty line, expected %s", c->file, header ? "a header" : "a row");
     c->delimiter = find_delimiter(p);
     p = read_names(c, p);
     for (q = p; (q = strpbrk(q, "\r\n")) != NULL; q++) most++;
@@ -272,8 +284,8 @@ void csv_read(csv *c, const char *file, int header) {
     while (p < c->text + c->size) {
         if (*p == '\n' || *p == '\r') {
             if (only_blank_from(c, p)) break;
-            fail("%s: line %zu: an empty line, expected %zu field%s", c->file, line_of(c, (size_t)(p - c->text)), c->columns,
-                 c->columns == 1 ? "" : "s");
+            fail("%s: line %zu: an empty line, expected %zu field%s", c->file, line_of(c, (size_t)(p - c->text)),
+                 c->columns, c->columns == 1 ? "" : "s");
         }
         c->starts[c->rows] = (size_t)(p - c->text);
         p = read_row(c, p, c->values + c->rows * c->columns);
@@ -299,7 +311,8 @@ const char *csv_text(csv *c, size_t row, size_t column) {
     size_t length, j;
     for (j = 0; j < column; j++) { /* past the fields before: without a copy unless there are quotes */
         while (space(c, *p)) p++;
-        if (*p == '"') p = take_field(c, p, &length);
+        if (*p == '"')
+            p = take_field(c, p, &length);
         else
             while (!field_end(c, p)) p++;
         p++;
@@ -318,7 +331,9 @@ size_t csv_column(const csv *c, const char *name) {
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) {
     const char *found = csv_text(c, row, column);
     size_t line = line_of(c, c->starts[row]);
-    if (*found == 0) fail("%s: line %zu, column %zu (%s): expected %s, found nothing", c->file, line, column + 1, c->names[column], expected);
+    if (*found == 0)
+        fail("%s: line %zu, column %zu (%s): expected %s, found nothing", c->file, line, column + 1, c->names[column],
+             expected);
     fail("%s: line %zu, column %zu (%s): expected %s, found \"%.*s\"", c->file, line, column + 1, c->names[column],
          expected, utf8_fit(found, 60), found);
 }

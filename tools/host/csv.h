@@ -13,10 +13,10 @@ typedef struct {
     char delimiter;
     int header;
     size_t rows, columns;
-    char **names;     /* (columns); without a header c1, c2, ... */
-    size_t *starts;   /* (rows) where in the text */
-    double *values;   /* (rows, columns), see csv_kind */
-    char *room;       /* of csv_text */
+    char **names;   /* (columns); without a header c1, c2, ... */
+    size_t *starts; /* (rows) where in the text */
+    double *values; /* (rows, columns), see csv_kind */
+    char *room;     /* of csv_text */
     size_t room_size;
 } csv;
 

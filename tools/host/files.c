@@ -120,8 +120,10 @@ static void write_stdout(const char *bytes, size_t size) {
 }
 
 void file_show(const text *summary, const char *out) {
-    if (out == NULL || !is_stdout(out)) write_stdout(summary->at, summary->size);
-    else (void)write_all(2, summary->at, summary->size);
+    if (out == NULL || !is_stdout(out))
+        write_stdout(summary->at, summary->size);
+    else
+        (void)write_all(2, summary->at, summary->size);
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------------------------- */
@@ -344,7 +346,7 @@ void file_write(const char *file, const void *bytes, size_t size) {
     status = write_all(out, bytes, size);
     if (status == 0) status = fsync(out);
     if (status == 0) {
-        (void)fchmod(out, o.mode);        /* some file systems have none */
+        (void)fchmod(out, o.mode);       /* some file systems have none */
         status = rename(path, o.target); /* while it is locked: nobody takes it for a leftover */
     }
     if (status != 0) {

@@ -43,8 +43,10 @@ void rows_fold(const uint32_t *order, size_t n, size_t folds, size_t f, uint32_t
     size_t i;
     *fit_count = *held_count = 0;
     for (i = 0; i < n; i++) {
-        if (i % folds == f) held[(*held_count)++] = order[i];
-        else fit[(*fit_count)++] = order[i];
+        if (i % folds == f)
+            held[(*held_count)++] = order[i];
+        else
+            fit[(*fit_count)++] = order[i];
     }
 }
 

@@ -14,9 +14,12 @@ static void quote(text *t, const char *value) {
     while (*value != 0) {
         uint32_t code;
         size_t n = utf8_read(value, &code);
-        if (*value == '"' || *value == '\\') text_add(t, "\\%c", *value);
-        else if (n == 0 || utf8_control(code)) text_add(t, "\\u%04lx", (unsigned long)code);
-        else text_bytes(t, value, n);
+        if (*value == '"' || *value == '\\')
+            text_add(t, "\\%c", *value);
+        else if (n == 0 || utf8_control(code))
+            text_add(t, "\\u%04lx", (unsigned long)code);
+        else
+            text_bytes(t, value, n);
         value += n > 0 ? n : 1;
     }
     text_bytes(t, "\"", 1);
@@ -29,9 +32,12 @@ void json_text(text *t, const char *name, const char *value) {
 
 void json_number(text *t, const char *name, double value) {
     key(t, name);
-    if (!isfinite(value)) text_add(t, "null");
-    else if (value == floor(value) && fabs(value) < 1e15) text_add(t, "%.0f", value);
-    else text_add(t, "%.9g", value);
+    if (!isfinite(value))
+        text_add(t, "null");
+    else if (value == floor(value) && fabs(value) < 1e15)
+        text_add(t, "%.0f", value);
+    else
+        text_add(t, "%.9g", value);
 }
 
 void json_real(text *t, const char *name, rfm_real value) {
@@ -56,8 +62,10 @@ void json_names(text *t, const char *name, const char *names, size_t count) {
 
 void json_object(text *t, const char *name, const text *content) {
     key(t, name);
-    if (content->size == 0) text_bytes(t, "{", 1);
-    else text_bytes(t, content->at, content->size);
+    if (content->size == 0)
+        text_bytes(t, "{", 1);
+    else
+        text_bytes(t, content->at, content->size);
     text_bytes(t, "}", 1);
 }
 

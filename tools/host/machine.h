@@ -15,7 +15,8 @@ typedef struct {
 
 /* From --threads (0: as many as there are processors) and --port. */
 void machine_start(machine *m, size_t threads, const char *port);
-void machine_memory(machine *m, size_t bytes, const char *what); /* an arena of so many bytes in place of the last one */
+void machine_memory(machine *m, size_t bytes,
+                    const char *what); /* an arena of so many bytes in place of the last one */
 void machine_stop(machine *m);
 
 #endif

@@ -20,7 +20,8 @@ any_model any_of_integers(const rfm_model_i *model) {
     a.type = model->type, a.integers = *model;
     a.numbers.n = model->n, a.numbers.d = model->d, a.numbers.c = model->c, a.numbers.r = model->r;
     a.numbers.metric = model->metric, a.numbers.task = model->task;
-    a.numbers.class_names = model->class_names, a.numbers.input_names = model->input_names, a.numbers.summary = model->summary;
+    a.numbers.class_names = model->class_names, a.numbers.input_names = model->input_names,
+    a.numbers.summary = model->summary;
     return a;
 }
 
@@ -48,12 +49,11 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
         status = rfm_model_open(*blob, *size, &numbers);
         if (status == RFM_OK) *model = any_of_numbers(&numbers);
     }
-    if (status != RFM_OK) fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
+    if (status != RFM_OK)
+        fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
 }
 
-size_t model_classes(const rfm_model *model) {
-    return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c;
-}
+size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
@@ -107,7 +107,8 @@ void model_metric_row(const rfm_model *model, size_t i, rfm_real *row) {
 void model_diagonal(const rfm_model *model, rfm_real *m) {
     units u = units_of(model);
     size_t j;
-    if (model->metric != RFM_FULL) (void)model_metric(model, m);
+    if (model->metric != RFM_FULL)
+        (void)model_metric(model, m);
     else
         for (j = 0; j < model->d; j++) m[j] = metric_entry(model, u, j, j);
 }

@@ -42,8 +42,7 @@ int options_read(const command_line *c, char **argv, const char **operands) {
         size_t length = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
         const option *o = c->options;
         if (only_operands || arg[0] != '-' || arg[1] == 0) {
-            if (found == c->most)
-                usage("%s: one operand too many: \"%s\"; expected %s", c->name, arg, c->operands);
+            if (found == c->most) usage("%s: one operand too many: \"%s\"; expected %s", c->name, arg, c->operands);
             operands[found++] = arg;
             continue;
         }
@@ -57,7 +56,8 @@ int options_read(const command_line *c, char **argv, const char **operands) {
         if (o->kind == OPTION_FLAG) {
             if (equals != NULL) usage("%s takes no value", o->name);
             *(int *)o->to = 1;
-        } else if (equals != NULL) set(o, equals + 1);
+        } else if (equals != NULL)
+            set(o, equals + 1);
         else {
             if (argv[1] == NULL) usage("%s: expected a value after it", o->name);
             set(o, *++argv);

@@ -16,10 +16,10 @@ typedef struct {
 } option;
 
 typedef struct {
-    const char *name;         /* of the command, for messages */
-    const char *operands;     /* what the errors call them */
-    size_t least, most;       /* how many */
-    const char *help;         /* where there is more: "; see rfm help train", or "" */
+    const char *name;     /* of the command, for messages */
+    const char *operands; /* what the errors call them */
+    size_t least, most;   /* how many */
+    const char *help;     /* where there is more: "; see rfm help train", or "" */
     const option *options;
 } command_line;
 

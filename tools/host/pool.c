@@ -25,14 +25,14 @@ struct pool {
 
     pthread_mutex_t lock; /* of everything below; the atomics are also read without it, by those who watch */
     pthread_cond_t wake, left;
-    size_t asleep;   /* workers waiting at `wake` */
-    unsigned epoch;  /* atomic: counts runs, and the end of the pool */
+    size_t asleep;  /* workers waiting at `wake` */
+    unsigned epoch; /* atomic: counts runs, and the end of the pool */
     int open, stop;
-    size_t inside;   /* atomic: workers at work, not counting the caller */
+    size_t inside; /* atomic: workers at work, not counting the caller */
     rfm_job job;
     void *arg;
     size_t jobs;
-    size_t next;     /* atomic: the next index to hand out */
+    size_t next; /* atomic: the next index to hand out */
 
     struct worker worker[]; /* [0] is the caller's and has no thread */
 };
@@ -45,8 +45,7 @@ static long elapsed_ns(const struct timespec *since) {
 
 static void work(pool *p, rfm_job job, void *arg, size_t jobs, size_t number) {
     size_t i;
-    while ((i = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < jobs)
-        job(arg, i, number);
+    while ((i = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < jobs) job(arg, i, number);
 }
 
 static void *worker_main(void *argument) {
@@ -62,8 +61,7 @@ static void *worker_main(void *argument) {
 
         pthread_mutex_lock(&p->lock);
         p->asleep++;
-        while (p->epoch == seen)
-            pthread_cond_wait(&p->wake, &p->lock);
+        while (p->epoch == seen) pthread_cond_wait(&p->wake, &p->lock);
         p->asleep--;
         seen = p->epoch;
         if (p->stop) {
@@ -84,8 +82,7 @@ static void *worker_main(void *argument) {
 
         /* Under the lock, or the caller could miss the signal between its look at `inside` and its wait. */
         pthread_mutex_lock(&p->lock);
-        if (__atomic_sub_fetch(&p->inside, 1, __ATOMIC_RELEASE) == 0)
-            pthread_cond_signal(&p->left);
+        if (__atomic_sub_fetch(&p->inside, 1, __ATOMIC_RELEASE) == 0) pthread_cond_signal(&p->left);
         pthread_mutex_unlock(&p->lock);
     }
 }
@@ -94,8 +91,7 @@ void pool_run(void *threads, rfm_job job, void *arg, size_t jobs) {
     pool *p = threads;
 
     if (p->workers == 1 || jobs <= 1) {
-        for (size_t i = 0; i < jobs; i++)
-            job(arg, i, 0);
+        for (size_t i = 0; i < jobs; i++) job(arg, i, 0);
         return;
     }
     pthread_mutex_lock(&p->turn);
@@ -107,8 +103,7 @@ void pool_run(void *threads, rfm_job job, void *arg, size_t jobs) {
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     p->open = 1;
     __atomic_add_fetch(&p->epoch, 1, __ATOMIC_RELAXED);
-    if (p->asleep > 0)
-        pthread_cond_broadcast(&p->wake);
+    if (p->asleep > 0) pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
 
     work(p, job, arg, jobs, 0);
@@ -122,27 +117,22 @@ void pool_run(void *threads, rfm_job job, void *arg, size_t jobs) {
     while (__atomic_load_n(&p->inside, __ATOMIC_ACQUIRE) > 0 && elapsed_ns(&start) < p->spin_ns)
         ;
     pthread_mutex_lock(&p->lock);
-    while (p->inside > 0)
-        pthread_cond_wait(&p->left, &p->lock);
+    while (p->inside > 0) pthread_cond_wait(&p->left, &p->lock);
     pthread_mutex_unlock(&p->lock);
 
     pthread_mutex_unlock(&p->turn);
 }
 
-size_t pool_workers(const pool *p) {
-    return p->workers;
-}
+size_t pool_workers(const pool *p) { return p->workers; }
 
 void pool_destroy(pool *p) {
-    if (!p)
-        return;
+    if (!p) return;
     pthread_mutex_lock(&p->lock);
     p->stop = 1;
     __atomic_add_fetch(&p->epoch, 1, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
-    for (size_t i = 1; i < p->workers; i++)
-        pthread_join(p->worker[i].thread, NULL);
+    for (size_t i = 1; i < p->workers; i++) pthread_join(p->worker[i].thread, NULL);
     pthread_cond_destroy(&p->left);
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->lock);
@@ -151,13 +141,10 @@ void pool_destroy(pool *p) {
 }
 
 pool *pool_create(size_t workers) {
-    if (workers == 0)
-        workers = 1;
-    if (workers > ((size_t)-1 - sizeof(pool)) / sizeof(struct worker))
-        return NULL;
+    if (workers == 0) workers = 1;
+    if (workers > ((size_t)-1 - sizeof(pool)) / sizeof(struct worker)) return NULL;
     pool *p = calloc(1, sizeof(pool) + workers * sizeof(struct worker));
-    if (!p)
-        return NULL;
+    if (!p) return NULL;
 
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     p->spin_ns = processors > 0 && (size_t)processors < workers ? 0 : SPIN_NS;

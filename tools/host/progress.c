@@ -73,8 +73,10 @@ void progress_show(const char *label, double done, double total) {
     if (label == last_label && now - last_time < (terminal ? 0.1 : 5)) return;
     if (label != last_label && !terminal) share = 0;
     if (!terminal) {
-        if (label != last_label) fprintf(stderr, "rfm: %s\n", label);
-        else fprintf(stderr, "rfm: %s %.0f %%\n", label, 100 * share);
+        if (label != last_label)
+            fprintf(stderr, "rfm: %s\n", label);
+        else
+            fprintf(stderr, "rfm: %s %.0f %%\n", label, 100 * share);
     } else {
         fprintf(stderr, "\r\033[Krfm: %-26s [", label);
         for (i = 0; i < 30; i++) fputc(i < (int)(30 * share) ? '#' : '.', stderr);

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_TEXTS 1000 /* different ones in a column */
+#define MOST_TEXTS           1000 /* different ones in a column */
 #define MOST_INTEGER_CLASSES 20
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 unsigned char *split_read(const char *file, const csv *c, unsigned char otherwise) {
     unsigned char *use = allocate(c->rows, 1, "the split");
@@ -23,7 +23,8 @@ unsigned char *split_read(const char *file, const csv *c, unsigned char otherwis
         size_t length = strcspn(p, "\r\n");
         if (length == 0 && p[strspn(p, "\r\n")] == 0) break;
         if (length != 1 || *p < '0' || *p > '2')
-            fail("%s: line %zu: expected 0 (train), 1 (test) or 2 (leave out), found \"%.*s\"", file, line + 1, (int)(length < 40 ? length : 40), p);
+            fail("%s: line %zu: expected 0 (train), 1 (test) or 2 (leave out), found \"%.*s\"", file, line + 1,
+                 (int)(length < 40 ? length : 40), p);
         if (line < c->rows) use[line] = (unsigned char)(*p - '0');
         p += length;
         if (*p == '\r') p++;
@@ -56,7 +57,7 @@ void rows_draw(row_list *rows, size_t count, uint64_t seed) {
     rows->count = taken;
 }
 
-/* ---- sets of texts ------------------------------------------------------------------------------------------------------------ */
+/* ---- sets of texts ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
     char *at[MOST_TEXTS]; /* in order */
@@ -74,8 +75,10 @@ static size_t set_place(const text_set *s, const char *value, int *there) {
             *there = 1;
             return middle;
         }
-        if (order < 0) low = middle + 1;
-        else high = middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -95,7 +98,7 @@ static void set_free(text_set *s) {
     while (s->count > 0) free(s->at[--s->count]);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 static int has_text(const csv *c, size_t column, row_list rows) {
     size_t i;
@@ -133,8 +136,10 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
                 if (!set_add(&levels, csv_text(c, rows.at[i], j)))
                     csv_fail(c, rows.at[i], j, "at most 1000 different texts in a column to one-hot code");
             }
-            for (i = 0; i < levels.count; i++) input_add(&list, &room, &names, c->names[j], j, levels.at[i]); /* keeps the text */
-        } else input_add(&list, &room, &names, c->names[j], j, NULL);
+            for (i = 0; i < levels.count; i++)
+                input_add(&list, &room, &names, c->names[j], j, levels.at[i]); /* keeps the text */
+        } else
+            input_add(&list, &room, &names, c->names[j], j, NULL);
     }
     if (list.count == 0) fail("%s: no column is left for inputs beside the target", c->file);
     list.names = names.at;
@@ -163,8 +168,8 @@ static size_t column_by_name(const csv *c, const char *name, const unsigned char
     return column;
 }
 
-/* Without a header: names are taken for c1, c2, ... of the file that was trained on; a file with as many columns as the model has
- * sources of inputs is taken in their order. */
+/* Without a header: names are taken for c1, c2, ... of the file that was trained on; a file with as many columns as the
+ * model has sources of inputs is taken in their order. */
 static void columns_by_position(const csv *c, input_list *list) {
     const char *name = list->names, *before = NULL;
     size_t i, sources = 0, same = 0;
@@ -188,8 +193,9 @@ static void columns_by_position(const csv *c, input_list *list) {
 static void columns_in_order(const csv *c, input_list *list, const char *target, size_t targets) {
     size_t first = c->columns, i;
     if (c->columns != list->count && c->columns != list->count + targets)
-        fail("%s: %zu columns, expected the %zu inputs of the model, which has no names for them, or those and %zu target%s", c->file, c->columns, list->count,
-             targets, targets == 1 ? "" : "s");
+        fail("%s: %zu columns, expected the %zu inputs of the model, which has no names for them, or those and %zu "
+             "target%s",
+             c->file, c->columns, list->count, targets, targets == 1 ? "" : "s");
     if (c->columns != list->count) first = target_find(c, target, targets);
     for (i = 0; i < list->count; i++) list->at[i].column = i < first ? i : i + targets;
 }
@@ -212,17 +218,20 @@ input_list inputs_of_names(csv *c, const char *names, size_t count) {
     list.at = allocate(count, sizeof *list.at, "inputs");
     list.count = count;
     list.names = copy_text(names, bytes);
-    if (!c->header) columns_by_position(c, &list);
+    if (!c->header)
+        columns_by_position(c, &list);
     else
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
             list.at[i].column = column_by_name(c, name, taken, &list.at[i].level);
             if (list.at[i].column == c->columns)
-                fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that name", c->file, name, i + 1,
-                     count);
+                fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
+                     "name",
+                     c->file, name, i + 1, count);
             if (list.at[i].level == NULL) taken[list.at[i].column] = 1;
         }
     for (i = 0; i < count; i++)
-        if (list.at[i].column >= c->columns) fail("%s: %zu columns, expected the %zu inputs of the model", c->file, c->columns, count);
+        if (list.at[i].column >= c->columns)
+            fail("%s: %zu columns, expected the %zu inputs of the model", c->file, c->columns, count);
     free(taken);
     return list;
 }
@@ -236,15 +245,20 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
     size_t i, j, unknown = 0;
     for (j = 0; j < inputs.count; j++) {
         size_t column = inputs.at[j].column, end = j + 1;
-        while (inputs.at[j].level != NULL && end < inputs.count && inputs.at[end].level != NULL && inputs.at[end].column == column) end++;
+        while (inputs.at[j].level != NULL && end < inputs.count && inputs.at[end].level != NULL &&
+               inputs.at[end].column == column)
+            end++;
         for (i = 0; i < rows.count; i++) {
             double value = c->values[rows.at[i] * c->columns + column];
             rfm_real *to = x + i * inputs.count + j;
             int kind = csv_kind(value);
             if (kind == CSV_MISSING && !missing_allowed)
-                csv_fail(c, rows.at[i], column, inputs.at[j].level != NULL ? "a text (or use --missing mean)" : "a number (or use --missing mean)");
+                csv_fail(c, rows.at[i], column,
+                         inputs.at[j].level != NULL ? "a text (or use --missing mean)"
+                                                    : "a number (or use --missing mean)");
             if (inputs.at[j].level == NULL) {
-                if (kind == CSV_TEXT) csv_fail(c, rows.at[i], column, "a number (text columns: --one-hot when training)");
+                if (kind == CSV_TEXT)
+                    csv_fail(c, rows.at[i], column, "a number (text columns: --one-hot when training)");
                 if (kind == CSV_HUGE) csv_fail(c, rows.at[i], column, "a finite number that fits");
                 *to = (rfm_real)(value - (offset != NULL ? (double)offset[j] : 0));
             } else {
@@ -260,10 +274,12 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
         }
         j = end - 1;
     }
-    if (unknown > 0) note("%s: %zu cells have a text that was not there in training; they count as none of the known ones", c->file, unknown);
+    if (unknown > 0)
+        note("%s: %zu cells have a text that was not there in training; they count as none of the known ones", c->file,
+             unknown);
 }
 
-/* ---- targets ------------------------------------------------------------------------------------------------------------------ */
+/* ---- targets ----------------------------------------------------------------------------------------------------- */
 
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;
@@ -271,8 +287,10 @@ size_t target_find(const csv *c, const char *name, size_t count) {
     if (count > 1) return c->columns - count;
     if (name != NULL) {
         column = csv_column(c, name);
-        if (column == c->columns) fail("%s: line 1: expected a column %s (--target), found none of that name", c->file, name);
-    } else if (csv_column(c, "target") < c->columns) column = csv_column(c, "target");
+        if (column == c->columns)
+            fail("%s: line 1: expected a column %s (--target), found none of that name", c->file, name);
+    } else if (csv_column(c, "target") < c->columns)
+        column = csv_column(c, "target");
     return column;
 }
 
@@ -319,8 +337,10 @@ int target_is_class(csv *c, size_t target, row_list rows) {
     for (i = 0; i < rows.count; i++) {
         double value = c->values[rows.at[i] * c->columns + target];
         if (value == 1 || value == -1) signs++;
-        if (value >= 0 && value < MOST_INTEGER_CLASSES && value == floor(value)) seen |= 1u << (int)value;
-        else if (value != -1) return 0;
+        if (value >= 0 && value < MOST_INTEGER_CLASSES && value == floor(value))
+            seen |= 1u << (int)value;
+        else if (value != -1)
+            return 0;
     }
     if (signs == rows.count) return 1;
     for (i = 0; i < rows.count; i++)
@@ -382,7 +402,8 @@ uint32_t *classes_of(csv *c, size_t target, row_list rows, const char *names, si
         }
         classes[i] = last;
     }
-    if (unknown > 0) note("%s: %zu rows have a class that was not there in training; they count as wrong", c->file, unknown);
+    if (unknown > 0)
+        note("%s: %zu rows have a class that was not there in training; they count as wrong", c->file, unknown);
     free(name);
     return classes;
 }

@@ -1,4 +1,5 @@
-/* From the cells of a file to the numbers of a model: which columns are inputs, which are targets, what classes there are. */
+/* From the cells of a file to the numbers of a model: which columns are inputs, which are targets, what classes there
+ * are. */
 #ifndef TABLE_H
 #define TABLE_H
 
@@ -39,8 +40,8 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
 /* The columns that have these names; by position if the file has no header. */
 input_list inputs_of_names(csv *c, const char *names, size_t count);
 
-/* The same for a model that may have no names: then its `count` columns in their order, beside which there may be the targets, found as
- * target_find has it. */
+/* The same for a model that may have no names: then its `count` columns in their order, beside which there may be the
+ * targets, found as target_find has it. */
 input_list inputs_of_model(csv *c, const char *names, size_t count, const char *target, size_t targets);
 
 void inputs_free(input_list *inputs);
@@ -52,8 +53,8 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
 /* The first of `count` target columns: of that name; or without a name the one called target, else the last ones. */
 size_t target_find(const csv *c, const char *name, size_t count);
 
-/* A name for target_find when a model's inputs are known and the target was not named: the one column that is no input. NULL if there is
- * a column called target, or several others. */
+/* A name for target_find when a model's inputs are known and the target was not named: the one column that is no input.
+ * NULL if there is a column called target, or several others. */
 const char *target_guess(const csv *c, input_list inputs);
 
 /* y (rows.count, count), each less its offset (count; NULL: 0) */
@@ -70,7 +71,8 @@ column_range column_look(const csv *c, size_t column, row_list rows);
 /* 1 if rfm_real cannot tell 4096 steps of the spread apart: large numbers that differ little, as times do. */
 int column_loses(double off, double spread);
 
-/* 1 if a target is a class by the rule of --task auto: text, or the integers 0..c-1 (2 <= c <= 20, all there), or -1 and 1. */
+/* 1 if a target is a class by the rule of --task auto: text, or the integers 0..c-1 (2 <= c <= 20, all there), or -1
+ * and 1. */
 int target_is_class(csv *c, size_t target, row_list rows);
 
 /* The different labels in order, strings one after the other; and the class of every row. */

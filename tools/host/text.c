@@ -66,8 +66,10 @@ size_t utf8_read(const char *at, uint32_t *code) {
     size_t n = *p < 0x80 ? 1 : *p < 0xc0 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf8 ? 4 : 0, i;
     *code = n < 2 ? *p : *p & (0xffu >> (n + 1));
     for (i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80) n = 0;
-        else *code = *code << 6 | (p[i] & 0x3fu);
+        if ((p[i] & 0xc0) != 0x80)
+            n = 0;
+        else
+            *code = *code << 6 | (p[i] & 0x3fu);
     }
     if (n > 0 && *code >= least[n] && *code <= 0x10ffff && (*code < 0xd800 || *code > 0xdfff)) return n;
     *code = *p;
@@ -98,9 +100,12 @@ size_t text_visible(const char *at, const char *as_is, char room[VISIBLE_ROOM]) 
     if ((n > 0 && !unseen(code)) || (*at != 0 && strchr(as_is, *at) != NULL)) {
         memcpy(room, at, length);
         room[length] = 0;
-    } else if (*at == '\n') strcpy(room, "\\n");
-    else if (*at == '\r') strcpy(room, "\\r");
-    else if (*at == '\t') strcpy(room, "\\t");
+    } else if (*at == '\n')
+        strcpy(room, "\\n");
+    else if (*at == '\r')
+        strcpy(room, "\\r");
+    else if (*at == '\t')
+        strcpy(room, "\\t");
     else
         for (n = 0; n < length; n++) sprintf(room + 4 * n, "\\x%02x", (unsigned)(unsigned char)at[n]);
     return length;

@@ -12,7 +12,7 @@
 
 #if defined(__GNUC__)
 #define PRINTF_LIKE(place, first) __attribute__((format(printf, place, first)))
-#define NEVER_RETURNS __attribute__((noreturn))
+#define NEVER_RETURNS             __attribute__((noreturn))
 #else
 #define PRINTF_LIKE(place, first)
 #define NEVER_RETURNS

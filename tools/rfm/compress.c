@@ -15,18 +15,18 @@ typedef struct {
     machine machine;
     char *blob;
     size_t blob_bytes;
-    rfm_model source;       /* as it was given */
+    rfm_model source; /* as it was given */
     rfm_summary summary;
     rfm_step path[MOST_ITERATIONS + 1];
     model_table table;
     sample_form form;
     sample learn, check;
-    size_t c, features;     /* features: to be kept; 0: not asked for */
-    rfm_real *y;            /* (rows, c) */
-    size_t *order;          /* inputs, the most important first */
-    int levels;             /* inputs are one-hot coded: their names are needed */
-    const char *names;      /* of the inputs: the model's, or else the file's */
-    rfm_options options;    /* that the source was trained with */
+    size_t c, features;  /* features: to be kept; 0: not asked for */
+    rfm_real *y;         /* (rows, c) */
+    size_t *order;       /* inputs, the most important first */
+    int levels;          /* inputs are one-hot coded: their names are needed */
+    const char *names;   /* of the inputs: the model's, or else the file's */
+    rfm_options options; /* that the source was trained with */
     int options_known;
     tradeoff wishes;
     tradeoff_result result;
@@ -42,7 +42,7 @@ typedef struct {
     candidate shape;
 } job;
 
-/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 static void check_arguments(const call *a) {
     if (a->data == NULL)
@@ -86,13 +86,14 @@ static int read_method(const char *word) {
 static size_t read_features(const char *word, double *threshold) {
     char *end;
     double number = strtod(word, &end);
-    if (*word == 0 || *end != 0 || !(number > 0) || (number >= 1 && number != floor(number)) || number > 1e9 || strpbrk(word, "xX") != NULL)
+    if (*word == 0 || *end != 0 || !(number > 0) || (number >= 1 && number != floor(number)) || number > 1e9 ||
+        strpbrk(word, "xX") != NULL)
         usage("--features: expected a number of inputs from 1 on, or a threshold between 0 and 1, found \"%s\"", word);
     *threshold = number < 1 ? number : 0;
     return number < 1 ? 0 : (size_t)number;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void read_model(job *t) {
     model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->source);
@@ -104,13 +105,14 @@ static void read_model(job *t) {
 static void check_classes(job *t, size_t column, row_list rows) {
     size_t i, other = 0;
     for (i = 0; i < t->learn.rows; i++) {
-        if (t->learn.labels[i] == CLASS_UNKNOWN) csv_fail(&t->table.file, rows.at[i], column, "a class that the model knows");
+        if (t->learn.labels[i] == CLASS_UNKNOWN)
+            csv_fail(&t->table.file, rows.at[i], column, "a class that the model knows");
         other += t->learn.labels[i] != t->learn.labels[0];
     }
     if (other == 0) {
         const char *only = rfm_name(t->form.class_names, t->learn.labels[0]);
-        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", t->a->data,
-             column + 1, t->table.file.names[column], utf8_fit(only, 60), only);
+        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes",
+             t->a->data, column + 1, t->table.file.names[column], utf8_fit(only, 60), only);
     }
 }
 
@@ -162,13 +164,15 @@ static void read_data(job *t) {
         t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows, none);
         free(rows.at);
         model_table_free(&other);
-    } else t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
+    } else
+        t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
     sample_fill(&t->learn, &any, a->data);
     sample_fill(&t->check, &any, a->test != NULL ? a->test : a->data);
     if (t->form.classes > 0) {
         t->y = allocate(t->learn.rows, t->c * sizeof *t->y, "targets");
         class_targets(t->learn.labels, t->learn.rows, t->c, t->y);
-    } else t->y = t->learn.y;
+    } else
+        t->y = t->learn.y;
     if (t->summary.rows != 0 && t->summary.rows != t->learn.rows)
         note("%s was trained on %zu rows, here are %zu: expected the rows that it was trained on", a->operands[0],
              (size_t)t->summary.rows, t->learn.rows);
@@ -177,9 +181,10 @@ static void read_data(job *t) {
     free(test.at);
 }
 
-/* ---- the settings of the source ------------------------------------------------------------------------------------------------------ */
+/* ---- the settings of the source ---------------------------------------------------------------------------------- */
 
-/* The median distance of standardised rows in the identity metric, as the library takes it: the bandwidth of a fit that asks for it. */
+/* The median distance of standardised rows in the identity metric, as the library takes it: the bandwidth of a fit that
+ * asks for it. */
 static double median_distance(job *t) {
     size_t n = t->learn.rows, d = t->source.d, c = t->c, rows = n < MEDIAN_ROWS ? n : MEDIAN_ROWS, i, j;
     rfm_real *x = allocate(rows, d * sizeof *x, "rows"), *y = allocate(rows, c * sizeof *y, "rows");
@@ -199,7 +204,8 @@ static double median_distance(job *t) {
     data.x = rfm_cview(x, rows, d), data.y = rfm_cview(y, rows, c);
     if (rfm_fit_need(&t->machine.ctx, &data, &o, &scratch, &store) == RFM_OK) {
         machine_memory(&t->machine, scratch + store, "the median distance");
-        if (rfm_fit(&t->machine.ctx, &data, &o, t->machine.ctx.arena, &model, NULL) == RFM_OK) median = (double)model.bandwidth;
+        if (rfm_fit(&t->machine.ctx, &data, &o, t->machine.ctx.arena, &model, NULL) == RFM_OK)
+            median = (double)model.bandwidth;
     }
     free(x);
     free(y);
@@ -209,9 +215,11 @@ static double median_distance(job *t) {
 /* How much M of a fit with these options is like the source's. */
 static double likeness(job *t, const rfm_options *o) {
     size_t d = t->source.d, rows = t->source.metric == RFM_FULL ? d : 1;
-    rfm_real *a = allocate(rows, d * sizeof *a, "the metric"), *b = allocate(rows, d * sizeof *b, "the metric"), cosine = 0;
+    rfm_real *a = allocate(rows, d * sizeof *a, "the metric"), *b = allocate(rows, d * sizeof *b, "the metric"),
+             cosine = 0;
     rfm_model model;
-    void *blob = refit(&t->machine, o, t->learn.x, t->y, t->learn.labels, t->learn.rows, d, &t->form, t->names, t->summary.x_scale == NULL, 0, &model);
+    void *blob = refit(&t->machine, o, t->learn.x, t->y, t->learn.labels, t->learn.rows, d, &t->form, t->names,
+                       t->summary.x_scale == NULL, 0, &model);
     if (model.metric == t->source.metric) {
         (void)model_metric(&t->source, a);
         (void)model_metric(&model, b);
@@ -234,7 +242,9 @@ static void find_settings(job *t) {
     int moves = 0;
     if (t->options_known) return;
     if (s->rows == 0 || s->steps == 0)
-        fail("%s: has no summary of its training, expected one: it is fitted anew for --features, --budget and --max-loss", t->a->operands[0]);
+        fail("%s: has no summary of its training, expected one: it is fitted anew for --features, --budget and "
+             "--max-loss",
+             t->a->operands[0]);
     m = allocate(rows, d * sizeof *m, "the metric");
     word = model_metric(&t->source, m);
     rfm_options_init(o);
@@ -246,12 +256,17 @@ static void find_settings(job *t) {
         if (rows == 1 || i % (d + 1) == 0) trace += (double)m[i];
         most = fmax(most, fabs((double)m[i]));
     }
-    if (o->iterations > 0) o->scale = fabs(most - 1) < 1e-4 ? RFM_SCALE_MAX : fabs(trace / (double)d - 1) < 1e-4 ? RFM_SCALE_TRACE : RFM_SCALE_NONE;
-    for (i = 1; i <= o->iterations && i < s->steps; i++) moves |= fabs((double)t->path[i].bandwidth / (double)t->path[0].bandwidth - 1) > 1e-5;
+    if (o->iterations > 0)
+        o->scale = fabs(most - 1) < 1e-4                ? RFM_SCALE_MAX
+                   : fabs(trace / (double)d - 1) < 1e-4 ? RFM_SCALE_TRACE
+                                                        : RFM_SCALE_NONE;
+    for (i = 1; i <= o->iterations && i < s->steps; i++)
+        moves |= fabs((double)t->path[i].bandwidth / (double)t->path[0].bandwidth - 1) > 1e-5;
     o->bandwidth = t->path[0].bandwidth;
     if (moves || o->iterations == 0) { /* a multiple of the median; with no iteration it may as well be one */
         double median = median_distance(t);
-        if (median > 0) o->bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o->bandwidth = (rfm_real)((double)t->path[0].bandwidth / median);
+        if (median > 0)
+            o->bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o->bandwidth = (rfm_real)((double)t->path[0].bandwidth / median);
     }
     if (o->iterations > 0) { /* whether gradients were centred is not written down: which M is it? */
         progress_show("finding the model's settings", 0, 1);
@@ -266,7 +281,7 @@ static void find_settings(job *t) {
     t->options_known = 1;
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 static void rank_features(job *t) {
     size_t d = t->source.d, i;
@@ -274,28 +289,35 @@ static void rank_features(job *t) {
     rfm_real *importance = allocate(d, sizeof *importance, "importances");
     int equal;
     t->order = input_order(&t->source, importance);
-    equal = strcmp(model_metric(&t->source, NULL), "identity") == 0 || importance[t->order[0]] == importance[t->order[d - 1]];
+    equal = strcmp(model_metric(&t->source, NULL), "identity") == 0 ||
+            importance[t->order[0]] == importance[t->order[d - 1]];
     if (t->a->features != NULL) {
         t->features = read_features(t->a->features, &threshold);
         if (t->features > d) usage("--features %zu: expected at most %zu, the inputs of the model", t->features, d);
-        if (equal && t->features != d) fail("--features: the metric of %s weighs all %zu inputs the same, expected one that was learned", t->a->operands[0], d);
+        if (equal && t->features != d)
+            fail("--features: the metric of %s weighs all %zu inputs the same, expected one that was learned",
+                 t->a->operands[0], d);
         for (i = 0; threshold > 0 && i < d; i++) t->features += (double)importance[i] >= threshold;
         if (t->features == d) t->features = 0; /* nothing to leave out */
-    } else if (equal || t->levels) free(t->order), t->order = NULL; /* one-hot inputs stay together */
+    } else if (equal || t->levels)
+        free(t->order), t->order = NULL; /* one-hot inputs stay together */
     free(importance);
 }
 
-/* ---- the small model ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the small model --------------------------------------------------------------------------------------------- */
 
 static void check_shape(job *t) {
     const call *a = t->a;
     size_t d = t->features > 0 ? t->features : t->source.d, r = t->source.r < d ? t->source.r : d;
-    if (a->rank != SIZE_MAX && a->rank > d) usage("--rank %zu: expected at most %zu, the inputs of the model", a->rank, d);
-    if (a->rank != SIZE_MAX && a->rank > r && t->features == 0) usage("--rank %zu: expected at most %zu, the rank of the model's metric", a->rank, r);
+    if (a->rank != SIZE_MAX && a->rank > d)
+        usage("--rank %zu: expected at most %zu, the inputs of the model", a->rank, d);
+    if (a->rank != SIZE_MAX && a->rank > r && t->features == 0)
+        usage("--rank %zu: expected at most %zu, the rank of the model's metric", a->rank, r);
     if (a->centers != SIZE_MAX && a->centers > t->learn.rows)
         usage("--centers %zu: expected at most %zu, the training rows", a->centers, t->learn.rows);
     if (a->centers != SIZE_MAX && a->centers < t->c)
-        usage("--centers %zu: expected at least %zu, one for each output: fewer cannot tell them apart", a->centers, t->c);
+        usage("--centers %zu: expected at least %zu, one for each output: fewer cannot tell them apart", a->centers,
+              t->c);
 }
 
 static int build_tick(void *arg, rfm_real done) {
@@ -317,11 +339,15 @@ static void build(job *t, const rfm_model *source, const rfm_real *x, const extr
     rows.x = rfm_cview(x, t->learn.rows, source->d), rows.y = rfm_cview(t->y, t->learn.rows, t->c);
     how.polish = t->shape.polish, how.ridge = (rfm_real)((double)how.ridge * t->shape.ridge);
     m->ctx.tick = build_tick;
-    status = shrink(&m->ctx, source, &rows, t->shape.rank < source->r ? t->shape.rank : source->r, centers, &how, &numbers, &memory);
-    if (status == RFM_OK && t->shape.type < RFM_F32) status = to_integers(&m->ctx, &numbers, &rows, t->shape.type, how.ridge, &integers, &more);
+    status = shrink(&m->ctx, source, &rows, t->shape.rank < source->r ? t->shape.rank : source->r, centers, &how,
+                    &numbers, &memory);
+    if (status == RFM_OK && t->shape.type < RFM_F32)
+        status = to_integers(&m->ctx, &numbers, &rows, t->shape.type, how.ridge, &integers, &more);
     m->ctx.tick = NULL;
     progress_end();
-    if (status != RFM_OK) fail("cannot make a model of rank %zu, %zu centres and type %s: %s", t->shape.rank, centers, type_word(t->shape.type), rfm_status_text(status));
+    if (status != RFM_OK)
+        fail("cannot make a model of rank %zu, %zu centres and type %s: %s", t->shape.rank, centers,
+             type_word(t->shape.type), rfm_status_text(status));
     t->small = t->shape.type < RFM_F32 ? any_of_integers(&integers) : any_of_numbers(&numbers);
     free(t->small_bytes);
     t->small_bytes = small_blob(&t->small, e, &t->small_size);
@@ -337,7 +363,8 @@ static void finish(job *t) {
     void *blob = NULL;
     extras e = t->wishes.extras;
     size_t d = t->source.d, asked = t->shape.centers, most = t->wishes.budget, tries;
-    int full = 16 * t->result.chosen.bytes > 15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
+    int full = 16 * t->result.chosen.bytes >
+               15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
     rfm_model opened;
     rfm_model_i opened_i;
     int status;
@@ -347,13 +374,15 @@ static void finish(job *t) {
         t->kept_name_list = kept_names(t->names, t->kept, t->shape.features);
         x = kept_columns(t->learn.x, t->learn.rows, d, t->kept, t->shape.features);
         if (e.input_names != NULL) e.input_names = t->kept_name_list;
-        blob = refit(&t->machine, &t->options, x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form, t->kept_name_list,
-                     t->summary.x_scale == NULL, (double)t->source.temperature, &source);
-        if (t->a->rank != SIZE_MAX && t->a->rank > source.r) usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
+        blob = refit(&t->machine, &t->options, x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form,
+                     t->kept_name_list, t->summary.x_scale == NULL, (double)t->source.temperature, &source);
+        if (t->a->rank != SIZE_MAX && t->a->rank > source.r)
+            usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
         if (asked > source.n) asked = source.n;
     }
     build(t, &source, x, &e, asked);
-    for (tries = 0; most > 0 && t->a->centers == SIZE_MAX && tries < 4; tries++) { /* the table of phi is as long as it is: what is left is for centres */
+    for (tries = 0; most > 0 && t->a->centers == SIZE_MAX && tries < 4;
+         tries++) { /* the table of phi is as long as it is: what is left is for centres */
         size_t fit;
         e.nodes = has_integers(&t->small) ? t->small.integers.nodes : 0;
         fit = shape_centers(&source, &e, t->shape.type, t->shape.rank, most);
@@ -363,10 +392,13 @@ static void finish(job *t) {
         if (asked < t->c) break;
         build(t, &source, x, &e, asked);
     }
-    if (most > 0 && t->small_size > most) fail("--budget %zu: the model takes %zu bytes, and fewer centres are too few", most, t->small_size);
+    if (most > 0 && t->small_size > most)
+        fail("--budget %zu: the model takes %zu bytes, and fewer centres are too few", most, t->small_size);
     /* the copy that is written is the one that is scored */
-    if (t->shape.type < RFM_F32) status = rfm_model_open_i(t->small_bytes, t->small_size, &opened_i), t->small = any_of_integers(&opened_i);
-    else status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
+    if (t->shape.type < RFM_F32)
+        status = rfm_model_open_i(t->small_bytes, t->small_size, &opened_i), t->small = any_of_integers(&opened_i);
+    else
+        status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
     if (status != RFM_OK) fail("cannot open what was written: %s", rfm_status_text(status));
     t->file_bytes = t->small_bytes, t->file_size = t->small_size;
     if (e.input_names == NULL) {
@@ -387,7 +419,9 @@ static void wish(job *t) {
     w->how.method = read_method(a->method);
     w->how.polish = read_polish(a->polish, &w->polish_fixed);
     w->ridge_fixed = a->refit_ridge >= 0;
-    w->how.ridge = a->refit_ridge >= 0 ? (rfm_real)a->refit_ridge : t->summary.ridge > 0 ? t->summary.ridge : (rfm_real)1e-3;
+    w->how.ridge = a->refit_ridge >= 0    ? (rfm_real)a->refit_ridge
+                   : t->summary.ridge > 0 ? t->summary.ridge
+                                          : (rfm_real)1e-3;
     w->how.seed = (uint32_t)a->seed;
     w->extras.class_names = t->source.class_names;
     w->extras.summary = a->summary && t->source.summary != NULL;
@@ -414,7 +448,7 @@ static void curve_final(job *t) {
     r->chosen = taken;
 }
 
-/* ---- output ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------------------------------------ */
 
 static void candidate_json(text *objects, const candidate *k) {
     text one = {NULL, 0, 0};
@@ -467,30 +501,38 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         json_end(&out);
     } else {
         if (t->searched) {
-            text_add(&out, "what no other candidate beats in bytes and in %s of held-out training rows; the model of full size: %.4f\n\n",
+            text_add(&out,
+                     "what no other candidate beats in bytes and in %s of held-out training rows; the model of full "
+                     "size: %.4f\n\n",
                      task == RFM_CLASSIFY ? "accuracy" : "r2", t->result.full_score);
             text_add(&out, "    bytes  type  features  rank  centres  validation\n");
             for (i = 0; i < t->result.curve_count; i++) {
                 const candidate *k = &t->result.curve[i];
-                text_add(&out, "%9zu  %4s  %8zu  %4zu  %7zu      %.4f%s\n", k->bytes, type_word(k->type), k->features, k->rank, k->centers, k->score,
-                         i == t->result.curve_chosen ? "  taken" : "");
+                text_add(&out, "%9zu  %4s  %8zu  %4zu  %7zu      %.4f%s\n", k->bytes, type_word(k->type), k->features,
+                         k->rank, k->centers, k->score, i == t->result.curve_chosen ? "  taken" : "");
             }
             text_add(&out, "\n");
         }
         text_add(&out, "model         ");
         text_name(&out, t->a->out);
         text_add(&out, ", %zu bytes in firmware instead of %zu", t->small_size, t->blob_bytes);
-        if (t->file_size != t->small_size) text_add(&out, "; the file has %zu, with the names of the inputs", t->file_size);
+        if (t->file_size != t->small_size)
+            text_add(&out, "; the file has %zu, with the names of the inputs", t->file_size);
         text_add(&out, "\n");
-        text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n", type_word(t->shape.type), t->shape.features, t->source.d,
-                 t->shape.rank, t->source.r, t->shape.centers, t->source.n);
+        text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n",
+                 type_word(t->shape.type), t->shape.features, t->source.d, t->shape.rank, t->source.r, t->shape.centers,
+                 t->source.n);
         if (t->searched)
-            text_add(&out, "validation    %s %.4f on %zu held-out training rows, %.4f at full size; best of %zu candidates\n", task == RFM_CLASSIFY ? "accuracy" : "r2",
-                     t->result.chosen.score, t->result.rows_held, t->result.full_score, t->result.tried);
+            text_add(&out,
+                     "validation    %s %.4f on %zu held-out training rows, %.4f at full size; best of %zu candidates\n",
+                     task == RFM_CLASSIFY ? "accuracy" : "r2", t->result.chosen.score, t->result.rows_held,
+                     t->result.full_score, t->result.tried);
         if (t->check.rows > 0) {
             score_text(&out, s, task, t->check.rows, "test rows");
-            if (task == RFM_CLASSIFY) text_add(&out, "before        %.2f %%\n", 100 * full->accuracy);
-            else text_add(&out, "before        %.4f\n", full->r2);
+            if (task == RFM_CLASSIFY)
+                text_add(&out, "before        %.2f %%\n", 100 * full->accuracy);
+            else
+                text_add(&out, "before        %.4f\n", full->r2);
         }
         text_add(&out, "took          %.2f s\n", seconds);
     }
@@ -502,9 +544,11 @@ static void write_page(job *t, const score *s, const score *full) {
     compress_page_data p;
     text page = {NULL, 0, 0};
     memset(&p, 0, sizeof p);
-    p.model_file = file_base(t->a->operands[0], "standard input"), p.data_file = file_base(t->a->data, "standard input"), p.out_file = file_base(t->a->out, "standard output");
+    p.model_file = file_base(t->a->operands[0], "standard input"),
+    p.data_file = file_base(t->a->data, "standard input"), p.out_file = file_base(t->a->out, "standard output");
     p.task = t->source.task;
-    p.source_bytes = t->blob_bytes, p.source_centers = t->source.n, p.source_rank = t->source.r, p.source_features = t->source.d;
+    p.source_bytes = t->blob_bytes, p.source_centers = t->source.n, p.source_rank = t->source.r,
+    p.source_features = t->source.d;
     p.result = &t->result;
     p.bytes = t->small_size, p.centers = t->shape.centers;
     p.budget = t->wishes.budget, p.max_loss = t->a->max_loss;
@@ -547,7 +591,9 @@ int command_compress(const call *a) {
     t->shape.type = t->wishes.type != 0 ? t->wishes.type : RFM_REAL_BYTES;
     t->shape.features = t->features > 0 ? t->features : t->source.d;
     t->shape.rank = t->wishes.rank > 0 ? t->wishes.rank : t->source.r;
-    t->shape.centers = t->wishes.centers > 0 ? t->wishes.centers : t->source.n < t->learn.rows ? t->source.n : t->learn.rows;
+    t->shape.centers = t->wishes.centers > 0         ? t->wishes.centers
+                       : t->source.n < t->learn.rows ? t->source.n
+                                                     : t->learn.rows;
     t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
         find_settings(t);

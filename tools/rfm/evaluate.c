@@ -28,7 +28,8 @@ int command_evaluate(const call *c) {
     model_table_read(&table, &model, operands[0], operands[1], !c->no_header, c->target,
                      fills_missing(&any, operands[0], c->missing));
     rows = rows_to_score(&table.file, c->split);
-    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows, model_table_offsets(&table, rows, &any));
+    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows,
+                        model_table_offsets(&table, rows, &any));
     sample_fill(&given, &any, operands[1]);
     s = score_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);

@@ -75,9 +75,12 @@ static void roff(text *t, const char *words) {
     for (p = words; *p != 0; p++) {
         /* a dot or a quote at the start of a line would be a request */
         if ((*p == '.' || *p == '\'') && (p == words || p[-1] == '\n')) text_add(t, "\\&");
-        if (*p == '-') text_add(t, "\\-");
-        else if (*p == '\\') text_add(t, "\\e");
-        else text_bytes(t, p, 1);
+        if (*p == '-')
+            text_add(t, "\\-");
+        else if (*p == '\\')
+            text_add(t, "\\e");
+        else
+            text_bytes(t, p, 1);
     }
 }
 
@@ -142,8 +145,10 @@ int command_help(const call *c) {
         help_command(i);
         return 0;
     }
-    if (c->man) man(&t);
-    else overview(&t);
+    if (c->man)
+        man(&t);
+    else
+        overview(&t);
     file_write(NULL, t.at, t.size);
     free(t.at);
     return 0;

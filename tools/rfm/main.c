@@ -32,7 +32,7 @@ const size_t option_row_count = sizeof option_rows / sizeof *option_rows;
 
 static const call defaults = {
     {NULL, NULL},
-#define FLAG(...)                                           0,
+#define FLAG(...)                                               0,
 #define TEXT(field, name, argument, without, takers, meaning)   without,
 #define SIZE(field, name, argument, without, takers, meaning)   without,
 #define NUMBER(field, name, argument, without, takers, meaning) without,

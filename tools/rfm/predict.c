@@ -16,7 +16,9 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
     for (k = 0; k < c; k++) {
         double offset = (double)model->numbers.offset[k], low = offset, high = offset;
         for (i = 0; i < s->rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
-        if (!column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53), fmax(high - low, fabs(offset) * 1e-300))) continue;
+        if (!column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53),
+                          fmax(high - low, fabs(offset) * 1e-300)))
+            continue;
         if (moved.y == NULL) moved.y = allocate(c, sizeof *moved.y, "offsets");
         moved.y[k] = model->numbers.offset[k];
     }
@@ -51,7 +53,8 @@ int command_predict(const call *c) {
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     missing = fills_missing(&any, operands[0], c->missing);
-    if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0)) fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
+    if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0))
+        fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
     csv_read(&file, operands[1], !c->no_header);
     file_check(c->out);
     inputs = inputs_of_model(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
@@ -59,7 +62,8 @@ int command_predict(const call *c) {
     rows = rows_of(&file, use, USE_TEST);
     memset(&s, 0, sizeof s);
     s.rows = rows.count, s.x = allocate(rows.count, model.d * sizeof *s.x, "inputs");
-    s.moved = offsets_find(&file, &inputs, 0, 0, rows, has_integers(&any) ? NULL : &model, has_integers(&any) ? LOSS_STAYS : LOSS_MOVED);
+    s.moved = offsets_find(&file, &inputs, 0, 0, rows, has_integers(&any) ? NULL : &model,
+                           has_integers(&any) ? LOSS_STAYS : LOSS_MOVED);
     y = allocate(rows.count, model.c * sizeof *y, "predictions");
     inputs_fill(&file, inputs, rows, missing, s.moved.x, s.x);
     sample_fill(&s, &any, operands[1]);
@@ -76,8 +80,10 @@ int command_predict(const call *c) {
                 double offset = added != NULL ? (double)added[k] : 0;
                 text_add(&lines, "%s%.*g", k > 0 ? "," : "", offset != 0 ? 15 : 9, offset + (double)at[k]);
             }
-        else if (model.class_names != NULL) csv_add(&lines, rfm_name(model.class_names, classes[i]));
-        else text_add(&lines, "%lu", (unsigned long)classes[i]);
+        else if (model.class_names != NULL)
+            csv_add(&lines, rfm_name(model.class_names, classes[i]));
+        else
+            text_add(&lines, "%lu", (unsigned long)classes[i]);
         if (confidence) {
             (void)rfm_class(&model, at, &sure);
             text_add(&lines, ",%.4f", (double)sure);

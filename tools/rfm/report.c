@@ -92,7 +92,8 @@ static double read_directions(report *r, machine *m, double trace) {
     rfm_real values[MOST_DIRECTIONS], *f = model_factor(&r->model), *square, *vectors;
     double squares = 0;
     int status;
-    if (small) square = gram(f, side, d);
+    if (small)
+        square = gram(f, side, d);
     else {
         square = allocate(d, d * sizeof *square, "the metric");
         (void)model_metric(&r->model, square);
@@ -110,8 +111,10 @@ static double read_directions(report *r, machine *m, double trace) {
         if (status != RFM_OK) fail("cannot compute the eigenvectors of the metric: %s", rfm_status_text(status));
         for (i = 0; i < count; i++) {
             rfm_real *v = r->direction + i * d, most = 0;
-            if (small) lift(f, vectors + i * side, side, d, v);
-            else memcpy(v, vectors + i * d, d * sizeof *v);
+            if (small)
+                lift(f, vectors + i * side, side, d, v);
+            else
+                memcpy(v, vectors + i * d, d * sizeof *v);
             r->direction_share[i] = values[i] > 0 ? (double)values[i] / trace : 0;
             for (j = 0; j < d; j++)
                 if (v[j] * v[j] > most * most) most = v[j];

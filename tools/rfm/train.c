@@ -14,7 +14,7 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
@@ -43,8 +43,8 @@ static int number_or_auto(const char *name, const char *value, double *number, i
     *number = strtod(value, &end);
     if (median != NULL && end != value && strcmp(end, "m") == 0) *median = 1, end++;
     if (*value == 0 || *end != 0 || !isfinite(*number) || *number < 0 || strpbrk(value, "xX") != NULL)
-        usage("%s: expected auto or a number%s, found \"%s\"", name, median != NULL ? " above 0 (or 2m: twice the median distance)" : ", not negative",
-              value);
+        usage("%s: expected auto or a number%s, found \"%s\"", name,
+              median != NULL ? " above 0 (or 2m: twice the median distance)" : ", not negative", value);
     return 1;
 }
 
@@ -64,22 +64,28 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     }
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
-        if ((rfm_real)number <= 0 || !isfinite((rfm_real)number)) usage("--bandwidth: expected auto or a number above 0, found \"%s\"", a->bandwidth);
+        if ((rfm_real)number <= 0 || !isfinite((rfm_real)number))
+            usage("--bandwidth: expected auto or a number above 0, found \"%s\"", a->bandwidth);
         p->bandwidths[p->bandwidth_count++] = number;
         if (!median) p->bandwidth_rule = RFM_BANDWIDTH_FIXED;
     } else
-        for (i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++) p->bandwidths[p->bandwidth_count++] = bandwidths[i];
-    if (number_or_auto("--ridge", a->ridge, &number, NULL)) p->ridges[p->ridge_count++] = number;
+        for (i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++)
+            p->bandwidths[p->bandwidth_count++] = bandwidths[i];
+    if (number_or_auto("--ridge", a->ridge, &number, NULL))
+        p->ridges[p->ridge_count++] = number;
     else
         for (i = 0; i < sizeof ridges / sizeof *ridges; i++) p->ridges[p->ridge_count++] = ridges[i];
     p->last_iterations = 4;
     if (number_or_auto("--iterations", a->iterations, &number, NULL)) {
         if (number > MOST_ITERATIONS || number != floor(number))
-            usage("--iterations: expected auto or a whole number up to %d, found \"%s\"", MOST_ITERATIONS, a->iterations);
+            usage("--iterations: expected auto or a whole number up to %d, found \"%s\"", MOST_ITERATIONS,
+                  a->iterations);
         p->first_iterations = p->last_iterations = (size_t)number;
     }
-    if (metric < 3) p->metrics[p->metric_count++] = metric;
-    else if (p->last_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
+    if (metric < 3)
+        p->metrics[p->metric_count++] = metric;
+    else if (p->last_iterations == 0)
+        p->metrics[p->metric_count++] = RFM_IDENTITY;
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
@@ -92,7 +98,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     p->interrupted = &interrupted;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const call *a;
@@ -102,7 +108,7 @@ typedef struct {
     size_t target, targets; /* columns */
     sample_form form;
     input_list inputs;
-    sample learn, check;   /* check: to score on */
+    sample learn, check; /* check: to score on */
     size_t d, c, rows_given;
     lesson lesson;
     search_problem problem;
@@ -125,7 +131,8 @@ static void read_data(job *t) {
     free(use);
     t->rows_given = t->train.count;
     if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
-        fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are all given)",
+        fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are "
+             "all given)",
              a->split != NULL ? a->split : a->operands[0], t->train.count);
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
@@ -133,7 +140,8 @@ static void read_data(job *t) {
     if (a->targets > 0) task = RFM_REGRESS;
     if (task == 2) {
         task = target_is_class(&t->file, t->target, t->train) ? RFM_CLASSIFY : RFM_REGRESS;
-        note("target %s: %s", t->file.names[t->target], task == RFM_CLASSIFY ? "classes (--task regress for numbers)" : "numbers (--task classify for classes)");
+        note("target %s: %s", t->file.names[t->target],
+             task == RFM_CLASSIFY ? "classes (--task regress for numbers)" : "numbers (--task classify for classes)");
     }
     t->form.target = a->target;
     t->form.targets = t->targets;
@@ -144,12 +152,12 @@ static void read_data(job *t) {
     t->d = t->inputs.count;
     if (t->train.count > a->rows) {
         rows_draw(&t->train, a->rows, a->seed);
-        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)", t->rows_given, t->train.count,
-             a->seed);
+        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
+             t->rows_given, t->train.count, a->seed);
     }
     t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
-                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
-                                        a->raw ? LOSS_STAYS : LOSS_MOVED));
+                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
+                                        NULL, a->raw ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;
@@ -161,11 +169,14 @@ static void read_data(job *t) {
         all = split_read(NULL, &other, USE_TEST);
         rows = rows_of(&other, all, USE_TEST);
         inputs = inputs_of_names(&other, t->inputs.names, t->d);
-        t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows, moved);
+        t->check =
+            sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets),
+                        &t->form, rows, moved);
         free(all);
         free(rows.at);
         csv_free(&other);
-    } else t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
+    } else
+        t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
 }
 
 static void prepare(job *t) {
@@ -184,7 +195,7 @@ static void choose(job *t) {
     p->classes = t->form.classes;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    (void)lesson_need(&t->machine, &t->lesson, &least); /* what cannot be trained is not searched for */
+    (void)lesson_need(&t->machine, &t->lesson, &least);      /* what cannot be trained is not searched for */
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
@@ -192,7 +203,8 @@ static void choose(job *t) {
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
         t->choice.validation = (double)NAN;
-    } else t->choice = search(p);
+    } else
+        t->choice = search(p);
     if (fixed) t->choice.tried = 1;
     interrupted = 0; /* it ended the search; the next one ends the fit */
 }
@@ -210,7 +222,8 @@ static void fit(job *t) {
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (t->fit.path[o->iterations].ridge > o->ridge)
-        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
+        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
+             (double)t->fit.path[o->iterations].ridge);
     t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
 }
@@ -242,14 +255,17 @@ static void report(job *t, const score *s, double seconds) {
         json_end(&out);
     } else {
         text_add(&out, "task          %s", task_words[task]);
-        text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n", task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
+        text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n",
+                 task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_words[o->kernel], (double)t->fit.model.bandwidth, ridge);
-        text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations, o->center && o->iterations > 0 ? ", gradients centred" : "");
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_words[o->kernel],
+                 (double)t->fit.model.bandwidth, ridge);
+        text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
+                 o->center && o->iterations > 0 ? ", gradients centred" : "");
         if (isfinite(t->choice.validation))
-            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation,
-                     t->choice.tried);
+            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n",
+                     task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation, t->choice.tried);
         if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
         text_add(&out, "model         ");
         text_name(&out, t->a->out);

@@ -1,7 +1,8 @@
-/* The rows are cut into parts as in learn/search.c: up to FOLD_ROWS rows five folds, above that one hold-out of a fifth, class by class. For every part the
- * model is fitted anew on the other rows with its own settings, so that neither M nor alpha has seen the rows to score on; every candidate
- * is made from that fit as the final one will be made from the model, and the fit itself, unchanged, gives the score that a candidate is
- * measured by. Which inputs a candidate with fewer of them keeps is the fit's matter, too.
+/* The rows are cut into parts as in learn/search.c: up to FOLD_ROWS rows five folds, above that one hold-out of a
+ * fifth, class by class. For every part the model is fitted anew on the other rows with its own settings, so that
+ * neither M nor alpha has seen the rows to score on; every candidate is made from that fit as the final one will be
+ * made from the model, and the fit itself, unchanged, gives the score that a candidate is measured by. Which inputs a
+ * candidate with fewer of them keeps is the fit's matter, too.
  *
  * The pieces of work do not depend on the number of threads, nor does what is made of them. */
 #include "candidates.h"
@@ -10,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FIT 5000
+#define MOST_FIT  5000
 #define MOST_HELD 2000
 
 const int all_types[TYPES] = {RFM_I8, RFM_I16, RFM_REAL_BYTES};
 
-/* ---- kept inputs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- kept inputs ------------------------------------------------------------------------------------------------- */
 
 static const rfm_real *order_by;
 static int by_importance(const void *a, const void *b) {
@@ -65,10 +66,11 @@ rfm_real *kept_columns(const rfm_real *x, size_t rows, size_t d, const size_t *k
     return to;
 }
 
-/* ---- fits ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
 
-void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm_real *y, const uint32_t *labels, size_t rows, size_t d, const sample_form *form,
-            const char *input_names, int raw, double temperature, rfm_model *opened) {
+void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm_real *y, const uint32_t *labels,
+            size_t rows, size_t d, const sample_form *form, const char *input_names, int raw, double temperature,
+            rfm_model *opened) {
     size_t c = form_outputs(form), bytes;
     fitted *f = allocate(1, sizeof *f, "a fit");
     sample s;
@@ -93,7 +95,7 @@ void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm
     return blob;
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
 
 static int by_row(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -151,7 +153,8 @@ size_t add_set(work *w, size_t count) {
         kept = part_inputs(w, f, count);
         progress_show("fitting without the rows to score on", (double)f, (double)w->part_count);
         part_rows(w, f, fit, &n, held, &v);
-        p->rows = part_make(rfm_cview(t->x, t->rows, t->d), rfm_cview(t->y, t->rows, t->c), kept, count, fit, n, held, v);
+        p->rows =
+            part_make(rfm_cview(t->x, t->rows, t->d), rfm_cview(t->y, t->rows, t->c), kept, count, fit, n, held, v);
         if (t->labels != NULL) labels = allocate(n, sizeof *labels, "classes");
         for (i = 0; t->labels != NULL && i < n; i++) labels[i] = t->labels[fit[i]];
         p->blob = refit(t->machine, &t->options, p->rows.x, p->rows.y, labels, n, count, t->form, s->names, t->raw, 0,
@@ -174,14 +177,15 @@ static void free_set(work *w, input_set *s) {
     free(s->names);
 }
 
-/* ---- scores ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 static void judge(const work *w, const part *p, const any_model *model, outcome *o) {
     size_t c = w->t->c, i, saturated, bytes = 0;
     rfm_real *y = allocate(p->v, c * sizeof *y, "predictions");
     uint32_t *classes = allocate(p->v, sizeof *classes, "predictions");
     const uint32_t *labels = w->t->labels;
-    if (has_integers(model)) o->status = predict_integers(&model->integers, p->xv, p->v, y, classes, &saturated);
+    if (has_integers(model))
+        o->status = predict_integers(&model->integers, p->xv, p->v, y, classes, &saturated);
     else {
         rfm_ctx ctx;
         rfm_arena arena;
@@ -192,7 +196,9 @@ static void judge(const work *w, const part *p, const any_model *model, outcome 
         o->status = rfm_predict_need(&ctx, &model->numbers, p->v, &bytes);
         memory = allocate_aligned(bytes, "predictions");
         if (o->status == RFM_OK) o->status = rfm_arena_init(&arena, memory, bytes);
-        if (o->status == RFM_OK) o->status = rfm_predict(&ctx, &model->numbers, rfm_cview(p->xv, p->v, model->numbers.d), rfm_view(y, p->v, c));
+        if (o->status == RFM_OK)
+            o->status =
+                rfm_predict(&ctx, &model->numbers, rfm_cview(p->xv, p->v, model->numbers.d), rfm_view(y, p->v, c));
         free(memory);
     }
     o->right = 0, o->loss = 0;
@@ -244,7 +250,8 @@ static void cell_job(void *arg, size_t index, size_t worker) {
     rfm_data rows;
     rfm_model small;
     void *memory = NULL;
-    size_t centers = c->centers < p->n ? c->centers : p->n, rank = c->rank < from->source.r ? c->rank : from->source.r, i, done;
+    size_t centers = c->centers < p->n ? c->centers : p->n, rank = c->rank < from->source.r ? c->rank : from->source.r,
+           i, done;
     int status;
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->x, p->n, w->sets[c->set].count), rows.y = rfm_cview(p->y, p->n, t->c);
@@ -256,7 +263,8 @@ static void cell_job(void *arg, size_t index, size_t worker) {
         void *more = NULL;
         out[i].status = status;
         if (status != RFM_OK || !(c->types >> i & 1)) continue;
-        if (all_types[i] >= RFM_F32) model = any_of_numbers(&small);
+        if (all_types[i] >= RFM_F32)
+            model = any_of_numbers(&small);
         else {
             out[i].status = to_integers(&ctx, &small, &rows, all_types[i], how.ridge, &integers, &more);
             if (out[i].status != RFM_OK) continue;
@@ -278,7 +286,8 @@ static void add_candidate(work *w, const candidate *k, size_t set) {
         size_t room = 2 * w->room + 64;
         candidate *more = allocate(room, sizeof *more, "candidates");
         size_t *sets = allocate(room, sizeof *sets, "candidates");
-        if (w->count > 0) memcpy(more, w->list, w->count * sizeof *more), memcpy(sets, w->list_set, w->count * sizeof *sets);
+        if (w->count > 0)
+            memcpy(more, w->list, w->count * sizeof *more), memcpy(sets, w->list_set, w->count * sizeof *sets);
         free(w->list);
         free(w->list_set);
         w->list = more, w->list_set = sets, w->room = room;
@@ -293,7 +302,9 @@ static unsigned types_tried(const work *w, const cell *c) {
     size_t i, k;
     for (i = 0; i < w->count; i++) {
         const candidate *a = &w->list[i];
-        if (w->list_set[i] != c->set || a->rank != c->rank || a->centers != c->centers || a->polish != c->polish || a->ridge != c->ridge) continue;
+        if (w->list_set[i] != c->set || a->rank != c->rank || a->centers != c->centers || a->polish != c->polish ||
+            a->ridge != c->ridge)
+            continue;
         for (k = 0; k < TYPES; k++)
             if (a->type == all_types[k]) tried |= 1u << k;
     }
@@ -306,18 +317,22 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
     for (i = 0; i < count; i++) {
         cells[i].types &= ~types_tried(w, &cells[i]);
         for (j = 0; j < kept; j++)
-            if (cells[j].set == cells[i].set && cells[j].rank == cells[i].rank && cells[j].centers == cells[i].centers && cells[j].polish == cells[i].polish &&
+            if (cells[j].set == cells[i].set && cells[j].rank == cells[i].rank &&
+                cells[j].centers == cells[i].centers && cells[j].polish == cells[i].polish &&
                 cells[j].ridge == cells[i].ridge)
                 break;
         if (cells[i].types == 0) continue;
-        if (j < kept) cells[j].types |= cells[i].types;
-        else cells[kept++] = cells[i];
+        if (j < kept)
+            cells[j].types |= cells[i].types;
+        else
+            cells[kept++] = cells[i];
     }
     if (kept == 0) return;
     jobs = kept * w->part_count;
     w->cells = cells, w->label = label, w->done = 0, w->all = jobs;
     w->outcomes = allocate(jobs, TYPES * sizeof *w->outcomes, "scores");
-    if (m->ctx.run != NULL) m->ctx.run(m->ctx.pool, cell_job, w, jobs);
+    if (m->ctx.run != NULL)
+        m->ctx.run(m->ctx.pool, cell_job, w, jobs);
     else
         for (i = 0; i < jobs; i++) cell_job(w, i, 0);
     for (i = 0; i < kept; i++)
@@ -346,7 +361,7 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
     progress_end();
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 void work_begin(work *w, const tradeoff *t) {
     size_t f, k;

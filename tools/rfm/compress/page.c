@@ -5,12 +5,15 @@
 #include <stdlib.h>
 
 static void tile(text *t, const char *what, const char *big, const char *small) {
-    text_add(t, "<div class=\"tile\"><p class=\"what\">%s</p><p class=\"big\">%s</p><p class=\"small\">%s</p></div>\n", what, big, small);
+    text_add(t, "<div class=\"tile\"><p class=\"what\">%s</p><p class=\"big\">%s</p><p class=\"small\">%s</p></div>\n",
+             what, big, small);
 }
 
 static void score_word(char room[NUMBER_ROOM], int task, double value) {
-    if (task == RFM_CLASSIFY) snprintf(room, NUMBER_ROOM, "%.2f\xc2\xa0%%", 100 * value);
-    else (void)html_score(room, value);
+    if (task == RFM_CLASSIFY)
+        snprintf(room, NUMBER_ROOM, "%.2f\xc2\xa0%%", 100 * value);
+    else
+        (void)html_score(room, value);
 }
 
 static void tiles(text *t, const compress_page_data *p) {
@@ -18,7 +21,8 @@ static void tiles(text *t, const compress_page_data *p) {
     char big[NUMBER_ROOM], small[3 * NUMBER_ROOM], other[NUMBER_ROOM];
     text_add(t, "<div class=\"tiles\">\n");
     (void)html_bytes(other, (double)p->source_bytes);
-    snprintf(small, sizeof small, "instead of %s: %.0f times smaller", other, (double)p->source_bytes / (double)p->bytes);
+    snprintf(small, sizeof small, "instead of %s: %.0f times smaller", other,
+             (double)p->source_bytes / (double)p->bytes);
     tile(t, "Model", html_bytes(big, (double)p->bytes), small);
     score_word(big, p->task, k->score), score_word(other, p->task, p->result->full_score);
     snprintf(small, sizeof small, "%s at full size", other);
@@ -38,9 +42,11 @@ static void curve(text *t, const compress_page_data *p) {
     const tradeoff_result *r = p->result;
     double *x = allocate(r->curve_count, sizeof *x, "a curve"), *y = allocate(r->curve_count, sizeof *y, "a curve");
     size_t i;
-    for (i = 0; i < r->curve_count; i++) x[i] = (double)r->curve[i].bytes, y[i] = p->task == RFM_CLASSIFY ? 100 * r->curve[i].score : r->curve[i].score;
+    for (i = 0; i < r->curve_count; i++)
+        x[i] = (double)r->curve[i].bytes, y[i] = p->task == RFM_CLASSIFY ? 100 * r->curve[i].score : r->curve[i].score;
     chart_curve(t, "Bytes of the model against its score on held-out training rows", "bytes of the model",
-                p->task == RFM_CLASSIFY ? "accuracy, %" : "r2", x, y, r->curve_count, r->curve_chosen, (p->task == RFM_CLASSIFY ? 100 : 1) * r->full_score);
+                p->task == RFM_CLASSIFY ? "accuracy, %" : "r2", x, y, r->curve_count, r->curve_chosen,
+                (p->task == RFM_CLASSIFY ? 100 : 1) * r->full_score);
     free(x);
     free(y);
 }
@@ -49,13 +55,16 @@ static void table(text *t, const compress_page_data *p) {
     const tradeoff_result *r = p->result;
     char room[NUMBER_ROOM];
     size_t i;
-    text_add(t, "<div class=\"wide\"><table class=\"full\"><thead><tr><th class=\"l\" scope=\"col\">Bytes</th><th scope=\"col\">Type</th><th scope=\"col\">Inputs</th>"
-                "<th scope=\"col\">Rank</th><th scope=\"col\">Centres</th><th scope=\"col\">%s</th><th scope=\"col\"></th></tr></thead>\n<tbody>\n",
+    text_add(t,
+             "<div class=\"wide\"><table class=\"full\"><thead><tr><th class=\"l\" scope=\"col\">Bytes</th><th "
+             "scope=\"col\">Type</th><th scope=\"col\">Inputs</th>"
+             "<th scope=\"col\">Rank</th><th scope=\"col\">Centres</th><th scope=\"col\">%s</th><th "
+             "scope=\"col\"></th></tr></thead>\n<tbody>\n",
              p->task == RFM_CLASSIFY ? "Accuracy" : "r2");
     for (i = 0; i < r->curve_count; i++) {
         const candidate *k = &r->curve[i];
-        text_add(t, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%zu</td><td>%zu</td><td>%zu</td>", html_count(room, (double)k->bytes), type_word(k->type), k->features,
-                 k->rank, k->centers);
+        text_add(t, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%zu</td><td>%zu</td><td>%zu</td>",
+                 html_count(room, (double)k->bytes), type_word(k->type), k->features, k->rank, k->centers);
         score_word(room, p->task, k->score);
         text_add(t, "<td>%s</td><td>%s</td></tr>\n", room, i == r->curve_chosen ? "taken" : "");
     }
@@ -73,15 +82,20 @@ void compress_page(text *t, const compress_page_data *p) {
     text_add(t, " with the training rows of ");
     html_name(t, p->data_file, 60);
     text_add(t, "; wanted: ");
-    if (p->max_loss >= 0) text_add(t, "the smallest that loses at most %s points", html_number(room, p->max_loss));
-    else text_add(t, "the best");
+    if (p->max_loss >= 0)
+        text_add(t, "the smallest that loses at most %s points", html_number(room, p->max_loss));
+    else
+        text_add(t, "the best");
     if (p->budget > 0) text_add(t, " within %s bytes", html_count(room, (double)p->budget));
     text_add(t, ".</p></header>\n<main>\n");
     tiles(t, p);
     html_section(t, "tradeoff", "Bytes against score");
-    text_add(t, "<p class=\"say\">%zu candidates were scored on %zu training rows that neither they nor the fit that they were made of had seen%s. Shown are those that "
-                "no other beats in both; the dashed line is the model of full size on the same rows, the filled point is the one that was taken. Test rows "
-                "were not looked at for this.</p>\n<figure>\n",
+    text_add(t,
+             "<p class=\"say\">%zu candidates were scored on %zu training rows that neither they nor the fit that they "
+             "were made of had seen%s. Shown are those that "
+             "no other beats in both; the dashed line is the model of full size on the same rows, the filled point is "
+             "the one that was taken. Test rows "
+             "were not looked at for this.</p>\n<figure>\n",
              r->tried, r->rows_held, r->parts > 1 ? ", in five folds" : "");
     curve(t, p);
     text_add(t, "</figure>\n</section>\n");
@@ -101,6 +115,7 @@ void compress_page(text *t, const compress_page_data *p) {
     text_add(t, "%zu to %zu</dd>", p->source_rank, r->chosen.rank);
     html_row(t, "Centres");
     text_add(t, "%zu to %zu</dd>", p->source_centers, p->centers);
-    text_add(t, "</dl></section>\n</main>\n<footer>rfm %d.%d.%d</footer>\n", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, RFM_VERSION_PATCH);
+    text_add(t, "</dl></section>\n</main>\n<footer>rfm %d.%d.%d</footer>\n", RFM_VERSION_MAJOR, RFM_VERSION_MINOR,
+             RFM_VERSION_PATCH);
     html_page_close(t);
 }

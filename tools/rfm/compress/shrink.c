@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* Two blocks for a step: scratch for the context, and the store that stays. */
 typedef struct {
@@ -23,8 +23,10 @@ static void step_begin(step *s, const rfm_ctx *ctx, size_t scratch, size_t store
 
 static int step_end(step *s, int status, void **memory) {
     free(s->scratch_memory);
-    if (status == RFM_OK) *memory = s->store_memory;
-    else free(s->store_memory);
+    if (status == RFM_OK)
+        *memory = s->store_memory;
+    else
+        free(s->store_memory);
     return status;
 }
 
@@ -35,7 +37,8 @@ static rfm_ctx measuring(const rfm_ctx *ctx, rfm_arena *none) {
     return c;
 }
 
-static int lower_rank(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, size_t rank, rfm_model *small, rfm_real *share, void **memory) {
+static int lower_rank(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, size_t rank, rfm_model *small,
+                      rfm_real *share, void **memory) {
     rfm_arena none;
     rfm_ctx sizes = measuring(ctx, &none);
     size_t scratch = 0, store = 0;
@@ -46,7 +49,8 @@ static int lower_rank(const rfm_ctx *ctx, const rfm_model *source, const rfm_dat
     return step_end(&s, rfm_small_rank(&s.ctx, source, rows, rank, &s.store, small, share), memory);
 }
 
-static int fewer_centers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, size_t centers, const thinning *how, rfm_model *small, void **memory) {
+static int fewer_centers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, size_t centers,
+                         const thinning *how, rfm_model *small, void **memory) {
     rfm_arena none;
     rfm_ctx sizes = measuring(ctx, &none);
     size_t scratch = 0, store = 0;
@@ -54,7 +58,8 @@ static int fewer_centers(const rfm_ctx *ctx, const rfm_model *source, const rfm_
     step s;
     int status;
     memset(&thin, 0, sizeof thin);
-    thin.centers = centers, thin.method = how->method, thin.ridge = how->ridge, thin.polish = how->polish, thin.seed = how->seed;
+    thin.centers = centers, thin.method = how->method, thin.ridge = how->ridge, thin.polish = how->polish,
+    thin.seed = how->seed;
     status = rfm_small_centers_need(&sizes, source, rows, &thin, &scratch, &store);
     if (status != RFM_OK) return status;
     step_begin(&s, ctx, scratch, store);
@@ -71,19 +76,23 @@ int rank_share(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows
     return status;
 }
 
-int shrink(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, size_t rank, size_t centers, const thinning *how, rfm_model *small, void **memory) {
+int shrink(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, size_t rank, size_t centers,
+           const thinning *how, rfm_model *small, void **memory) {
     rfm_model low = *source;
     void *low_memory = NULL;
     int status = RFM_OK;
     *memory = NULL;
     if (rank < source->r) status = lower_rank(ctx, source, rows, rank, &low, NULL, &low_memory);
-    if (status == RFM_OK && (rank < source->r || centers < source->n)) status = fewer_centers(ctx, &low, rows, centers, how, small, memory);
-    else *small = low;
+    if (status == RFM_OK && (rank < source->r || centers < source->n))
+        status = fewer_centers(ctx, &low, rows, centers, how, small, memory);
+    else
+        *small = low;
     free(low_memory); /* the thinned model has its own copy of everything */
     return status;
 }
 
-int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, int type, rfm_real ridge, rfm_model_i *small, void **memory) {
+int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, int type, rfm_real ridge,
+                rfm_model_i *small, void **memory) {
     rfm_arena none;
     rfm_ctx sizes = measuring(ctx, &none);
     size_t scratch = 0, store = 0;
@@ -94,14 +103,15 @@ int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *row
     return step_end(&s, rfm_small_integers(&s.ctx, source, rows, type, ridge, &s.store, small), memory);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 #define NODES_MOST 233 /* of phi: rfm_small.h */
 
 /* The summary of an opened model as one that can be written. */
 static void summary_of(const rfm_model *model, rfm_summary *s, rfm_step *path, size_t room) {
     memset(s, 0, sizeof *s);
-    if (rfm_model_summary(model, s, path, room) == RFM_OK) s->path = path, s->steps = s->steps < room ? s->steps : (uint32_t)room;
+    if (rfm_model_summary(model, s, path, room) == RFM_OK)
+        s->path = path, s->steps = s->steps < room ? s->steps : (uint32_t)room;
 }
 
 size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t rank, size_t centers) {
@@ -116,14 +126,16 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         if (rank < m.r) m.metric = RFM_FULL, m.p = source->shift; /* there is one: more is not looked at */
         m.r = rank, m.n = centers;
         summary_of(source, &summary, path, MOST_ITERATIONS + 1);
-        parts.model = &m, parts.task = source->task, parts.class_names = e->class_names, parts.input_names = e->input_names;
+        parts.model = &m, parts.task = source->task, parts.class_names = e->class_names,
+        parts.input_names = e->input_names;
         if (e->summary) parts.summary = &summary, parts.x_mean = parts.x_scale = summary.x_scale;
         status = rfm_model_size(&parts, &bytes);
     } else {
         static const int32_t there[2] = {0, 0}; /* what arrays point to where only their sizes count */
         rfm_model_i m;
         memset(&m, 0, sizeof m);
-        m.n = centers, m.d = source->d, m.c = source->c, m.r = rank, m.type = type, m.nodes = e->nodes > 0 && e->nodes < NODES_MOST && type == RFM_I8 ? e->nodes : NODES_MOST;
+        m.n = centers, m.d = source->d, m.c = source->c, m.r = rank, m.type = type,
+        m.nodes = e->nodes > 0 && e->nodes < NODES_MOST && type == RFM_I8 ? e->nodes : NODES_MOST;
         m.metric = rank < source->r || source->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
         m.task = source->task;
         m.inputs = (const rfm_input_i *)there, m.centers = m.alpha = there, m.bias = m.offset = there;
@@ -143,8 +155,10 @@ size_t shape_centers(const rfm_model *source, const extras *e, int type, size_t 
     if (shape_bytes(source, e, type, rank, high) <= bytes) return high;
     while (high - low > 1) { /* low fits, high does not */
         size_t middle = low + (high - low) / 2;
-        if (shape_bytes(source, e, type, rank, middle) <= bytes) low = middle;
-        else high = middle;
+        if (shape_bytes(source, e, type, rank, middle) <= bytes)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }
@@ -184,7 +198,8 @@ void *small_blob(const any_model *model, const extras *e, size_t *bytes) {
         parts.class_names = e->class_names, parts.input_names = e->input_names;
         summary_of(&m, &summary, path, MOST_ITERATIONS + 1);
         if (e->summary) parts.summary = &summary;
-        if (e->summary && summary.x_scale != NULL) { /* the summary has scales only if they are folded in: out of P they come before */
+        if (e->summary && summary.x_scale !=
+                              NULL) { /* the summary has scales only if they are folded in: out of P they come before */
             size_t rows = m.metric == RFM_FULL ? m.r : 1, i;
             p = allocate(rows, m.d * sizeof *p, "the metric");
             zeros = allocate(m.d, sizeof *zeros, "the shift");

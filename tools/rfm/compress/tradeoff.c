@@ -1,22 +1,22 @@
 /* Which small model, out of candidates that were scored on rows they had not seen.
  *
- *   a budget         every rank with as many centres as fit; for the best ranks the other types, and parts of the budget for the curve; ranks
- *                    between; fewer inputs; then other ridges and polish for the best
- *   a loss           ranks and growing numbers of centres from few to many, as long as the blob can be smaller than the smallest that is good
- *                    enough; then fewer centres step by step, with and without polish
+ *   a budget   every rank with as many centres as fit; for the best ranks the other types, and parts of the budget for
+ *              the curve; ranks between; fewer inputs; then other ridges and polish for the best
+ *   a loss     ranks and growing numbers of centres from few to many, as long as the blob can be smaller than the
+ *              smallest that is good enough; then fewer centres step by step, with and without polish
  */
 #include "candidates.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE_LOW 0.5      /* ranks that leave less of the distances are not tried, */
-#define SHARE_HIGH 0.9997  /* and of those that leave more only the first */
-#define GOOD_RANKS 4       /* that are looked at closely */
-#define FINISHED 3         /* candidates that get other ridges; */
-#define POLISHED 2         /* and polish */
+#define SHARE_LOW  0.5    /* ranks that leave less of the distances are not tried, */
+#define SHARE_HIGH 0.9997 /* and of those that leave more only the first */
+#define GOOD_RANKS 4      /* that are looked at closely */
+#define FINISHED   3      /* candidates that get other ridges; */
+#define POLISHED   2      /* and polish */
 
-/* ---- choices ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
 
 static int better(const candidate *a, const candidate *b) {
     if (a->score != b->score) return a->score > b->score;
@@ -31,7 +31,9 @@ static const candidate *best_of(const work *w, size_t rank) { /* rank 0: any */
     const candidate *best = NULL;
     size_t i;
     for (i = 0; i < w->count; i++)
-        if (fits(w, &w->list[i]) && (rank == 0 || w->list[i].rank == rank) && (best == NULL || better(&w->list[i], best))) best = &w->list[i];
+        if (fits(w, &w->list[i]) && (rank == 0 || w->list[i].rank == rank) &&
+            (best == NULL || better(&w->list[i], best)))
+            best = &w->list[i];
     return best;
 }
 
@@ -42,7 +44,8 @@ static unsigned wanted_types(const work *w) {
     return (1u << TYPES) - 1;
 }
 
-/* Ranks of the base to try: given, or every half as large again as the one before, as the distances between rows call for. */
+/* Ranks of the base to try: given, or every half as large again as the one before, as the distances between rows call
+ * for. */
 static void list_ranks(work *w) {
     const input_set *s = &w->sets[w->base];
     const fold *p = &s->parts[0];
@@ -61,14 +64,16 @@ static void list_ranks(work *w) {
         if (share >= SHARE_LOW) w->ranks[w->rank_count++] = rank;
         if (share >= SHARE_HIGH) break;
     }
-    if (s->like.metric != RFM_FULL || w->rank_count == 0 || rank >= p->source.r) w->ranks[w->rank_count++] = most; /* a diagonal one stores no P */
+    if (s->like.metric != RFM_FULL || w->rank_count == 0 || rank >= p->source.r)
+        w->ranks[w->rank_count++] = most; /* a diagonal one stores no P */
 }
 
 /* Centres within `bytes`: given, or as many as fit; 0: too few. */
 static size_t centers_within(const work *w, size_t set, int type, size_t rank, size_t bytes) {
     const input_set *s = &w->sets[set];
     size_t m;
-    if (w->t->centers > 0) return shape_bytes(&s->like, &s->extras, type, rank, w->t->centers) <= bytes ? w->t->centers : 0;
+    if (w->t->centers > 0)
+        return shape_bytes(&s->like, &s->extras, type, rank, w->t->centers) <= bytes ? w->t->centers : 0;
     m = shape_centers(&s->like, &s->extras, type, rank, bytes);
     if (m > w->t->rows) m = w->t->rows;
     return m < w->t->c ? 0 : m;
@@ -86,7 +91,9 @@ static unsigned types_within(const work *w, size_t set, size_t rank, size_t cent
     const input_set *s = &w->sets[set];
     size_t i;
     for (i = 0; i < TYPES; i++)
-        if ((types >> i & 1) && w->t->budget > 0 && shape_bytes(&s->like, &s->extras, all_types[i], rank, centers) > w->t->budget) types &= ~(1u << i);
+        if ((types >> i & 1) && w->t->budget > 0 &&
+            shape_bytes(&s->like, &s->extras, all_types[i], rank, centers) > w->t->budget)
+            types &= ~(1u << i);
     return types;
 }
 
@@ -120,8 +127,11 @@ static size_t best_few(const work *w, candidate *few, size_t *sets, size_t most)
         size_t best = w->count;
         for (i = 0; i < w->count; i++) {
             for (j = 0; j < count; j++)
-                if (few[j].type == w->list[i].type && few[j].rank == w->list[i].rank && few[j].centers == w->list[i].centers && sets[j] == w->list_set[i]) break;
-            if (j == count && fits(w, &w->list[i]) && (best == w->count || better(&w->list[i], &w->list[best]))) best = i;
+                if (few[j].type == w->list[i].type && few[j].rank == w->list[i].rank &&
+                    few[j].centers == w->list[i].centers && sets[j] == w->list_set[i])
+                    break;
+            if (j == count && fits(w, &w->list[i]) && (best == w->count || better(&w->list[i], &w->list[best])))
+                best = i;
         }
         if (best == w->count) break;
         few[count] = w->list[best], sets[count++] = w->list_set[best];
@@ -156,7 +166,7 @@ static void finish_best(work *w) {
     run_cells(w, "polishing", cells, n);
 }
 
-/* ---- a budget ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- a budget ---------------------------------------------------------------------------------------------------- */
 
 static void within_budget(work *w) {
     size_t good[GOOD_RANKS], good_count = 0, i, j, n;
@@ -177,8 +187,10 @@ static void within_budget(work *w) {
     }
     for (i = 0, n = 0; i < good_count; i++) {
         for (j = 0; j < TYPES + 3; j++) {
-            size_t m = j < TYPES ? centers_within(w, w->base, all_types[j], good[i], w->t->budget) : most_centers(w, w->base, good[i], w->t->budget >> (j - TYPES + 1));
-            if (j < TYPES ? !(types >> j & 1) : w->t->type == 0 && j < TYPES + 2) continue; /* larger types come to a half and a quarter */
+            size_t m = j < TYPES ? centers_within(w, w->base, all_types[j], good[i], w->t->budget)
+                                 : most_centers(w, w->base, good[i], w->t->budget >> (j - TYPES + 1));
+            if (j < TYPES ? !(types >> j & 1) : w->t->type == 0 && j < TYPES + 2)
+                continue; /* larger types come to a half and a quarter */
             if (m > 0) cells[n++] = cell_of(w, w->base, good[i], m, types_within(w, w->base, good[i], m, types));
         }
     }
@@ -186,7 +198,8 @@ static void within_budget(work *w) {
     best = best_of(w, 0);
     if (best != NULL && w->t->rank == 0) { /* ranks between */
         size_t at = best->rank, near[4], most = w->sets[w->base].like.r;
-        near[0] = at - (at + 3) / 6, near[1] = at + (at + 3) / 6, near[2] = at - (at + 5) / 10, near[3] = at + (at + 5) / 10;
+        near[0] = at - (at + 3) / 6, near[1] = at + (at + 3) / 6, near[2] = at - (at + 5) / 10,
+        near[3] = at + (at + 5) / 10;
         for (i = 0, n = 0; i < 4; i++)
             if (near[i] > 0 && near[i] < most) near[n++] = near[i];
         try_ranks(w, "trying ranks between", w->base, near, n);
@@ -207,7 +220,7 @@ static void within_budget(work *w) {
     finish_best(w);
 }
 
-/* ---- a loss -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a loss ------------------------------------------------------------------------------------------------------ */
 
 /* The smallest candidate that is good enough; NULL: there is none. */
 static const candidate *smallest_good(const work *w, double least, size_t *set) {
@@ -216,23 +229,30 @@ static const candidate *smallest_good(const work *w, double least, size_t *set) 
     for (i = 0; i < w->count; i++) {
         const candidate *k = &w->list[i];
         if (!fits(w, k) || k->score < least) continue;
-        if (best == NULL || k->bytes < best->bytes || (k->bytes == best->bytes && better(k, best))) best = k, *set = w->list_set[i];
+        if (best == NULL || k->bytes < best->bytes || (k->bytes == best->bytes && better(k, best)))
+            best = k, *set = w->list_set[i];
     }
     return best;
 }
 
 /* Types of a shape that would be smaller than `best`, and within the budget. */
-static unsigned types_smaller(const work *w, size_t set, size_t rank, size_t centers, unsigned types, const candidate *best) {
+static unsigned types_smaller(const work *w, size_t set, size_t rank, size_t centers, unsigned types,
+                              const candidate *best) {
     const input_set *s = &w->sets[set];
     size_t i;
     types = types_within(w, set, rank, centers, types);
     for (i = 0; i < TYPES; i++)
-        if (best != NULL && (types >> i & 1) && shape_bytes(&s->like, &s->extras, all_types[i], rank, centers) >= best->bytes) types &= ~(1u << i);
+        if (best != NULL && (types >> i & 1) &&
+            shape_bytes(&s->like, &s->extras, all_types[i], rank, centers) >= best->bytes)
+            types &= ~(1u << i);
     return types;
 }
 
 static void climb(work *w, size_t set, const size_t *ranks, size_t rank_count, double least) {
-    size_t m = w->t->centers > 0 ? w->t->centers : w->t->c > 4 ? w->t->c : 4, most = w->t->centers > 0 ? m : w->t->rows, i, found;
+    size_t m = w->t->centers > 0 ? w->t->centers
+               : w->t->c > 4     ? w->t->c
+                                 : 4,
+           most = w->t->centers > 0 ? m : w->t->rows, i, found;
     unsigned types = wanted_types(w);
     for (;;) {
         const candidate *best = smallest_good(w, least, &found);
@@ -263,19 +283,22 @@ static void within_loss(work *w, double least) {
             next = add_set(w, fewer[i]);
             some[n++] = at, some[n++] = at - at / 4, some[n++] = at + at / 3;
             for (k = 0, n = 0; k < 3; k++)
-                if (some[k] <= w->sets[next].like.r && some[k] > 0 && (w->t->rank == 0 || some[k] == w->t->rank)) some[n++] = some[k];
+                if (some[k] <= w->sets[next].like.r && some[k] > 0 && (w->t->rank == 0 || some[k] == w->t->rank))
+                    some[n++] = some[k];
             climb(w, next, some, n, least);
             best = smallest_good(w, least, &set);
         }
     }
-    for (round = 0; best != NULL && round < 6; round++) { /* fewer centres, a lower rank; polish makes up for some of it */
+    for (round = 0; best != NULL && round < 6;
+         round++) { /* fewer centres, a lower rank; polish makes up for some of it */
         static const double shares[] = {0.7, 0.85, 1};
         cell cells[6];
         size_t n = 0, at = best->rank, before = best->bytes;
         unsigned type = type_bit(best->type);
         for (i = 0; i < 3; i++) {
             size_t m = (size_t)(shares[i] * (double)best->centers), rank = i < 2 ? at : at - (at + 5) / 6;
-            if (m < w->t->c || rank == 0 || (m < best->centers && w->t->centers > 0) || (rank < at && w->t->rank > 0)) continue;
+            if (m < w->t->c || rank == 0 || (m < best->centers && w->t->centers > 0) || (rank < at && w->t->rank > 0))
+                continue;
             cells[n++] = cell_of(w, set, rank, m, type);
             if (w->t->polish_fixed) continue;
             cells[n] = cells[n - 1];
@@ -287,9 +310,10 @@ static void within_loss(work *w, double least) {
     }
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* How long the table of phi is, from a try with the smallest type on a middle rank; a few more, for others differ a little. */
+/* How long the table of phi is, from a try with the smallest type on a middle rank; a few more, for others differ a
+ * little. */
 static void measure_table(work *w) {
     const input_set *s = &w->sets[w->base];
     const fold *p = &s->parts[0];
@@ -303,15 +327,15 @@ static void measure_table(work *w) {
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->rows.x, p->rows.n, s->count), rows.y = rfm_cview(p->rows.y, p->rows.n, w->t->c);
     how.polish = 0;
-    if (shrink(&ctx, &p->source, &rows, rank < p->source.r ? rank : p->source.r, w->t->c < p->rows.n ? w->t->c : p->rows.n, &how, &small,
-               &memory) == RFM_OK &&
+    if (shrink(&ctx, &p->source, &rows, rank < p->source.r ? rank : p->source.r,
+               w->t->c < p->rows.n ? w->t->c : p->rows.n, &how, &small, &memory) == RFM_OK &&
         to_integers(&ctx, &small, &rows, RFM_I8, how.ridge, &integers, &more) == RFM_OK)
         w->nodes = integers.nodes + 8;
     free(memory);
     free(more);
 }
 
-/* ---- the curve ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the curve --------------------------------------------------------------------------------------------------- */
 
 static int by_bytes(const void *a, const void *b) {
     const candidate *x = a, *y = b;
@@ -325,7 +349,8 @@ static void make_curve(work *w, tradeoff_result *result) {
     qsort(w->list, w->count, sizeof *w->list, by_bytes); /* list_set has no meaning any more */
     for (i = 0; i < w->count; i++) {
         const candidate *k = &w->list[i], *c = &result->chosen;
-        int taken = k->bytes == c->bytes && k->score == c->score && k->loss == c->loss && k->polish == c->polish && k->ridge == c->ridge;
+        int taken = k->bytes == c->bytes && k->score == c->score && k->loss == c->loss && k->polish == c->polish &&
+                    k->ridge == c->ridge;
         if (result->curve_count > 0 && !better(k, &result->curve[result->curve_count - 1])) continue;
         if (taken) result->curve_chosen = result->curve_count;
         result->curve[result->curve_count++] = *k;
@@ -337,7 +362,8 @@ static size_t smallest_possible(const work *w) {
     const input_set *s = &w->sets[w->base];
     size_t i, least = SIZE_MAX;
     for (i = 0; i < w->rank_count * TYPES; i++) {
-        size_t bytes = shape_bytes(&s->like, &s->extras, all_types[i % TYPES], w->ranks[i / TYPES], w->t->centers > 0 ? w->t->centers : w->t->c);
+        size_t bytes = shape_bytes(&s->like, &s->extras, all_types[i % TYPES], w->ranks[i / TYPES],
+                                   w->t->centers > 0 ? w->t->centers : w->t->c);
         if ((wanted_types(w) >> i % TYPES & 1) && bytes < least) least = bytes;
     }
     return least;
@@ -356,16 +382,22 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     measure_table(w);
     w->sets[w->base].extras.nodes = w->nodes;
     if (t->budget > 0 && smallest_possible(w) > t->budget)
-        fail("--budget %zu: expected at least %zu, the smallest that a model of these inputs and outputs (%zu, %zu) can be%s%s", t->budget, smallest_possible(w),
-             w->sets[w->base].count, t->c, t->rank > 0 || t->centers > 0 || t->type != 0 ? " with what else is asked for" : "",
+        fail("--budget %zu: expected at least %zu, the smallest that a model of these inputs and outputs (%zu, %zu) "
+             "can be%s%s",
+             t->budget, smallest_possible(w), w->sets[w->base].count, t->c,
+             t->rank > 0 || t->centers > 0 || t->type != 0 ? " with what else is asked for" : "",
              t->features == 0 ? " (fewer inputs take less: --features)" : "");
-    if (t->max_loss >= 0) within_loss(w, result.full_score - t->max_loss - 1e-9);
-    else within_budget(w);
+    if (t->max_loss >= 0)
+        within_loss(w, result.full_score - t->max_loss - 1e-9);
+    else
+        within_budget(w);
     chosen = t->max_loss >= 0 ? smallest_good(w, result.full_score - t->max_loss - 1e-9, &set) : best_of(w, 0);
     if (chosen == NULL && t->max_loss >= 0 && best_of(w, 0) != NULL) {
         const candidate *best = best_of(w, 0);
-        fail("--max-loss %g: not reached%s; the best that was found loses %.2f points (%.4f instead of %.4f, %zu bytes)", 100 * t->max_loss,
-             t->budget > 0 ? " within the budget" : "", 100 * (result.full_score - best->score), best->score, result.full_score, best->bytes);
+        fail(
+            "--max-loss %g: not reached%s; the best that was found loses %.2f points (%.4f instead of %.4f, %zu bytes)",
+            100 * t->max_loss, t->budget > 0 ? " within the budget" : "", 100 * (result.full_score - best->score),
+            best->score, result.full_score, best->bytes);
     }
     if (chosen == NULL) fail("%s: no small model could be made of it", t->model_file);
     result.chosen = *chosen;

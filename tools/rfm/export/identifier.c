@@ -89,17 +89,21 @@ char *identifier_of_file(const char *file) {
     text id = {NULL, 0, 0};
     char *name;
     for (i = 0; i < length; i++) { /* what is no letter or digit becomes an underscore between what is */
-        if (isalnum((unsigned char)base[i])) text_bytes(&id, base + i, 1);
-        else if (id.size > 0 && id.at[id.size - 1] != '_') text_bytes(&id, "_", 1);
+        if (isalnum((unsigned char)base[i]))
+            text_bytes(&id, base + i, 1);
+        else if (id.size > 0 && id.at[id.size - 1] != '_')
+            text_bytes(&id, "_", 1);
     }
     if (id.size > 0 && id.at[id.size - 1] == '_') id.size--;
     text_bytes(&id, "", 1);
-    if (*id.at == 0) name = copy_text("model", 5);
+    if (*id.at == 0)
+        name = copy_text("model", 5);
     else if (isdigit((unsigned char)*id.at) || refused(id.at) != NULL) {
         text other = {NULL, 0, 0};
         text_add(&other, "model_%s%s%c", id.at, ends_in(id.at, "_t") ? "_0" : "", 0);
         name = other.at;
-    } else return id.at;
+    } else
+        return id.at;
     free(id.at);
     return name;
 }

@@ -48,12 +48,15 @@ void class_targets(const uint32_t *labels, size_t rows, size_t c, rfm_real *y) {
     size_t i;
     memset(y, 0, rows * c * sizeof *y);
     for (i = 0; i < rows; i++) {
-        if (c == 1) y[i] = labels[i] == 1 ? (rfm_real)1 : (rfm_real)-1;
-        else y[i * c + labels[i]] = 1;
+        if (c == 1)
+            y[i] = labels[i] == 1 ? (rfm_real)1 : (rfm_real)-1;
+        else
+            y[i * c + labels[i]] = 1;
     }
 }
 
-void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *input_names, size_t d, int raw, const char *file) {
+void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *input_names, size_t d, int raw,
+                    const char *file) {
     size_t c = form_outputs(form), k;
     memset(l, 0, sizeof *l);
     l->rows = s->rows, l->d = d, l->c = c, l->raw = raw, l->x = s->x;
@@ -64,7 +67,9 @@ void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *i
     l->y_scale = allocate(c, sizeof *l->y_scale, "statistics");
     column_statistics(l->x, l->rows, d, l->mean, l->scale);
     for (k = 0; k < d; k++)
-        if (isnan(l->mean[k])) fail("%s: input %s has no value in any training row, expected at least one", file, rfm_name(input_names, k));
+        if (isnan(l->mean[k]))
+            fail("%s: input %s has no value in any training row, expected at least one", file,
+                 rfm_name(input_names, k));
     keep_offsets(l->mean, s->moved.x, d);
     (void)sample_impute(s, d, l->mean);
     if (!raw) standardise(l->x, l->rows, d, s->moved.x, l->mean, l->scale);
@@ -110,7 +115,8 @@ size_t lesson_need(machine *m, const lesson *l, const rfm_options *options) {
     return scratch + store;
 }
 
-int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done), fitted *f) {
+int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done),
+               fitted *f) {
     rfm_data data = data_of(l);
     rfm_report report;
     int status;
@@ -122,7 +128,8 @@ int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*ti
     m->ctx.tick = NULL;
     if (status == RFM_ECANCEL) return status;
     if (status == RFM_EFINITE)
-        fail("row %zu, input %zu (%s): too large to be trained on", report.row + 1, report.col + 1, report.col < l->d ? rfm_name(l->input_names, report.col) : "");
+        fail("row %zu, input %zu (%s): too large to be trained on", report.row + 1, report.col + 1,
+             report.col < l->d ? rfm_name(l->input_names, report.col) : "");
     if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", l->rows, l->d, rfm_status_text(status));
     return RFM_OK;
 }
@@ -137,8 +144,8 @@ static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, r
     for (q = 0; q < r; q++) {
         double more = 0; /* (P s)_q */
         for (j = 0; j < d; j++) {
-            double p = model->metric == RFM_FULL ? (double)model->p[q * d + j]
-                       : j != q                  ? 0
+            double p = model->metric == RFM_FULL       ? (double)model->p[q * d + j]
+                       : j != q                        ? 0
                        : model->metric == RFM_DIAGONAL ? (double)model->p[j]
                                                        : 1;
             if (offset[j] != 0) more += p * (double)model->shift[j];
@@ -149,7 +156,8 @@ static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, r
     return to;
 }
 
-void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature, size_t *bytes, rfm_model *opened) {
+void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
+                  size_t *bytes, rfm_model *opened) {
     rfm_parts parts;
     rfm_summary summary;
     rfm_model moved;

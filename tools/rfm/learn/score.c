@@ -43,7 +43,7 @@ row_list rows_to_score(const csv *c, const char *split) {
     return rows;
 }
 
-/* ---- columns that rfm_real would lose ------------------------------------------------------------------------------ */
+/* ---- columns that rfm_real would lose ---------------------------------------------------------------------------- */
 
 #define FEW_ROWS 8 /* too few to say what a column's spread is */
 
@@ -53,8 +53,8 @@ static void say_loss(const csv *c, size_t column, double off, double spread, dou
         "that is lost. Subtract %.10g from the column and train anew",
         "expected a column without that. Subtract %.10g from it and train anew"};
     text t = {NULL, 0, 0};
-    text_add(&t, "%s: column %zu (%s): as %s its numbers are up to %.3g off, in a spread of %.6g; ", c->file, column + 1,
-             c->names[column], sizeof(rfm_real) == sizeof(float) ? "float" : "double", off, spread);
+    text_add(&t, "%s: column %zu (%s): as %s its numbers are up to %.3g off, in a spread of %.6g; ", c->file,
+             column + 1, c->names[column], sizeof(rfm_real) == sizeof(float) ? "float" : "double", off, spread);
     text_add(&t, loss == LOSS_MOVED ? end[0] : loss == LOSS_STAYS ? end[1] : end[2], center);
     text_bytes(&t, "", 1);
     if (loss == LOSS_REFUSED) fail("%s", t.at);
@@ -72,7 +72,8 @@ static rfm_real offset_of(const csv *c, size_t column, row_list rows, const rfm_
     if (center != NULL) r.low = fmin(r.low, (double)middle), r.high = fmax(r.high, (double)middle);
     spread = fmax(r.high - r.low, scale != NULL ? (double)*scale : 0);
     if (!column_loses(r.off, spread)) return 0;
-    if (center == NULL || scale != NULL || r.count >= FEW_ROWS) say_loss(c, column, r.off, spread, (double)middle, loss);
+    if (center == NULL || scale != NULL || r.count >= FEW_ROWS)
+        say_loss(c, column, r.off, spread, (double)middle, loss);
     return loss == LOSS_MOVED ? middle : 0;
 }
 
@@ -125,12 +126,13 @@ any_model any_moved(const any_model *model, const offsets *moved, rfm_real **roo
     rfm_real *at = *room = allocate(d + c, sizeof **room, "offsets");
     if (has_integers(model)) return to;
     for (i = 0; i < d; i++) at[i] = to.numbers.shift[i] - (moved->x != NULL ? moved->x[i] : 0);
-    for (i = 0; i < c; i++) at[d + i] = (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (moved->y != NULL ? moved->y[i] : 0);
+    for (i = 0; i < c; i++)
+        at[d + i] = (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (moved->y != NULL ? moved->y[i] : 0);
     to.numbers.shift = at, to.numbers.offset = at + d;
     return to;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
 
 offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model) {
     return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows,
@@ -172,11 +174,13 @@ void sample_free(sample *s) {
     free(s->moved.y);
 }
 
-/* ---- predictions --------------------------------------------------------------------------------------------------- */
+/* ---- predictions ------------------------------------------------------------------------------------------------- */
 
-int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                     size_t *saturated) {
     size_t d = model->d, c = model->c, i, k;
-    int16_t *xi = allocate(d, sizeof *xi, "inputs"), *scratch = allocate(RFM_PREDICT_I_SCRATCH(d, model->r), sizeof *scratch, "scratch");
+    int16_t *xi = allocate(d, sizeof *xi, "inputs"),
+            *scratch = allocate(RFM_PREDICT_I_SCRATCH(d, model->r), sizeof *scratch, "scratch");
     int32_t *scores = allocate(c, sizeof *scores, "scores");
     int status = RFM_OK;
     *saturated = 0;
@@ -201,29 +205,34 @@ static int numbers_of_rows(machine *m, const rfm_model *model, const rfm_real *x
     if (status == RFM_OK) machine_memory(m, bytes, "predictions");
     for (first = 0; status == RFM_OK && first < rows; first += count) {
         count = rows - first < ROWS_AT_ONCE ? rows - first : ROWS_AT_ONCE;
-        status = rfm_predict(&m->ctx, model, rfm_cview(x + first * model->d, count, model->d), rfm_view(y + first * model->c, count, model->c));
+        status = rfm_predict(&m->ctx, model, rfm_cview(x + first * model->d, count, model->d),
+                             rfm_view(y + first * model->c, count, model->c));
     }
     return status;
 }
 
-void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated) {
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated) {
     size_t i, none = 0;
     int status;
     if (saturated == NULL) saturated = &none;
     *saturated = 0;
     if (rows == 0) return;
-    if (has_integers(model)) status = predict_integers(&model->integers, x, rows, y, classes, saturated);
+    if (has_integers(model))
+        status = predict_integers(&model->integers, x, rows, y, classes, saturated);
     else {
         status = numbers_of_rows(m, &model->numbers, x, rows, y);
-        for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++) classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
+        for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++)
+            classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
     }
     if (status != RFM_OK) fail("cannot predict: %s", rfm_status_text(status));
 }
 
 void saturated_note(const any_model *model, size_t saturated, size_t rows) {
     if (saturated > 0)
-        note("%zu of %zu inputs were outside of the range that the model was calibrated for; they were taken as its end (rfm info shows the ranges)", saturated,
-             rows * model->numbers.d);
+        note("%zu of %zu inputs were outside of the range that the model was calibrated for; they were taken as its "
+             "end (rfm info shows the ranges)",
+             saturated, rows * model->numbers.d);
 }
 
 const char *const missing_words[] = {"mean", "error", NULL};
@@ -231,15 +240,16 @@ const char *const missing_words[] = {"mean", "error", NULL};
 int fills_missing(const any_model *model, const char *model_file, const char *word) {
     int refuses = word != NULL && options_word("--missing", word, missing_words) == 1;
     if (word != NULL && !refuses && has_integers(model))
-        fail("%s: a model of integers has no means for --missing mean; expected data without missing cells", model_file);
+        fail("%s: a model of integers has no means for --missing mean; expected data without missing cells",
+             model_file);
     return !refuses && !has_integers(model);
 }
 
 void sample_fill(sample *s, const any_model *model, const char *data) {
     size_t count = has_integers(model) ? 0 : sample_impute(s, model->numbers.d, model->numbers.shift);
     if (count > 0)
-        note("%s: %zu empty cell%s: the mean of the training rows is taken (--missing error to refuse them)", data, count,
-             count == 1 ? "" : "s");
+        note("%s: %zu empty cell%s: the mean of the training rows is taken (--missing error to refuse them)", data,
+             count, count == 1 ? "" : "s");
 }
 
 score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes) {
@@ -285,7 +295,8 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
 }
 
 void score_json(text *t, const score *s, int task) {
-    if (task == RFM_CLASSIFY) json_number(t, "accuracy", s->accuracy);
+    if (task == RFM_CLASSIFY)
+        json_number(t, "accuracy", s->accuracy);
     else {
         json_number(t, "r2", s->r2);
         json_number(t, "mse", s->mse);
@@ -293,8 +304,10 @@ void score_json(text *t, const score *s, int task) {
 }
 
 void score_text(text *t, const score *s, int task, size_t rows, const char *kind) {
-    if (task == RFM_CLASSIFY) text_add(t, "accuracy      %.2f %% of %zu %s\n", 100 * s->accuracy, rows, kind);
-    else text_add(t, "r2            %.4f on %zu %s, mean squared error %.6g\n", s->r2, rows, kind, s->mse);
+    if (task == RFM_CLASSIFY)
+        text_add(t, "accuracy      %.2f %% of %zu %s\n", 100 * s->accuracy, rows, kind);
+    else
+        text_add(t, "r2            %.4f on %zu %s, mean squared error %.6g\n", s->r2, rows, kind, s->mse);
 }
 
 /* ---- rows that were trained on --------------------------------------------------------------------------------------
@@ -328,8 +341,10 @@ static int is_centre(const rfm_model *m, const keyed *order, const double *z) {
     reach = SAME * sqrt(length) * sqrt((double)m->r); /* |cos| <= 1: keys differ by at most sqrt(r) |z - z_i| */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (order[middle].key < key - reach) low = middle + 1;
-        else high = middle;
+        if (order[middle].key < key - reach)
+            low = middle + 1;
+        else
+            high = middle;
     }
     for (; low < m->n && order[low].key <= key + reach; low++) {
         const rfm_real *center = m->centers + order[low].at * m->r;

@@ -12,9 +12,9 @@ typedef struct {
 
 typedef struct {
     size_t rows;
-    rfm_real *x;        /* (rows, d) raw, less moved.x */
-    rfm_real *y;        /* (rows, c) regression, less moved.y */
-    uint32_t *labels;   /* (rows) classification */
+    rfm_real *x;      /* (rows, d) raw, less moved.x */
+    rfm_real *y;      /* (rows, c) regression, less moved.y */
+    uint32_t *labels; /* (rows) classification */
     offsets moved;
 } sample;
 
@@ -23,7 +23,8 @@ typedef struct {
 #define LOSS_STAYS   1 /* it is only said */
 #define LOSS_REFUSED 2
 
-/* For training (like NULL) by the means of the rows, else by the shift and the offset of a model. targets 0: only inputs. */
+/* For training (like NULL) by the means of the rows, else by the shift and the offset of a model. targets 0: only
+ * inputs. */
 offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
                      const rfm_model *like, int loss);
 offsets offsets_copy(const offsets *o, size_t d, size_t targets);
@@ -33,7 +34,7 @@ typedef struct {
     const char *target; /* --target, or NULL */
     size_t targets;     /* columns */
     const char *class_names;
-    size_t classes;     /* 0: regression */
+    size_t classes; /* 0: regression */
     int missing_mean;
 } sample_form;
 
@@ -44,7 +45,7 @@ sample_form form_of_model(const rfm_model *model, const char *model_file, const 
 
 /* `x` still has NaN where a cell was missing: sample_impute comes before it is used. */
 sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows,
-                   offsets moved); /* takes them over */
+                   offsets moved);                                /* takes them over */
 size_t sample_impute(sample *s, size_t d, const rfm_real *means); /* returns how many cells */
 
 /* The model for moved rows; *room is to be freed. */
@@ -59,7 +60,8 @@ typedef struct {
 score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes);
 double main_score(const score *s, int task); /* accuracy or r2 */
 
-/* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of numbers. */
+/* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of
+ * numbers. */
 score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
 void score_json(text *t, const score *s, int task);
 void score_text(text *t, const score *s, int task, size_t rows, const char *kind); /* kind: "test rows" */
@@ -96,11 +98,13 @@ int fills_missing(const any_model *model, const char *model_file, const char *wo
 /* sample_impute with the means of a model of numbers; says how many cells. */
 void sample_fill(sample *s, const any_model *model, const char *data);
 
-/* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits that firmware gives;
- * y is then score times unit. */
-void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+/* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits
+ * that firmware gives; y is then score times unit. */
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated);
 
 /* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
-int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes, size_t *saturated);
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                     size_t *saturated);
 
 #endif

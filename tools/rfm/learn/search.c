@@ -1,11 +1,11 @@
 /* The search has two stages, both inside the training rows.
  *
- * 1. Every setting (metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others by squared error;
- *    one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew in every fold; above: one
- *    hold-out of a fifth. When all settings would take too long, one coordinate after the other.
- * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the held-out
- *    rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature of the
- *    confidence comes from the same predictions.
+ * 1. Every setting (metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others by
+ *    squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew in
+ *    every fold; above: one hold-out of a fifth. When all settings would take too long, one coordinate after the other.
+ * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the
+ *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
+ *    of the confidence comes from the same predictions.
  *
  * The pieces of work do not depend on the number of threads, nor does what is made of them. */
 #include "search.h"
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLD_OUT_ROWS 2000   /* to score on, at most */
-#define FIRST_FIT_ROWS 2500  /* above FOLD_ROWS: to fit on, first stage */
+#define HOLD_OUT_ROWS   2000 /* to score on, at most */
+#define FIRST_FIT_ROWS  2500 /* above FOLD_ROWS: to fit on, first stage */
 #define SECOND_FIT_ROWS 5000 /* and second stage */
-#define FEW_ROWS 1000         /* each, where only one setting is left to judge */
-#define GRID_WORK 3e11       /* multiplications that all settings together may take */
-#define SHORT_LIST 8
-#define MOST_PARTS 40
+#define FEW_ROWS        1000 /* each, where only one setting is left to judge */
+#define GRID_WORK       3e11 /* multiplications that all settings together may take */
+#define SHORT_LIST      8
+#define MOST_PARTS      40
 
-/* ---- parts of the rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- parts of the rows ------------------------------------------------------------------------------------------- */
 
 static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
     size_t n = p->x.rows, folds = n < FOLDS ? n : FOLDS, f, count, v;
@@ -31,7 +31,7 @@ static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
     uint32_t *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
     for (f = 0; f < folds; f++) {
         rows_fold(order, n, folds, f, fit, &count, held, &v);
-        rows_shuffle(fit, count, seed + f); /* the median is taken of rows that are evenly spread: no class after the other */
+        rows_shuffle(fit, count, seed + f); /* the median is taken of evenly spread rows: no class after the other */
         parts[f] = part_make(p->x, p->y, NULL, p->x.cols, fit, count, held, v);
     }
     free(order);
@@ -54,7 +54,7 @@ static void free_parts(part *parts, size_t count) {
     while (count-- > 0) part_free(&parts[count]);
 }
 
-/* ---- work --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- work -------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     int metric, center;
@@ -67,7 +67,7 @@ typedef struct {
 } tried_setting;
 
 typedef struct {
-    size_t tried;  /* index */
+    size_t tried; /* index */
     size_t t;
     double loss;   /* of the first stage */
     rfm_real *out; /* second stage: (repeats, n, c) predictions of the held-out rows */
@@ -77,7 +77,7 @@ typedef struct {
 
 typedef struct {
     const search_problem *p;
-    double stop_at; /* 0: never */
+    double stop_at;    /* 0: never */
     int stopped, last; /* last: no time is left, and what is done now is done to the end */
     part parts[MOST_PARTS];
     size_t part_count, repeats;
@@ -88,7 +88,7 @@ typedef struct {
     const char *label;
     double *losses; /* (jobs, T + 1) */
     candidate *list;
-    int *complete;  /* (jobs) */
+    int *complete;     /* (jobs) */
     rfm_arena *arenas; /* (workers) */
     pthread_mutex_t lock;
 } work;
@@ -181,7 +181,8 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
         memory = allocate_aligned(bytes, "predictions");
         y = allocate(a->v, c * sizeof *y, "predictions");
         if (status == RFM_OK) status = rfm_arena_init(&arena, memory, bytes);
-        if (status == RFM_OK) status = rfm_predict(&second, &model, rfm_cview(a->xv, a->v, p->x.cols), rfm_view(y, a->v, c));
+        if (status == RFM_OK)
+            status = rfm_predict(&second, &model, rfm_cview(a->xv, a->v, p->x.cols), rfm_view(y, a->v, c));
         if (status == RFM_OK) {
             for (i = 0; i < a->v; i++) memcpy(k->out + (repeat * n + a->rows[i]) * c, y + i * c, c * sizeof *y);
             w->complete[index] = 1;
@@ -206,7 +207,8 @@ static void run_batch(work *w, rfm_job job, size_t jobs, size_t bytes) {
     for (i = 0; i < m->ctx.workers; i++) (void)rfm_arena_init(&w->arenas[i], memory + i * each, each);
     w->complete = allocate(jobs, sizeof *w->complete, "jobs");
     w->jobs = jobs;
-    if (m->ctx.run != NULL) m->ctx.run(m->ctx.pool, job, w, jobs);
+    if (m->ctx.run != NULL)
+        m->ctx.run(m->ctx.pool, job, w, jobs);
     else
         for (i = 0; i < jobs; i++) job(w, i, 0);
     free(memory);
@@ -230,7 +232,9 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
         rfm_arena_measure(&none);
         ctx.arena = &none, ctx.port = p->machine->ctx.port;
         data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols);
-        if (validation) data.x_validation = rfm_cview(a->xv, a->v, p->x.cols), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
+        if (validation)
+            data.x_validation = rfm_cview(a->xv, a->v, p->x.cols),
+            data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
         status = rfm_fit_need(&ctx, &data, &o, &scratch, &store);
         if (status != RFM_OK) fail("cannot train with these settings: %s", rfm_status_text(status));
         if (scratch + store > most) most = scratch + store;
@@ -238,7 +242,7 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
     return most;
 }
 
-/* ---- first stage ------------------------------------------------------------------------------------------------------------------- */
+/* ---- first stage ------------------------------------------------------------------------------------------------- */
 
 static void add_setting(work *w, int metric, int center, size_t bandwidth, size_t ridge) {
     size_t i, steps = w->p->last_iterations + 1, t;
@@ -258,7 +262,8 @@ static void add_setting(work *w, int metric, int center, size_t bandwidth, size_
 
 /* Scores the settings from w->first on. */
 static void run_settings(work *w, size_t first) {
-    size_t steps = w->p->last_iterations + 1, count = w->tried_count - first, jobs = count * w->part_count, bytes = 0, i, j, t;
+    size_t steps = w->p->last_iterations + 1, count = w->tried_count - first, jobs = count * w->part_count, bytes = 0,
+           i, j, t;
     if (count == 0 || w->stopped) return;
     w->first = first;
     for (i = first; i < w->tried_count; i++) {
@@ -302,7 +307,9 @@ static const setting *best_of_metric(const work *w, int metric) {
     const tried_setting *best = NULL;
     size_t i;
     for (i = 0; i < w->tried_count; i++)
-        if (w->tried[i].s.metric == metric && (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL))) best = &w->tried[i];
+        if (w->tried[i].s.metric == metric &&
+            (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
+            best = &w->tried[i];
     return best != NULL ? &best->s : NULL;
 }
 
@@ -310,7 +317,8 @@ static const setting *best_of_metric(const work *w, int metric) {
 static double path_work(const work *w, int metric) {
     double n = (double)w->parts[0].n, d = (double)w->p->x.cols, c = (double)w->p->y.cols;
     double T = metric == RFM_IDENTITY ? 0 : (double)w->p->last_iterations;
-    return (double)w->part_count * ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
+    return (double)w->part_count *
+           ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
 }
 
 static void first_stage(work *w) {
@@ -356,7 +364,7 @@ static void first_stage(work *w) {
     }
 }
 
-/* ---- second stage ------------------------------------------------------------------------------------------------------------------ */
+/* ---- second stage ------------------------------------------------------------------------------------------------ */
 
 static int by_loss(const void *a, const void *b) {
     const candidate *x = a, *y = b;
@@ -421,8 +429,8 @@ static double surprise(const rfm_real *y, size_t c, uint32_t label, double tempe
     return log(total) - ((double)y[label] - most) / temperature;
 }
 
-/* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a mistake are no reason
- * to be surer than that. */
+/* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a
+ * mistake are no reason to be surer than that. */
 static double log_loss(const work *w, const candidate *k, double temperature) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
@@ -494,7 +502,8 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
 }
 
 int search_needed(const search_problem *p) {
-    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 || p->first_iterations < p->last_iterations;
+    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
+           p->first_iterations < p->last_iterations;
 }
 
 search_result search(const search_problem *p) {
@@ -514,7 +523,8 @@ search_result search(const search_problem *p) {
         w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
         w->repeats = 1;
     } else {
-        w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts) : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
+        w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts)
+                                       : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
         first_stage(w);
         progress_end();
         free_parts(w->parts, w->part_count);
@@ -526,8 +536,10 @@ search_result search(const search_problem *p) {
         }
         w->repeats = n <= 300 ? 4 : n <= 800 ? 2 : 1;
         if (n <= FOLD_ROWS)
-            for (i = 0, w->part_count = 0; i < w->repeats; i++) w->part_count += add_folds(p, p->base.seed + 1 + i, w->parts + w->part_count);
-        else w->part_count = add_hold_out(p, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
+            for (i = 0, w->part_count = 0; i < w->repeats; i++)
+                w->part_count += add_folds(p, p->base.seed + 1 + i, w->parts + w->part_count);
+        else
+            w->part_count = add_hold_out(p, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
     }
     best = count > 0 && !w->stopped ? second_stage(w, list, count) : NULL;
     if (best == NULL && n > 1) { /* stopped before any was judged: the first of them, on one small hold-out */
@@ -540,12 +552,15 @@ search_result search(const search_problem *p) {
     progress_end();
     result.tried = 0;
     for (i = 0; !one && i < w->tried_count; i++)
-        result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0 : w->tried[i].s.metric == RFM_IDENTITY ? 1 : p->last_iterations - p->first_iterations + 1;
+        result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0
+                        : w->tried[i].s.metric == RFM_IDENTITY      ? 1
+                                                                    : p->last_iterations - p->first_iterations + 1;
     result.temperature = 0, result.validation = (double)NAN;
     if (best != NULL) {
         if (p->labels != NULL) result.temperature = find_temperature(w, best);
         result.validation = p->labels != NULL ? best->accuracy : r2_of(w, best);
-    } else best = &list[0];
+    } else
+        best = &list[0];
     result.options = options_of(w, &w->tried[best->tried].s, best->t);
     if (w->stopped) note("the search was stopped; the best of %zu settings so far is taken", result.tried);
     for (i = 0; i < w->tried_count; i++) free(w->tried[i].loss);

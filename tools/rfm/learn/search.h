@@ -13,14 +13,14 @@ typedef struct {
     rfm_cmat x, y;          /* training rows as they will be fitted */
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
-    rfm_options base;       /* kernel, exponent, scale, seed */
+    rfm_options base; /* kernel, exponent, scale, seed */
     int metrics[3], centers[2];
     size_t metric_count, center_count;
-    int bandwidth_rule;     /* of all of: */
+    int bandwidth_rule; /* of all of: */
     double bandwidths[CANDIDATES], ridges[CANDIDATES];
     size_t bandwidth_count, ridge_count;
     size_t first_iterations, last_iterations; /* T is between them */
-    double time_limit;      /* seconds from the start; 0: none */
+    double time_limit;                        /* seconds from the start; 0: none */
     volatile const sig_atomic_t *interrupted;
 } search_problem;
 

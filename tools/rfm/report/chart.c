@@ -7,7 +7,7 @@
 #define MOST_POINTS 2000
 #define BINS        25
 
-/* ---- scales ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scales ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     double low, high, step; /* multiples of the step */
@@ -80,7 +80,7 @@ static void range_of(const double *x, size_t count, double *low, double *high) {
     for (i = 0; i < count; i++) *low = fmin(*low, x[i]), *high = fmax(*high, x[i]);
 }
 
-/* ---- charts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- charts ------------------------------------------------------------------------------------------------------ */
 
 void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline,
                     const char *what) {
@@ -101,7 +101,8 @@ void chart_interval(text *t, double low, double high, double value, const double
     text_add(t, "</svg>\n");
 }
 
-static void name_axes(text *t, const char *x_name, const char *y_name, double left, double right, double top, double bottom) {
+static void name_axes(text *t, const char *x_name, const char *y_name, double left, double right, double top,
+                      double bottom) {
     label(t, (left + right) / 2, bottom + 38, "middle", x_name);
     text_add(t, "<text transform=\"translate(13 %.0f) rotate(-90)\" text-anchor=\"middle\">", (top + bottom) / 2);
     html_text(t, y_name);
@@ -132,7 +133,8 @@ void chart_line(text *t, const char *title, const double *y, size_t count, size_
     text_add(t, "</svg>\n");
 }
 
-void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count, size_t chosen, double level) {
+void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
+                 size_t count, size_t chosen, double level) {
     double low = level, high = level, left = 64, right = 668, top = 12, bottom = 260, first, last, tick;
     char room[NUMBER_ROOM];
     size_t i;
@@ -152,12 +154,15 @@ void chart_curve(text *t, const char *title, const char *x_name, const char *y_n
     line(t, "axis", left, bottom, right, bottom);
     line(t, "ideal", left, axis_place(&a, level, bottom, top), right, axis_place(&a, level, bottom, top));
     text_add(t, "<polyline class=\"curve\" points=\"");
-    for (i = 0; i < count; i++) text_add(t, "%.1f,%.1f ", axis_place(&b, log2(x[i]), left, right), axis_place(&a, y[i], bottom, top));
+    for (i = 0; i < count; i++)
+        text_add(t, "%.1f,%.1f ", axis_place(&b, log2(x[i]), left, right), axis_place(&a, y[i], bottom, top));
     text_add(t, "\"/>");
     for (i = 0; i < count; i++) {
         char score[NUMBER_ROOM];
-        text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"><title>%s: %s</title></circle>", i == chosen ? "dot" : "ring",
-                 axis_place(&b, log2(x[i]), left, right), axis_place(&a, y[i], bottom, top), i == chosen ? 6 : 4, html_bytes(room, x[i]), html_score(score, y[i]));
+        text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"><title>%s: %s</title></circle>",
+                 i == chosen ? "dot" : "ring", axis_place(&b, log2(x[i]), left, right),
+                 axis_place(&a, y[i], bottom, top), i == chosen ? 6 : 4, html_bytes(room, x[i]),
+                 html_score(score, y[i]));
     }
     name_axes(t, x_name, y_name, left, right, top, bottom);
     text_add(t, "</svg>\n");
@@ -182,7 +187,8 @@ void chart_curves(text *t, const char *title, const char *x_name, const char *y_
         double from = left + (right - left) * (double)k / (double)curve_count;
         text_add(t, "<polyline class=\"%s\" fill=\"none\" points=\"", curves[k].css);
         for (i = 0; i < count; i++)
-            text_add(t, "%.1f,%.1f ", axis_place(&a, x[i], left, right), axis_place(&b, 100 * curves[k].y[i], bottom, top));
+            text_add(t, "%.1f,%.1f ", axis_place(&a, x[i], left, right),
+                     axis_place(&b, 100 * curves[k].y[i], bottom, top));
         text_add(t, "\"/>\n");
         line(t, curves[k].css, from, bottom + 60, from + 24, bottom + 60);
         label(t, from + 32, bottom + 64, "start", curves[k].name);

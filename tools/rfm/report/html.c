@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the UTF-8 character at p, 0 if it is none that a page may have. */
 static size_t character(const char *p) {
@@ -13,7 +13,8 @@ static size_t character(const char *p) {
     return utf8_control(code) || (code & 0xfffe) == 0xfffe ? 0 : n;
 }
 
-/* At most `most` characters (wide ones count twice), line ends only if they are wanted; returns how many bytes of the value were left. */
+/* At most `most` characters (wide ones count twice), line ends only if they are wanted; returns how many bytes of the
+ * value were left. */
 static size_t escape(text *t, const char *value, size_t most, int lines) {
     const char *p = value;
     while (*p != 0 && most > 0) {
@@ -70,7 +71,7 @@ void html_section(text *t, const char *id, const char *title) {
 
 void html_row(text *t, const char *term) { text_add(t, "<dt>%s</dt><dd>", term); }
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 const char *html_number(char room[NUMBER_ROOM], double value) {
     int exponent;
@@ -124,7 +125,7 @@ const char *html_percent(char room[NUMBER_ROOM], double share) {
     return room;
 }
 
-/* ---- page ------------------------------------------------------------------------------------------------------------------ */
+/* ---- page -------------------------------------------------------------------------------------------------------- */
 
 static const char *const style[] = {
     ":root{color-scheme:light "

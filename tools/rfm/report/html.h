@@ -30,13 +30,13 @@ const char *html_bytes(char room[NUMBER_ROOM], double bytes);   /* 812 bytes, 12
 const char *html_count(char room[NUMBER_ROOM], double count);   /* 12 345 678 */
 const char *html_percent(char room[NUMBER_ROOM], double share); /* 12.3 %, as HTML */
 
-/* ---- image.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- image.c ----------------------------------------------------------------------------------------------------- */
 
-/* Numbers from -1 to 1 (height, width) as an inline PNG: blue above zero, orange below, the more opaque the further from it, so that
- * it suits a light and a dark page. */
+/* Numbers from -1 to 1 (height, width) as an inline PNG: blue above zero, orange below, the more opaque the further
+ * from it, so that it suits a light and a dark page. */
 void html_image(text *t, const double *values, size_t width, size_t height, const char *css, const char *alt);
 
-/* ---- chart.c: SVG ----------------------------------------------------------------------------------------------------- */
+/* ---- chart.c: SVG ------------------------------------------------------------------------------------------------ */
 
 /* A value and its interval on a scale from `low` to `high`, with a mark at `baseline`. */
 void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline,
@@ -45,10 +45,13 @@ void chart_interval(text *t, double low, double high, double value, const double
 /* A line through the points (i, y[i]), the point `chosen` filled. */
 void chart_line(text *t, const char *title, const double *y, size_t count, size_t chosen);
 
-/* A line through the points (x[i], y[i]), x > 0 ascending on a logarithmic scale; the point `chosen` filled; a dashed line at `level`. */
-void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y, size_t count, size_t chosen, double level);
+/* A line through the points (x[i], y[i]), x > 0 ascending on a logarithmic scale; the point `chosen` filled; a dashed
+ * line at `level`. */
+void chart_curve(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
+                 size_t count, size_t chosen, double level);
 
-/* Curves y[i] in percent over the same x[i], rising, named in a legend; css: curve, base or ideal. Dashed lines at the `mark_count` marks. */
+/* Curves y[i] in percent over the same x[i], rising, named in a legend; css: curve, base or ideal. Dashed lines at the
+ * `mark_count` marks. */
 typedef struct {
     const char *name, *css;
     const double *y; /* (count) shares of 1 */

@@ -19,7 +19,7 @@
 
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
-/* ---- top ------------------------------------------------------------------------------------------------------------------- */
+/* ---- top --------------------------------------------------------------------------------------------------------- */
 
 static void tile_open(text *t, const char *what) {
     text_add(t, "<div class=\"tile\"><p class=\"what\">%s</p><p class=\"big\">", what);
@@ -92,8 +92,7 @@ static void tiles(text *t, const report *r) {
              r->model.n, r->model.r);
     tile_close(t);
     tile_open(t, "RAM for a prediction");
-    text_add(t, "%s</p><p class=\"what\">no heap, no other memory",
-             html_bytes(room, ram_bytes(r)));
+    text_add(t, "%s</p><p class=\"what\">no heap, no other memory", html_bytes(room, ram_bytes(r)));
     tile_close(t);
     if (strcmp(r->metric_word, "identity") != 0) {
         tile_open(t, "Strongest feature");
@@ -105,7 +104,7 @@ static void tiles(text *t, const report *r) {
     text_add(t, "</div>\n");
 }
 
-/* ---- score ----------------------------------------------------------------------------------------------------------------- */
+/* ---- score ------------------------------------------------------------------------------------------------------- */
 
 /* (classes + 1, classes): true, predicted; the last row is of labels that the model does not know. */
 static size_t *confusion(const report *r) {
@@ -365,7 +364,7 @@ static void section_score(text *t, const report *r) {
     text_add(t, "</section>\n");
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static const char *metric_form(const report *r) {
     return r->metric_word[0] == 'f'   ? "full matrix"
@@ -421,7 +420,8 @@ static void section_training(text *t, const report *r) {
              : r->model.kernel == RFM_LAPLACE  ? "Laplace"
              : r->model.kernel == RFM_GAUSSIAN ? "Gaussian"
                                                : "generalised Gaussian");
-    if (!integers_in(r) && r->model.kernel == RFM_GENERAL) text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
+    if (!integers_in(r) && r->model.kernel == RFM_GENERAL)
+        text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
     text_add(t, "</dd>");
     html_row(t, "Metric M");
     text_add(t, "%s</dd></dl><dl>", metric_form(r));
@@ -470,7 +470,7 @@ static void section_training(text *t, const report *r) {
     text_add(t, "</section>\n");
 }
 
-/* ---- features -------------------------------------------------------------------------------------------------------------- */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 static void bar(text *t, const char *name, double width, double share) {
     char room[NUMBER_ROOM];
@@ -522,7 +522,7 @@ static void section_features(text *t, const report *r) {
     text_add(t, "</ol>%s\n</section>\n", r->width > 0 ? "</div></div>" : "");
 }
 
-/* ---- directions and M ------------------------------------------------------------------------------------------------------ */
+/* ---- directions and M -------------------------------------------------------------------------------------------- */
 
 static void components(text *t, const report *r, const rfm_real *v) {
     size_t d = r->model.d, shown = d < MOST_COMPONENTS ? d : MOST_COMPONENTS, done[MOST_COMPONENTS], i, j, k;
@@ -622,7 +622,7 @@ static void section_metric(text *t, const report *r) {
     free(v);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* How wrong a row is: the lead of the predicted class over the true one, or the error. */
 static double wrongness(const report *r, size_t i) {
@@ -749,10 +749,10 @@ static void section_rows(text *t, const report *r) {
     free(by);
 }
 
-/* ---- board ----------------------------------------------------------------------------------------------------------------- */
+/* ---- board ------------------------------------------------------------------------------------------------------- */
 
-/* Code and instructions: boards/SIZES.md, -Os with the portable loop. Its two models differ by 640 multiply-adds, which gives the
- * instructions of one; what is left is shared by 64 centres. 0: not measured. */
+/* Code and instructions: boards/SIZES.md, -Os with the portable loop. Its two models differ by 640 multiply-adds, which
+ * gives the instructions of one; what is left is shared by 64 centres. 0: not measured. */
 static const struct {
     const char *id, *name, *core;
     double flash, ram; /* KiB */
@@ -776,10 +776,13 @@ static void section_board(text *t, const report *r) {
     double b = (double)r->any.type, n = (double)r->model.n, d = (double)r->model.d, c = (double)r->model.c,
            rank = (double)r->model.r;
     int integers = integers_in(r), projects = r->model.metric == RFM_FULL;
-    double centers = n * rank * b, alpha = n * c * b, p = (projects ? rank * d : integers ? 0 : d) * b,
+    double centers = n * rank * b, alpha = n * c * b,
+           p = (projects   ? rank * d
+                : integers ? 0
+                           : d) *
+               b,
            total = (double)r->model_bytes;
-    double rest = total - centers - alpha - p, ram = ram_bytes(r),
-           work = (projects ? rank * d : d) + n * (rank + c);
+    double rest = total - centers - alpha - p, ram = ram_bytes(r), work = (projects ? rank * d : d) + n * (rank + c);
     char room[NUMBER_ROOM], more[NUMBER_ROOM];
     size_t i;
     html_section(t, "board", "On a board");
@@ -811,7 +814,8 @@ static void section_board(text *t, const report *r) {
              "<th scope=\"col\">Fits</th><th scope=\"col\">Flash</th><th scope=\"col\">RAM</th><th "
              "scope=\"col\">Instructions</th></tr></thead><tbody>\n");
     for (i = 0; i < sizeof boards / sizeof *boards; i++) {
-        double flash = (total + (integers ? INTEGER_CODE : boards[i].code)) / (1024 * boards[i].flash), of_ram = ram / (1024 * boards[i].ram);
+        double flash = (total + (integers ? INTEGER_CODE : boards[i].code)) / (1024 * boards[i].flash),
+               of_ram = ram / (1024 * boards[i].ram);
         double count = boards[i].multiply_add * work + boards[i].center * n,
                digits = count > 0 ? pow(10, floor(log10(count)) - 1) : 1;
         int fits = flash < 0.9 && of_ram < 0.75;
@@ -837,7 +841,7 @@ static void section_board(text *t, const report *r) {
              rest > total / 3 ? "" : " Fewer centres, a lower rank or fewer features make a model smaller.");
 }
 
-/* ---- use ------------------------------------------------------------------------------------------------------------------- */
+/* ---- use --------------------------------------------------------------------------------------------------------- */
 
 static void use_numbers(text *code, const report *r) {
     size_t d = r->model.d, c = r->model.c;
@@ -853,8 +857,8 @@ static void use_numbers(text *code, const report *r) {
     text_add(code, "/* x: %zu raw value%s, in the order of the inputs in model.h. */\n", d, plural(d));
     if (r->classes > 0)
         text_add(code, "const char *predict(const rfm_real x[MODEL_INPUTS]) {\n    if (rfm_predict_one(&m, x, scores, "
-                        "scratch, NULL, NULL) != RFM_OK) return NULL;\n"
-                        "    return model_class_names[rfm_class(&m, scores, NULL)];\n}\n");
+                       "scratch, NULL, NULL) != RFM_OK) return NULL;\n"
+                       "    return model_class_names[rfm_class(&m, scores, NULL)];\n}\n");
     else
         text_add(code,
                  "const rfm_real *predict(const rfm_real x[MODEL_INPUTS]) {\n    if (rfm_predict_one(&m, x, scores, "
@@ -866,15 +870,16 @@ static void use_numbers(text *code, const report *r) {
 static void use_integers(text *code, const report *r) {
     size_t d = r->model.d, c = r->model.c, scratch = RFM_PREDICT_I_SCRATCH(d, r->model.r);
     text_add(code, "#include \"model.h\"\n\n");
-    text_add(code, "static rfm_model_i m;\nstatic int16_t scratch[MODEL_SCRATCH]; /* %zu numbers, %zu bytes */\n", scratch,
-             scratch * sizeof(int16_t));
+    text_add(code, "static rfm_model_i m;\nstatic int16_t scratch[MODEL_SCRATCH]; /* %zu numbers, %zu bytes */\n",
+             scratch, scratch * sizeof(int16_t));
     text_add(code, "static int32_t scores[MODEL_OUTPUTS]; /* %zu number%s, %zu bytes */\n\n", c, plural(c),
              c * sizeof(int32_t));
     text_add(code,
              "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
              "    return rfm_model_open_i(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
              r->model_bytes);
-    text_add(code, "/* x: %zu value%s times 2^m.inputs[i].exponent, rounded, in the order of the inputs in model.h. */\n", d,
+    text_add(code,
+             "/* x: %zu value%s times 2^m.inputs[i].exponent, rounded, in the order of the inputs in model.h. */\n", d,
              plural(d));
     text_add(code, r->classes > 0 ? "const char *predict(const int16_t x[MODEL_INPUTS]) {\n"
                                   : "const int32_t *predict(const int16_t x[MODEL_INPUTS]) {\n");
@@ -885,8 +890,10 @@ static void use_integers(text *code, const report *r) {
 
 static void section_use(text *t, const report *r) {
     text code = {NULL, 0, 0};
-    if (integers_in(r)) use_integers(&code, r);
-    else use_numbers(&code, r);
+    if (integers_in(r))
+        use_integers(&code, r);
+    else
+        use_numbers(&code, r);
     text_bytes(&code, "", 1);
     html_section(t, "use", "In C");
     text_add(t,

@@ -30,8 +30,8 @@ static void classify(report *r) {
     free(count);
 }
 
-/* r2 = 1 - mean(e^2) / mean(v^2), a ratio of means over the rows: its standard error by the delta method. With several outputs, of
- * the mean of their r2. */
+/* r2 = 1 - mean(e^2) / mean(v^2), a ratio of means over the rows: its standard error by the delta method. With several
+ * outputs, of the mean of their r2. */
 static void regress(report *r) {
     size_t n = r->rows.rows, c = r->model.c, i, k;
     double *influence = allocate(n, sizeof *influence, "influences"), sum = 0;
