@@ -18,7 +18,7 @@ unity   := $(if $(wildcard $(UNITY)/unity.c),$(UNITY),$(UNITY)/src)
 VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' rfm/rfm.h)
 
 .DEFAULT_GOAL := all
-.PHONY: all lib unit demo test check soak coverage bench size install clean help FORCE
+.PHONY: all lib unit demo test check soak coverage bench size man install clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -70,17 +70,22 @@ $(BUILD)/board.mk: boards/boards.txt
 
 lib_src   = $(wildcard rfm/*.c port/*.c)
 lib_obj   = $(lib_src:%.c=$(BUILD)/obj/%.o)
-pool_obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/pool/*.c))
-bench_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/bench/*.c)) $(pool_obj)
-rfm_obj   = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/rfm/*.c)) $(pool_obj)
-adapt_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/adapt/*.c)) $(filter-out %/tools/rfm/main.o,$(rfm_obj))
-papers_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/papers/*.c))
-small_obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/small/*.c)) $(filter-out %/tools/rfm/main.o,$(rfm_obj))
+objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
+# The tools stand on tools/host; of tools/rfm others take only what is named here: learning from rows, and pages.
+host_obj  = $(call objects,tools/host/*.c)
+learn_obj = $(call objects,tools/rfm/learn/*.c)
+page_obj  = $(patsubst %,$(BUILD)/obj/tools/rfm/report/%.o,html chart image)
+rfm_obj   = $(call objects,tools/rfm/*.c tools/rfm/*/*.c)
+bench_obj = $(call objects,tools/bench/*.c)
+papers_obj = $(call objects,tools/papers/*.c)
+small_obj = $(call objects,tools/small/*.c) $(learn_obj)
+adapt_obj = $(call objects,tools/adapt/*.c) $(page_obj)
 tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small $(BUILD)/rfm-adapt
 unit      = $(patsubst tests/unit/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 # Linked to each unit test: Unity, what the tests share, and what the target needs; threads come with an operating system.
 shared    = $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
-unit_obj  = $(BUILD)/obj/unity.o $(shared:%.c=$(BUILD)/obj/%.o) $(if $(bare),$(BUILD)/obj/boards/startup.o,$(pool_obj))
+unit_obj  = $(BUILD)/obj/unity.o $(shared:%.c=$(BUILD)/obj/%.o) \
+            $(if $(bare),$(BUILD)/obj/boards/startup.o,$(BUILD)/obj/tools/host/pool.o)
 
 all: lib $(if $(host),$(tools))
 lib: $(BUILD)/librfm.a
@@ -91,20 +96,17 @@ $(BUILD)/librfm.a: $(lib_obj)
 	rm -f $@
 	$(AR) rcs $@ $(lib_obj)
 
-$(BUILD)/rfm-bench: $(bench_obj) $(BUILD)/librfm.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
+$(BUILD)/libhost.a: $(host_obj)
+	rm -f $@
+	$(AR) rcs $@ $(host_obj)
 
-$(BUILD)/rfm-papers: $(papers_obj) $(BUILD)/librfm.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
-
-$(BUILD)/rfm-small: $(small_obj) $(BUILD)/librfm.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
-
-$(BUILD)/rfm-adapt: $(adapt_obj) $(BUILD)/librfm.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
-
-$(BUILD)/rfm: $(rfm_obj) $(BUILD)/librfm.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -ldl -lpthread
+$(BUILD)/rfm: $(rfm_obj)
+$(BUILD)/rfm-bench: $(bench_obj)
+$(BUILD)/rfm-papers: $(papers_obj)
+$(BUILD)/rfm-small: $(small_obj)
+$(BUILD)/rfm-adapt: $(adapt_obj)
+$(tools): $(BUILD)/libhost.a $(BUILD)/librfm.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lm -ldl -lpthread
 
 $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link) $(if $(bare),,-lpthread)
@@ -164,12 +166,12 @@ $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 # samples without interrupts.
 RETRAIN_STREAM ?= build/retrain
 RETRAIN_ARENA  ?= $(if $(filter 8K,$(board_ram)),3584,$(if $(filter 16K,$(board_ram)),10240,16384))
-stream_src = boards/retrain/make_stream.c tools/adapt/scenario.c tools/adapt/train.c tools/pool/pool.c $(lib_src) \
-             $(patsubst %,tools/rfm/%.c,csv text files progress options help machine)
+stream_src = boards/retrain/make_stream.c tools/adapt/scenario.c tools/adapt/train.c $(lib_src) \
+             $(patsubst %,tools/host/%.c,csv text files progress machine pool)
 
 $(RETRAIN_STREAM)/stream.h: $(stream_src) tools/adapt/adapt.h rfm/rfm.h tools/data/gesture_digits.csv
 	@mkdir -p $(@D)
-	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -Iport -o $(RETRAIN_STREAM)/make_stream $(stream_src) -lm -lpthread
+	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -Iport -Itools -o $(RETRAIN_STREAM)/make_stream $(stream_src) -lm -lpthread
 	$(RETRAIN_STREAM)/make_stream tools/data $(RETRAIN_STREAM)
 
 $(BUILD)/obj/retrain/retrain%.o: boards/retrain/retrain.c $(RETRAIN_STREAM)/stream.h $(BUILD)/flags FORCE
@@ -183,10 +185,10 @@ $(BUILD)/retrain $(BUILD)/retrain-polled: $(BUILD)/%: $(BUILD)/obj/retrain/%-.o 
 
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
-$(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/pool -isystem $(unity) \
+$(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
     -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
 
-$(BUILD)/obj/tools/small/%.o: flags += -Itools/rfm
+$(BUILD)/obj/tools/%.o: flags += -Itools
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -236,6 +238,12 @@ bench: all # speed on this machine, beside OpenBLAS
 size: # bytes, stack and instructions on each microcontroller, into build/sizes.txt and boards/SIZES.md
 	@tools/setup test
 	@BOARDS= boards/size build; status=$$?; cp build/sizes.md boards/SIZES.md; exit $$status
+
+man: $(BUILD)/rfm # writes the commands and their options into tools/rfm/rfm.1
+	$(BUILD)/rfm help --man >$(BUILD)/commands.1
+	awk -v made=$(BUILD)/commands.1 '/The end of what is made/ { on = 0 } !on { print } \
+	    /made by make man/ { while ((getline line <made) > 0) print line; on = 1 }' tools/rfm/rfm.1 >$(BUILD)/rfm.1
+	cp $(BUILD)/rfm.1 tools/rfm/rfm.1
 
 install: all # into $(DESTDIR)$(PREFIX)
 	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

@@ -254,7 +254,7 @@ cp "$dir/odd$esc[7m.rfm" "$dir/odd.rfm"
 check 'info' "$rfm" info "$dir/odd.rfm"
 visible 'info' "$out/stdout"
 says 'info shows them' 'classes: no\\nt\\x1b\[2J z\\xe9\\x9b \\xc2\\x9bA'
-check 'compress odd names' "$rfm" compress "$dir/odd.rfm" --data "$dir/odd.csv" --centers 20 --type i8 --names \
+check 'compress odd names' "$rfm" compress "$dir/odd.rfm" --data "$dir/odd.csv" --centers 20 --type i8 \
     -o "$dir/odd$esc[7m-i8.rfm"
 visible 'summary of compress' "$out/stdout"
 check 'ranges' "$rfm" info "$dir/odd$esc[7m-i8.rfm"

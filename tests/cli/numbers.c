@@ -1,13 +1,10 @@
 /* The command's number parser beside the C library's, and the speed of its reader: numbers COUNT FILE
  * FILE is written, read and measured. */
-#include "../../tools/rfm/csv.h"
+#include "host/host.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-int quiet = 1;
-int command_help(char **argv) { return argv == NULL; }
 
 static uint64_t state = 1;
 
@@ -45,7 +42,9 @@ static void write_number(char *to, size_t size) {
         if (strpbrk(to, "e.") == NULL || strchr(to, 'e') != NULL) snprintf(to, size, "%.60g", g);
         break;
     case 6: snprintf(to, size, "%.25e", (double)f); break;
-    default: snprintf(to, size, "%s%llue%d", bits() % 2 ? "-" : "+", (unsigned long long)(bits() % 1000000), (int)(bits() % 60) - 30);
+    default:
+        snprintf(to, size, "%s%llue%d", bits() % 2 ? "-" : "+", (unsigned long long)(bits() % 1000000),
+                 (int)(bits() % 60) - 30);
     }
 }
 
@@ -53,14 +52,13 @@ int main(int argc, char **argv) {
     long count = argc > 1 ? atol(argv[1]) : 0, i, wrong = 0;
     char field[512];
     for (i = 0; i < count; i++) {
-        rfm_real got;
+        double got, want;
         const char *end;
-        float want;
         write_number(field, sizeof field);
         end = csv_number(field, &got);
-        want = strtof(field, NULL);
+        want = strtod(field, NULL);
         if (end == NULL || *end != 0 || memcmp(&got, &want, sizeof want) != 0) {
-            if (wrong++ < 5) printf("%s: %.9g, expected %.9g\n", field, (double)got, (double)want);
+            if (wrong++ < 5) printf("%s: %.17g, expected %.17g\n", field, got, want);
         }
     }
     printf("%ld numbers, %ld wrong\n", count, wrong);
@@ -70,8 +68,9 @@ int main(int argc, char **argv) {
         double start;
         text_add(&t, "a,b,c,d,e,f,g,h,i,target\n");
         for (i = 0; i < 300000; i++)
-            text_add(&t, "%u.%u,%.8g,-0.%06u,%u,%.6f,%.5e,%.17g,0,%.4f,%u\n", (unsigned)(bits() % 100), (unsigned)(bits() % 100), (double)(bits() % 1000000) / 7e4,
-                     (unsigned)(bits() % 1000000), (unsigned)(bits() % 1000), (double)(bits() % 1000000) / 1e5, (double)(bits() % 1000000) / 3e7,
+            text_add(&t, "%u.%u,%.8g,-0.%06u,%u,%.6f,%.5e,%.17g,0,%.4f,%u\n", (unsigned)(bits() % 100),
+                     (unsigned)(bits() % 100), (double)(bits() % 1000000) / 7e4, (unsigned)(bits() % 1000000),
+                     (unsigned)(bits() % 1000), (double)(bits() % 1000000) / 1e5, (double)(bits() % 1000000) / 3e7,
                      (double)(bits() % 1000000) / 1e6 / 3, (double)(bits() % 10000) / 17, (unsigned)(bits() % 10));
         file_write(argv[2], t.at, t.size);
         start = seconds_now();

@@ -4,6 +4,7 @@
  * An input is one byte of options, one with the number of targets, and the file. The command ends when it refuses a
  * file; here fail() jumps back, and all memory that was allocated meanwhile is given back: csv.c, table.c and files.c
  * are compiled with these malloc and free. */
+#include "progress.h"
 #include "table.h"
 
 #include <math.h>
@@ -106,25 +107,19 @@ char *fuzz_file_read(const char *file, size_t *size) {
 
 /* ---- what is done with a table --------------------------------------------------------------------------------- */
 
-#if RFM_REAL_BYTES == 4
-#define PARSE strtof
-#else
-#define PARSE strtod
-#endif
-
 /* Numbers are what the C library makes of the same text, to the bit; what is not one is marked so. */
 static void check_cell(csv *c, size_t row, size_t column) {
-    const rfm_real value = c->values[row * c->columns + column];
+    const double value = c->values[row * c->columns + column];
     const int kind = csv_kind(value);
     const char *text_of = csv_text(c, row, column);
     char *end;
-    const rfm_real expected = PARSE(text_of, &end);
+    const double expected = strtod(text_of, &end);
 
     if (kind == CSV_NUMBER)
         require(*text_of != 0 && *end == 0 && memcmp(&expected, &value, sizeof value) == 0,
                 "a number is rounded correctly");
     if (kind == CSV_MISSING) require(*text_of == 0 || isnan(expected), "a missing cell is empty or NaN");
-    if (kind == CSV_HUGE) require(isinf(expected), "what is huge is infinite");
+    if (kind == CSV_HUGE) require(isinf((rfm_real)expected), "what is huge is infinite");
 }
 
 /* A field that is written is read back. */
@@ -183,13 +178,13 @@ static void use(unsigned options, unsigned targets) {
         fuzz_free(names);
     } else {
         y = allocate(rows.count * count, sizeof *y, "targets");
-        targets_fill(&c, target, count, rows, y);
+        targets_fill(&c, target, count, rows, NULL, y);
         require(rfm_finite(rows.count * count, y), "targets are finite");
         fuzz_free(y);
     }
-    inputs_fill(&c, inputs, rows, options >> 2 & 1, x);
+    inputs_fill(&c, inputs, rows, options >> 2 & 1, NULL, x);
     require(options & 4 || rfm_finite(rows.count * inputs.count, x), "inputs are finite");
-    inputs_fill(&c, named, rows, 1, x);
+    inputs_fill(&c, named, rows, 1, NULL, x);
     csv_free(&c);
 }
 

@@ -1,15 +1,15 @@
-/* What the files of rfm-adapt share: a scenario, which is a stream of labelled rows whose world changes, and the contest of models on it.
- * README.md says what is simulated. */
+/* What the files of rfm-adapt share: a scenario, which is a stream of labelled rows whose world changes, and the
+ * contest of models on it. README.md says what is simulated. */
 #ifndef ADAPT_H
 #define ADAPT_H
 
-#include "../rfm/command.h"
+#include "host/host.h"
 #include "rfm_online.h"
 
 #define MOST_INPUTS  64
 #define MOST_CLASSES 10
 
-/* ---- scenario.c: the data ------------------------------------------------------------------------------------------- */
+/* ---- scenario.c: the data ---------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *name, *file, *change; /* change: in a few words */
@@ -43,13 +43,13 @@ size_t scenario_row(const draw *w, size_t i, size_t seen, rfm_real *x);
 /* 1 if a row with this label can come after `seen` rows of the stream. */
 int scenario_has(const draw *w, size_t label, size_t seen);
 
-/* ---- train.c --------------------------------------------------------------------------------------------------------------- */
+/* ---- train.c ----------------------------------------------------------------------------------------------------- */
 
-/* As `rfm train --metric diag --bandwidth 2m --ridge 1e-3 --iterations 2`, on the first `rows` rows of the draw, each as it looked when it
- * came. The model is opened from a blob of so many bytes, which is returned, to be freed. */
+/* As `rfm train --metric diag --bandwidth 2m --ridge 1e-3 --iterations 2`, on the first `rows` rows of the draw, each
+ * as it looked when it came. The model is opened from a blob of so many bytes, which is returned, to be freed. */
 void *train(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *bytes);
 
-/* ---- contest.c: models on one stream --------------------------------------------------------------------------------------- */
+/* ---- contest.c: models on one stream ----------------------------------------------------------------------------- */
 
 /* A learner is what its memory and its policy make of it. */
 typedef struct {
@@ -61,20 +61,20 @@ typedef struct {
 #define MOST_POINTS   256
 
 typedef struct {
-    size_t window, bytes;          /* samples; bytes taken */
-    double right[MOST_POINTS];     /* share of the test rows */
-    double streamed;               /* share of the stream's rows after the change that it had right before it learned them */
-    double won_end, won_mean;      /* (learner - frozen) / (PC - frozen) at the end, and of their means after the change */
+    size_t window, bytes;      /* samples; bytes taken */
+    double right[MOST_POINTS]; /* share of the test rows */
+    double streamed;          /* share of the stream's rows after the change that it had right before it learned them */
+    double won_end, won_mean; /* (learner - frozen) / (PC - frozen) at the end, and of their means after the change */
     size_t refits, rejected, failed;
 } learner_result;
 
 typedef struct {
-    size_t centres, model_bytes;     /* of the start model */
+    size_t centres, model_bytes; /* of the start model */
     size_t points;
-    double seen[MOST_POINTS];        /* rows of the stream, when the shares were taken */
-    double frozen[MOST_POINTS];      /* the start model, for ever */
-    double pc[MOST_POINTS];          /* rfm_fit on everything seen so far */
-    double streamed;                 /* as above, by the frozen model */
+    double seen[MOST_POINTS];   /* rows of the stream, when the shares were taken */
+    double frozen[MOST_POINTS]; /* the start model, for ever */
+    double pc[MOST_POINTS];     /* rfm_fit on everything seen so far */
+    double streamed;            /* as above, by the frozen model */
     learner_result learners[MOST_LEARNERS];
 } contest;
 

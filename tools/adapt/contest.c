@@ -3,22 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(int status, const char *what) {
-    if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
-}
-
 static size_t predict(const rfm_model *model, const rfm_real *x, rfm_real *scores) {
     rfm_real scratch[RFM_PREDICT_SCRATCH(MOST_INPUTS, MOST_INPUTS)];
-    check(rfm_predict_one(model, x, scores, scratch, NULL, NULL), "prediction");
+    must(rfm_predict_one(model, x, scores, scratch, NULL, NULL), "prediction");
     return rfm_class(model, scores, NULL);
 }
 
-/* ---- the learner -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the learner ------------------------------------------------------------------------------------------------- */
 
 #define REFIT_EVERY 50
 
-/* Guard: the start model's centres are among the samples, and it has them by heart; a sample that RFM_FORGET_LEAST keeps is one that the
- * others do not predict. Both make the left-out error of a new model look worse than it is. 0.1 is the error of all zeros. */
+/* Guard: the start model's centres are among the samples, and it has them by heart; a sample that RFM_FORGET_LEAST
+ * keeps is one that the others do not predict. Both make the left-out error of a new model look worse than it is. 0.1
+ * is the error of all zeros. */
 #define MARGIN 0.05
 
 typedef struct {
@@ -29,24 +26,26 @@ typedef struct {
 
 static void learn(learner *l, const rfm_real *x, size_t label) {
     int status;
-    check(rfm_online_add(&l->online, x, label), "a sample");
+    must(rfm_online_add(&l->online, x, label), "a sample");
     do status = rfm_online_step(&l->online, 1000000);
     while (status == 1);
-    check(status, "learning");
+    must(status, "learning");
 }
 
-/* The window is filled from what the device has in its flash, the start model: its centres are the rows it was trained on, and it knows
- * their classes. */
+/* The window is filled from what the device has in its flash, the start model: its centres are the rows it was trained
+ * on, and it knows their classes. */
 static void recall(learner *l, const rfm_model *start) {
     rfm_real x[MOST_INPUTS], scores[MOST_CLASSES];
     size_t i, j;
     for (i = 0; i < start->n; i++) {
-        for (j = 0; j < start->d; j++) x[j] = start->shift[j] + (start->p[j] > 0 ? start->centers[i * start->d + j] / start->p[j] : 0);
+        for (j = 0; j < start->d; j++)
+            x[j] = start->shift[j] + (start->p[j] > 0 ? start->centers[i * start->d + j] / start->p[j] : 0);
         learn(l, x, predict(start, x, scores));
     }
 }
 
-static void learner_start(learner *l, const learner_kind *kind, const draw *w, const rfm_model *start, learner_result *r) {
+static void learner_start(learner *l, const learner_kind *kind, const draw *w, const rfm_model *start,
+                          learner_result *r) {
     rfm_online_options o;
     size_t need = 0, window = 0, half;
     rfm_online_options_init(&o);
@@ -57,15 +56,15 @@ static void learner_start(learner *l, const learner_kind *kind, const draw *w, c
         if (rfm_online_need(&o, &need) == RFM_OK && need + sizeof l->online <= kind->memory) window = o.window;
     }
     o.window = window;
-    check(rfm_online_need(&o, &need), "the learner");
+    must(rfm_online_need(&o, &need), "the learner");
     l->memory = allocate_aligned(need, "the learner");
-    check(rfm_arena_init(&l->arena, l->memory, need), "the learner");
-    check(rfm_online_init(&l->online, &o, &l->arena), "the learner");
+    must(rfm_arena_init(&l->arena, l->memory, need), "the learner");
+    must(rfm_online_init(&l->online, &o, &l->arena), "the learner");
     recall(l, start);
     r->window = window, r->bytes = need + sizeof l->online;
 }
 
-/* ---- the contest --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the contest ------------------------------------------------------------------------------------------------- */
 
 /* Share of the test rows of this time, by a model or by a learner. */
 static double share_right(const draw *w, size_t seen, const rfm_model *model, const learner *l) {
@@ -75,8 +74,10 @@ static double share_right(const draw *w, size_t seen, const rfm_model *model, co
     for (i = s->start + s->stream; i < s->start + s->stream + s->test; i++) {
         label = scenario_row(w, i, seen, x);
         if (!scenario_has(w, label, seen)) continue;
-        if (model != NULL) found = predict(model, x, scores);
-        else check(rfm_online_predict(&l->online, x, scores, &found, NULL), "prediction");
+        if (model != NULL)
+            found = predict(model, x, scores);
+        else
+            must(rfm_online_predict(&l->online, x, scores, &found, NULL), "prediction");
         right += found == label, count++;
     }
     return (double)right / (double)count;
@@ -118,7 +119,7 @@ void contest_run(machine *m, const draw *w, const learner_kind *kinds, size_t le
         label = scenario_row(w, s->start + i, i, x);
         if (i >= s->to) c->streamed += (predict(&start, x, scores) == label) / after;
         for (k = 0; k < learners; k++) {
-            check(rfm_online_predict(&l[k].online, x, scores, &found, NULL), "prediction");
+            must(rfm_online_predict(&l[k].online, x, scores, &found, NULL), "prediction");
             if (i >= s->to) c->learners[k].streamed += (found == label) / after;
             learn(&l[k], x, label);
         }
@@ -127,8 +128,9 @@ void contest_run(machine *m, const draw *w, const learner_kind *kinds, size_t le
     for (k = 0; k < learners; k++) {
         learner_result *r = &c->learners[k];
         r->won_end = (r->right[last] - c->frozen[last]) / (c->pc[last] - c->frozen[last]);
-        r->won_mean = (mean_after(c, s, r->right) - mean_after(c, s, c->frozen)) / (mean_after(c, s, c->pc) - mean_after(c, s, c->frozen));
-        check(rfm_online_report_get(&l[k].online, &report), "the report");
+        r->won_mean = (mean_after(c, s, r->right) - mean_after(c, s, c->frozen)) /
+                      (mean_after(c, s, c->pc) - mean_after(c, s, c->frozen));
+        must(rfm_online_report_get(&l[k].online, &report), "the report");
         r->refits = report.refits, r->rejected = report.rejected, r->failed = report.failed;
         free(l[k].memory);
     }

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../rfm/csv.h"
-
-/* At the end of the drift strokes are turned by 40 degrees, 0.7 times as large, and the sensor is off by (0.25, -0.2). They are about 0.7
- * across. */
+/* At the end of the drift strokes are turned by 40 degrees, 0.7 times as large, and the sensor is off by (0.25, -0.2).
+ * They are about 0.7 across. */
 #define TURN    0.6981317
 #define SHRINK  0.7
 #define SHIFT_X 0.25
@@ -23,7 +21,8 @@ void scenario_read(draw *w, const scenario *s, const char *folder) {
     char path[1024];
     csv file;
     size_t i, j;
-    if (snprintf(path, sizeof path, "%s/%s", folder, s->file) >= (int)sizeof path) fail("%s: the name is too long", folder);
+    if (snprintf(path, sizeof path, "%s/%s", folder, s->file) >= (int)sizeof path)
+        fail("%s: the name is too long", folder);
     csv_read(&file, path, 1);
     memset(w, 0, sizeof *w);
     w->of = s, w->rows = file.rows, w->d = file.columns - 1;
@@ -33,9 +32,11 @@ void scenario_read(draw *w, const scenario *s, const char *folder) {
     w->at = allocate(w->rows, sizeof *w->at, path);
     w->given = allocate(w->rows, sizeof *w->given, path);
     for (i = 0; i < w->rows; i++) {
-        for (j = 0; j <= w->d; j++)
-            if (csv_kind(file.values[i * file.columns + j]) != CSV_NUMBER) csv_fail(&file, i, j, "a number");
-        memcpy(w->x + i * w->d, file.values + i * file.columns, w->d * sizeof *w->x);
+        for (j = 0; j <= w->d; j++) {
+            double value = file.values[i * file.columns + j];
+            if (csv_kind(value) != CSV_NUMBER) csv_fail(&file, i, j, "a number");
+            if (j < w->d) w->x[i * w->d + j] = (rfm_real)value;
+        }
         w->labels[i] = (uint32_t)file.values[i * file.columns + w->d];
         if (w->labels[i] >= MOST_CLASSES) csv_fail(&file, i, w->d, "a class below 10");
         if (w->labels[i] >= w->classes) w->classes = w->labels[i] + 1;
@@ -58,8 +59,8 @@ static size_t below(uint64_t *state, size_t n) {
     return (size_t)(((*state * 2685821657736338717u) >> 32) * n >> 32);
 }
 
-/* All rows in random order: the first ones are held out, the next ones are the start and the stream. A row of the late class is left out
- * where that class must not be. */
+/* All rows in random order: the first ones are held out, the next ones are the start and the stream. A row of the late
+ * class is left out where that class must not be. */
 void scenario_draw(draw *w, uint64_t seed, double wrong) {
     const scenario *s = w->of;
     size_t *order = allocate(w->rows, sizeof *order, "rows"), i, next, total = s->start + s->stream;
@@ -78,7 +79,8 @@ void scenario_draw(draw *w, uint64_t seed, double wrong) {
     }
     for (i = 0; i < total + s->test; i++) {
         w->given[i] = w->labels[w->at[i]];
-        if (i >= s->start && i < total && (double)below(&state, 1000000) < 1e6 * wrong) w->given[i] = (uint32_t)below(&state, w->classes);
+        if (i >= s->start && i < total && (double)below(&state, 1000000) < 1e6 * wrong)
+            w->given[i] = (uint32_t)below(&state, w->classes);
     }
     free(order);
 }

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(int status, const char *what) {
-    if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
-}
-
 #define ITERATIONS 2
 
 void *train(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *bytes) {
@@ -36,19 +32,20 @@ void *train(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *b
     options.ridge = (rfm_real)1e-3, options.iterations = ITERATIONS;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(x, rows, d), data.y = rfm_cview(y, rows, c);
-    check(rfm_fit_need(&m->ctx, &data, &options, &scratch, &store), "training");
+    must(rfm_fit_need(&m->ctx, &data, &options, &scratch, &store), "training");
     machine_memory(m, scratch + store, "training");
     report.path = path;
-    check(rfm_fit(&m->ctx, &data, &options, m->ctx.arena, &model, &report), "training");
+    must(rfm_fit(&m->ctx, &data, &options, m->ctx.arena, &model, &report), "training");
     memset(&summary, 0, sizeof summary);
     summary.bandwidth = model.bandwidth, summary.ridge = path[ITERATIONS].ridge, summary.rows = (uint32_t)rows;
     summary.iterations = ITERATIONS, summary.steps = ITERATIONS + 1, summary.path = path;
     memset(&parts, 0, sizeof parts);
-    parts.model = &model, parts.task = RFM_CLASSIFY, parts.x_mean = mean, parts.x_scale = scale, parts.summary = &summary;
-    check(rfm_model_size(&parts, bytes), "the model");
+    parts.model = &model, parts.task = RFM_CLASSIFY, parts.x_mean = mean, parts.x_scale = scale,
+    parts.summary = &summary;
+    must(rfm_model_size(&parts, bytes), "the model");
     blob = allocate_aligned(*bytes, "the model");
-    check(rfm_model_write(&parts, blob, *bytes), "the model");
-    check(rfm_model_open(blob, *bytes, opened), "the model");
+    must(rfm_model_write(&parts, blob, *bytes), "the model");
+    must(rfm_model_open(blob, *bytes, opened), "the model");
     free(x);
     free(y);
     return blob;

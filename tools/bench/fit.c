@@ -4,7 +4,7 @@
  * that waits is asleep. */
 #define _DEFAULT_SOURCE /* madvise; brings POSIX.1-2008 */
 
-#include "../pool/pool.h"
+#include "host/pool.h"
 #include "bench.h"
 
 #include <math.h>

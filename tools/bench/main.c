@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "rfm_port.h"
-#include "../pool/pool.h"
+#include "host/pool.h"
 #include "bench.h"
 
 #include <errno.h>

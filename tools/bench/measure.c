@@ -1,7 +1,7 @@
 /* The clock, and what the benches share. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "../pool/pool.h"
+#include "host/pool.h"
 #include "bench.h"
 
 #include <math.h>

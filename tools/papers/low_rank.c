@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/progress.h"
 #include "rfm.h"
 #include "rfm_port.h"
 
@@ -87,41 +88,27 @@ static void fill(const task *t, size_t n, rfm_real *x, rfm_real *y) {
     }
 }
 
-static void *get(size_t bytes) {
-    void *at = malloc(bytes);
-    if (at == NULL) {
-        fputs("rfm-papers: not enough memory\n", stderr);
-        exit(1);
-    }
-    return at;
-}
-
-static void must(int status) {
-    if (status == RFM_OK) return;
-    fprintf(stderr, "rfm-papers: %s\n", rfm_status_text(status));
-    exit(1);
-}
-
 /* The share of M's diagonal on the coordinates that count; or the squared cosine of M's top eigenvector with u. */
 static double share(const task *t, const rfm_ctx *ctx, const rfm_model *model) {
     rfm_real m[32 * 32], w[1], v[32];
     double good = 0, all = 0;
     size_t j;
-    must(rfm_metric(model, rfm_view(m, t->d, t->d)));
+    must(rfm_metric(model, rfm_view(m, t->d, t->d)), "low-rank");
     for (j = 0; j < t->d; j++) {
         all += (double)m[j * t->d + j];
         if (j < t->used) good += (double)m[j * t->d + j];
     }
     if (t->used > 0) return good / all;
-    must(rfm_eig(ctx, rfm_view(m, t->d, t->d), 1, w, rfm_view(v, 1, t->d)));
+    must(rfm_eig(ctx, rfm_view(m, t->d, t->d), 1, w, rfm_view(v, 1, t->d)), "low-rank");
     for (j = 0; j < t->d; j++) good += (double)v[j] * u[j];
     return good * good;
 }
 
 static void run(const task *t, size_t n, size_t tests, uint64_t seed) {
     size_t d = t->d, scratch, store, predict, eig, size, i, iterations;
-    rfm_real *x = get(n * d * sizeof *x), *y = get(n * sizeof *y), *z = get(tests * d * sizeof *z), *f = get(tests * sizeof *f);
-    rfm_real *truth = get(tests * sizeof *truth);
+    rfm_real *x = allocate(n, d * sizeof *x, "rows"), *y = allocate(n, sizeof *y, "targets");
+    rfm_real *z = allocate(tests, d * sizeof *z, "test rows"), *f = allocate(tests, sizeof *f, "predictions");
+    rfm_real *truth = allocate(tests, sizeof *truth, "test targets");
     rfm_ctx ctx;
     rfm_data data;
     rfm_options o;
@@ -156,24 +143,24 @@ static void run(const task *t, size_t n, size_t tests, uint64_t seed) {
         o.bandwidth = (rfm_real)t->bandwidth;
         o.ridge = (rfm_real)t->ridge;
         o.iterations = iterations;
-        must(rfm_fit_need(&ctx, &data, &o, &scratch, &store));
-        must(rfm_eig_need(&ctx, d, 1, &eig));
+        must(rfm_fit_need(&ctx, &data, &o, &scratch, &store), "low-rank");
+        must(rfm_eig_need(&ctx, d, 1, &eig), "low-rank");
         /* Predicting takes less than training or not much more; the model says exactly. */
         size = store + scratch + eig;
-        memory = get(size);
-        must(rfm_arena_init(&arena, memory, size));
+        memory = allocate_aligned(size, "an experiment");
+        must(rfm_arena_init(&arena, memory, size), "low-rank");
         ctx.arena = &arena;
-        must(rfm_fit(&ctx, &data, &o, &arena, &model, NULL));
-        must(rfm_predict_need(&ctx, &model, tests, &predict));
+        must(rfm_fit(&ctx, &data, &o, &arena, &model, NULL), "low-rank");
+        must(rfm_predict_need(&ctx, &model, tests, &predict), "low-rank");
         if (predict > arena.size - arena.used) {
-            void *more = get(predict);
+            void *more = allocate_aligned(predict, "an experiment");
             rfm_arena own;
-            must(rfm_arena_init(&own, more, predict));
+            must(rfm_arena_init(&own, more, predict), "low-rank");
             ctx.arena = &own;
-            must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)));
+            must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)), "low-rank");
             ctx.arena = &arena;
             free(more);
-        } else must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)));
+        } else must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)), "low-rank");
         for (i = 0; i < tests; i++) {
             double square = pow((double)f[i] - (double)truth[i], 2) / (double)tests;
             mse += square;
@@ -195,8 +182,7 @@ int main(int argc, char **argv) {
     size_t i, n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000, tests = argc > 3 ? strtoul(argv[3], NULL, 10) : 10000;
     uint64_t seed = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
     if (argc < 2 || strcmp(argv[1], "low-rank") != 0 || n == 0 || tests == 0) {
-        fputs("usage: rfm-papers low-rank [train rows] [test rows] [seed]\n", stderr);
-        return 2;
+        usage("expected rfm-papers low-rank [train rows] [test rows] [seed]");
     }
     for (i = 0; i < sizeof tasks / sizeof tasks[0]; i++) run(&tasks[i], n, tests, seed);
     return 0;

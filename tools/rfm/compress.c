@@ -1,5 +1,6 @@
 /* rfm compress: a smaller model for less memory. */
-#include "compress.h"
+#include "compress/compress.h"
+#include "command.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -10,72 +11,54 @@
 #define MEDIAN_ROWS 128    /* rfm.h: rows that RFM_BANDWIDTH_MEDIAN looks at */
 
 typedef struct {
-    const char *model, *data, *out, *features, *type, *target, *split, *test, *port, *missing, *method, *polish, *report;
-    size_t rank, centers, budget, seed, threads, rows;
-    double max_loss, ridge;
-    int json, no_header, names, summary;
-} arguments;
-
-typedef struct {
-    arguments a;
+    const call *a;
     machine machine;
     char *blob;
     size_t blob_bytes;
-    rfm_model source;       /* as it was given */
+    rfm_model source; /* as it was given */
     rfm_summary summary;
     rfm_step path[MOST_ITERATIONS + 1];
-    csv file;
-    input_list inputs;
+    model_table table;
     sample_form form;
     sample learn, check;
-    size_t c, features;     /* features: to be kept; 0: not asked for */
-    rfm_real *y;            /* (rows, c) */
-    size_t *order;          /* inputs, the most important first */
-    int levels;             /* inputs are one-hot coded: their names are needed */
-    const char *names;      /* of the inputs: the model's, or else the file's */
-    rfm_options options;    /* that the source was trained with */
+    size_t c, features;  /* features: to be kept; 0: not asked for */
+    rfm_real *y;         /* (rows, c) */
+    size_t *order;       /* inputs, the most important first */
+    int levels;          /* inputs are one-hot coded: their names are needed */
+    const char *names;   /* of the inputs: the model's, or else the file's */
+    rfm_options options; /* that the source was trained with */
     int options_known;
     tradeoff wishes;
     tradeoff_result result;
     int searched;
     /* what comes out */
     any_model small;
-    void *small_bytes;
+    void *small_bytes; /* as firmware gets it */
     size_t small_size;
+    void *file_bytes; /* with the names of the inputs */
+    size_t file_size;
     size_t *kept;
     char *kept_name_list;
     candidate shape;
 } job;
 
-/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-static void read_arguments(char **argv, arguments *a) {
-    option table[] = {
-        {"-o", OPTION_TEXT, &a->out}, {"--data", OPTION_TEXT, &a->data}, {"--features", OPTION_TEXT, &a->features}, {"--rank", OPTION_SIZE, &a->rank},
-        {"--centers", OPTION_SIZE, &a->centers}, {"--type", OPTION_TEXT, &a->type}, {"--budget", OPTION_SIZE, &a->budget},
-        {"--max-loss", OPTION_NUMBER, &a->max_loss}, {"--target", OPTION_TEXT, &a->target}, {"--split", OPTION_TEXT, &a->split},
-        {"--test", OPTION_TEXT, &a->test}, {"--seed", OPTION_SIZE, &a->seed}, {"--threads", OPTION_SIZE, &a->threads}, {"--port", OPTION_TEXT, &a->port},
-        {"--json", OPTION_FLAG, &a->json}, {"--no-header", OPTION_FLAG, &a->no_header}, {"--missing", OPTION_TEXT, &a->missing},
-        {"--method", OPTION_TEXT, &a->method}, {"--polish", OPTION_TEXT, &a->polish}, {"--ridge", OPTION_NUMBER, &a->ridge}, {"--rows", OPTION_SIZE, &a->rows}, {"--names", OPTION_FLAG, &a->names},
-        {"--summary", OPTION_FLAG, &a->summary}, {"--report", OPTION_TEXT, &a->report}, {NULL, 0, NULL}};
-    static const char *const missing_words[] = {"mean", NULL};
-    memset(a, 0, sizeof *a);
-    a->max_loss = a->ridge = -1, a->rank = a->centers = a->budget = SIZE_MAX;
-    a->port = "auto", a->method = "residual", a->polish = "auto", a->rows = MOST_ROWS;
-    options_read("compress", argv, table, 1, &a->model, "MODEL.rfm");
-    if (a->data == NULL) usage("compress: expected --data DATA.csv, rows that the model was trained on; see rfm help compress");
+static void check_arguments(const call *a) {
+    if (a->data == NULL)
+        usage("compress: expected --data DATA.csv, rows that the model was trained on; see rfm help compress");
     if (a->out == NULL) usage("compress: expected -o SMALL.rfm; see rfm help compress");
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
     if (a->rank == 0) usage("--rank: expected at least 1, found 0");
     if (a->centers == 0) usage("--centers: expected at least 1, found 0");
     if (a->budget == 0) usage("--budget: expected a number of bytes above 0, found 0");
-    if (a->ridge >= 0 && (!((rfm_real)a->ridge > 0) || !isfinite((rfm_real)a->ridge)))
-        usage("--ridge: expected a number above 0 that fits, found %g", a->ridge);
+    if (a->refit_ridge >= 0 && (!((rfm_real)a->refit_ridge > 0) || !isfinite((rfm_real)a->refit_ridge)))
+        usage("--ridge: expected a number above 0 that fits, found %g", a->refit_ridge);
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
-    if (a->report != NULL && a->budget == SIZE_MAX && a->max_loss < 0)
+    if (a->page != NULL && a->budget == SIZE_MAX && a->max_loss < 0)
         usage("--report: expected --budget or --max-loss with it; without a search there is no trade-off to show");
-    if (a->report != NULL && strcmp(a->report, a->out) == 0) usage("--report and -o: expected two files, found one name");
+    if (a->page != NULL && strcmp(a->page, a->out) == 0) usage("--report and -o: expected two files, found one name");
 }
 
 static int read_type(const char *word) {
@@ -103,16 +86,17 @@ static int read_method(const char *word) {
 static size_t read_features(const char *word, double *threshold) {
     char *end;
     double number = strtod(word, &end);
-    if (*word == 0 || *end != 0 || !(number > 0) || (number >= 1 && number != floor(number)) || number > 1e9 || strpbrk(word, "xX") != NULL)
+    if (*word == 0 || *end != 0 || !(number > 0) || (number >= 1 && number != floor(number)) || number > 1e9 ||
+        strpbrk(word, "xX") != NULL)
         usage("--features: expected a number of inputs from 1 on, or a threshold between 0 and 1, found \"%s\"", word);
     *threshold = number < 1 ? number : 0;
     return number < 1 ? 0 : (size_t)number;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void read_model(job *t) {
-    model_read(t->a.model, &t->blob, &t->blob_bytes, &t->source);
+    model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->source);
     if (rfm_model_summary(&t->source, &t->summary, NULL, 0) == RFM_OK && t->summary.steps <= MOST_ITERATIONS + 1)
         (void)rfm_model_summary(&t->source, &t->summary, t->path, MOST_ITERATIONS + 1);
 }
@@ -121,84 +105,86 @@ static void read_model(job *t) {
 static void check_classes(job *t, size_t column, row_list rows) {
     size_t i, other = 0;
     for (i = 0; i < t->learn.rows; i++) {
-        if (t->learn.labels[i] == CLASS_UNKNOWN) csv_fail(&t->file, rows.at[i], column, "a class that the model knows");
+        if (t->learn.labels[i] == CLASS_UNKNOWN)
+            csv_fail(&t->table.file, rows.at[i], column, "a class that the model knows");
         other += t->learn.labels[i] != t->learn.labels[0];
     }
     if (other == 0) {
         const char *only = rfm_name(t->form.class_names, t->learn.labels[0]);
-        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", t->a.data,
-             column + 1, t->file.names[column], utf8_fit(only, 60), only);
+        fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes",
+             t->a->data, column + 1, t->table.file.names[column], utf8_fit(only, 60), only);
     }
 }
 
 static void read_data(job *t) {
-    const arguments *a = &t->a;
+    const call *a = t->a;
     unsigned char *use;
     row_list train, test;
     size_t column, given, i;
-    const char *target = a->target;
-    csv_read(&t->file, a->data, !a->no_header);
-    use = split_read(a->split, &t->file, USE_TRAIN);
-    train = rows_of(&t->file, use, USE_TRAIN);
-    test = rows_of(&t->file, use, USE_TEST);
+    const csv *file = &t->table.file;
+    any_model any = any_of_numbers(&t->source);
+    int missing = fills_missing(&any, a->operands[0], a->missing);
+    offsets none;
+    model_table_read(&t->table, &t->source, a->operands[0], a->data, !a->no_header, a->target, missing);
+    use = split_read(a->split, file, USE_TRAIN);
+    train = rows_of(file, use, USE_TRAIN);
+    test = rows_of(file, use, USE_TEST);
     given = train.count;
-    if (train.count < 2) fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
+    if (train.count < 2)
+        fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
     if (train.count > a->rows) {
         rows_draw(&train, a->rows, a->seed);
-        note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count, a->seed);
+        note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count,
+             a->seed);
     }
-    t->form.targets = t->source.task == RFM_CLASSIFY ? 1 : t->source.c;
-    t->form.missing_mean = a->missing != NULL;
-    if (t->source.task == RFM_CLASSIFY) {
-        if (t->source.class_names == NULL) fail("%s: expected a model that has class names", a->model);
-        t->form.class_names = t->source.class_names, t->form.classes = t->source.c == 1 ? 2 : t->source.c;
-    }
+    t->form = t->table.form;
     t->c = t->source.c;
-    t->inputs = inputs_of_model(&t->file, t->source.input_names, t->source.d, target, t->form.targets);
     t->names = t->source.input_names;
     if (t->names == NULL) {
         text names = {NULL, 0, 0};
-        for (i = 0; i < t->source.d; i++) text_bytes(&names, t->file.names[t->inputs.at[i].column], strlen(t->file.names[t->inputs.at[i].column]) + 1);
+        for (i = 0; i < t->source.d; i++) {
+            const char *name = file->names[t->table.inputs.at[i].column];
+            text_bytes(&names, name, strlen(name) + 1);
+        }
         t->names = names.at;
     }
-    for (i = 0; i < t->source.d; i++) t->levels |= t->inputs.at[i].level != NULL;
-    if (target == NULL && t->form.targets == 1) target = target_guess(&t->file, t->inputs);
-    column = target_find(&t->file, target, t->form.targets);
-    t->learn = sample_read(&t->file, t->inputs, column, &t->form, train);
+    for (i = 0; i < t->source.d; i++) t->levels |= t->table.inputs.at[i].level != NULL;
+    column = t->table.column;
+    none = offsets_find(file, &t->table.inputs, column, t->form.classes > 0 ? 0 : t->form.targets, train, &t->source,
+                        LOSS_REFUSED);
+    t->learn = sample_read(&t->table.file, t->table.inputs, column, &t->form, train, none);
     if (t->form.classes > 0) check_classes(t, column, train);
     if (a->test != NULL) {
-        csv other;
-        unsigned char *all;
+        model_table other;
         row_list rows;
-        input_list inputs;
         if (a->split != NULL && test.count > 0) usage("--test and test rows in --split: expected one of them");
-        csv_read(&other, a->test, !a->no_header);
-        all = split_read(NULL, &other, USE_TEST);
-        rows = rows_of(&other, all, USE_TEST);
-        inputs = inputs_of_model(&other, t->source.input_names, t->source.d, target, t->form.targets);
-        t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[column], t->form.targets), &t->form, rows);
-        free(all);
+        model_table_read(&other, &t->source, a->operands[0], a->test, !a->no_header,
+                         a->no_header || t->form.targets > 1 ? a->target : file->names[column], missing);
+        rows = rows_to_score(&other.file, NULL);
+        t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows, none);
         free(rows.at);
-        free(inputs.at);
-        free(inputs.names);
-        csv_free(&other);
-    } else t->check = sample_read(&t->file, t->inputs, column, &t->form, test);
-    sample_impute(t->learn.x, t->learn.rows, t->source.d, t->source.shift);
-    sample_impute(t->check.x, t->check.rows, t->source.d, t->source.shift);
+        model_table_free(&other);
+    } else
+        t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
+    sample_fill(&t->learn, &any, a->data);
+    sample_fill(&t->check, &any, a->test != NULL ? a->test : a->data);
     if (t->form.classes > 0) {
         t->y = allocate(t->learn.rows, t->c * sizeof *t->y, "targets");
         class_targets(t->learn.labels, t->learn.rows, t->c, t->y);
-    } else t->y = t->learn.y;
+    } else
+        t->y = t->learn.y;
     if (t->summary.rows != 0 && t->summary.rows != t->learn.rows)
-        note("%s was trained on %zu rows, here are %zu: expected the rows that it was trained on", a->model, (size_t)t->summary.rows, t->learn.rows);
+        note("%s was trained on %zu rows, here are %zu: expected the rows that it was trained on", a->operands[0],
+             (size_t)t->summary.rows, t->learn.rows);
     free(use);
     free(train.at);
     free(test.at);
 }
 
-/* ---- the settings of the source ------------------------------------------------------------------------------------------------------ */
+/* ---- the settings of the source ---------------------------------------------------------------------------------- */
 
-/* The median distance of standardised rows in the identity metric, as the library takes it: the bandwidth of a fit that asks for it. */
+/* The median distance of standardised rows in the identity metric, as the library takes it: the bandwidth of a fit that
+ * asks for it. */
 static double median_distance(job *t) {
     size_t n = t->learn.rows, d = t->source.d, c = t->c, rows = n < MEDIAN_ROWS ? n : MEDIAN_ROWS, i, j;
     rfm_real *x = allocate(rows, d * sizeof *x, "rows"), *y = allocate(rows, c * sizeof *y, "rows");
@@ -218,7 +204,8 @@ static double median_distance(job *t) {
     data.x = rfm_cview(x, rows, d), data.y = rfm_cview(y, rows, c);
     if (rfm_fit_need(&t->machine.ctx, &data, &o, &scratch, &store) == RFM_OK) {
         machine_memory(&t->machine, scratch + store, "the median distance");
-        if (rfm_fit(&t->machine.ctx, &data, &o, t->machine.ctx.arena, &model, NULL) == RFM_OK) median = (double)model.bandwidth;
+        if (rfm_fit(&t->machine.ctx, &data, &o, t->machine.ctx.arena, &model, NULL) == RFM_OK)
+            median = (double)model.bandwidth;
     }
     free(x);
     free(y);
@@ -228,9 +215,11 @@ static double median_distance(job *t) {
 /* How much M of a fit with these options is like the source's. */
 static double likeness(job *t, const rfm_options *o) {
     size_t d = t->source.d, rows = t->source.metric == RFM_FULL ? d : 1;
-    rfm_real *a = allocate(rows, d * sizeof *a, "the metric"), *b = allocate(rows, d * sizeof *b, "the metric"), cosine = 0;
+    rfm_real *a = allocate(rows, d * sizeof *a, "the metric"), *b = allocate(rows, d * sizeof *b, "the metric"),
+             cosine = 0;
     rfm_model model;
-    void *blob = refit(&t->machine, o, t->learn.x, t->y, t->learn.labels, t->learn.rows, d, &t->form, t->names, t->summary.x_scale == NULL, 0, &model);
+    void *blob = refit(&t->machine, o, t->learn.x, t->y, t->learn.labels, t->learn.rows, d, &t->form, t->names,
+                       t->summary.x_scale == NULL, 0, &model);
     if (model.metric == t->source.metric) {
         (void)model_metric(&t->source, a);
         (void)model_metric(&model, b);
@@ -253,11 +242,13 @@ static void find_settings(job *t) {
     int moves = 0;
     if (t->options_known) return;
     if (s->rows == 0 || s->steps == 0)
-        fail("%s: has no summary of its training, expected one: it is fitted anew for --features, --budget and --max-loss", t->a.model);
+        fail("%s: has no summary of its training, expected one: it is fitted anew for --features, --budget and "
+             "--max-loss",
+             t->a->operands[0]);
     m = allocate(rows, d * sizeof *m, "the metric");
     word = model_metric(&t->source, m);
     rfm_options_init(o);
-    o->kernel = t->source.kernel, o->exponent = t->source.exponent, o->seed = (uint32_t)t->a.seed;
+    o->kernel = t->source.kernel, o->exponent = t->source.exponent, o->seed = (uint32_t)t->a->seed;
     o->metric = strcmp(word, "full") == 0 ? RFM_FULL : strcmp(word, "diag") == 0 ? RFM_DIAGONAL : RFM_IDENTITY;
     o->iterations = o->metric == RFM_IDENTITY ? 0 : s->iterations;
     o->ridge = s->ridge;
@@ -265,12 +256,17 @@ static void find_settings(job *t) {
         if (rows == 1 || i % (d + 1) == 0) trace += (double)m[i];
         most = fmax(most, fabs((double)m[i]));
     }
-    if (o->iterations > 0) o->scale = fabs(most - 1) < 1e-4 ? RFM_SCALE_MAX : fabs(trace / (double)d - 1) < 1e-4 ? RFM_SCALE_TRACE : RFM_SCALE_NONE;
-    for (i = 1; i <= o->iterations && i < s->steps; i++) moves |= fabs((double)t->path[i].bandwidth / (double)t->path[0].bandwidth - 1) > 1e-5;
+    if (o->iterations > 0)
+        o->scale = fabs(most - 1) < 1e-4                ? RFM_SCALE_MAX
+                   : fabs(trace / (double)d - 1) < 1e-4 ? RFM_SCALE_TRACE
+                                                        : RFM_SCALE_NONE;
+    for (i = 1; i <= o->iterations && i < s->steps; i++)
+        moves |= fabs((double)t->path[i].bandwidth / (double)t->path[0].bandwidth - 1) > 1e-5;
     o->bandwidth = t->path[0].bandwidth;
     if (moves || o->iterations == 0) { /* a multiple of the median; with no iteration it may as well be one */
         double median = median_distance(t);
-        if (median > 0) o->bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o->bandwidth = (rfm_real)((double)t->path[0].bandwidth / median);
+        if (median > 0)
+            o->bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o->bandwidth = (rfm_real)((double)t->path[0].bandwidth / median);
     }
     if (o->iterations > 0) { /* whether gradients were centred is not written down: which M is it? */
         progress_show("finding the model's settings", 0, 1);
@@ -285,7 +281,7 @@ static void find_settings(job *t) {
     t->options_known = 1;
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 static void rank_features(job *t) {
     size_t d = t->source.d, i;
@@ -293,28 +289,35 @@ static void rank_features(job *t) {
     rfm_real *importance = allocate(d, sizeof *importance, "importances");
     int equal;
     t->order = input_order(&t->source, importance);
-    equal = strcmp(model_metric(&t->source, NULL), "identity") == 0 || importance[t->order[0]] == importance[t->order[d - 1]];
-    if (t->a.features != NULL) {
-        t->features = read_features(t->a.features, &threshold);
+    equal = strcmp(model_metric(&t->source, NULL), "identity") == 0 ||
+            importance[t->order[0]] == importance[t->order[d - 1]];
+    if (t->a->features != NULL) {
+        t->features = read_features(t->a->features, &threshold);
         if (t->features > d) usage("--features %zu: expected at most %zu, the inputs of the model", t->features, d);
-        if (equal && t->features != d) fail("--features: the metric of %s weighs all %zu inputs the same, expected one that was learned", t->a.model, d);
+        if (equal && t->features != d)
+            fail("--features: the metric of %s weighs all %zu inputs the same, expected one that was learned",
+                 t->a->operands[0], d);
         for (i = 0; threshold > 0 && i < d; i++) t->features += (double)importance[i] >= threshold;
         if (t->features == d) t->features = 0; /* nothing to leave out */
-    } else if (equal || t->levels) free(t->order), t->order = NULL; /* no search over inputs: their names would have to stay */
+    } else if (equal || t->levels)
+        free(t->order), t->order = NULL; /* one-hot inputs stay together */
     free(importance);
 }
 
-/* ---- the small model ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the small model --------------------------------------------------------------------------------------------- */
 
 static void check_shape(job *t) {
-    const arguments *a = &t->a;
+    const call *a = t->a;
     size_t d = t->features > 0 ? t->features : t->source.d, r = t->source.r < d ? t->source.r : d;
-    if (a->rank != SIZE_MAX && a->rank > d) usage("--rank %zu: expected at most %zu, the inputs of the model", a->rank, d);
-    if (a->rank != SIZE_MAX && a->rank > r && t->features == 0) usage("--rank %zu: expected at most %zu, the rank of the model's metric", a->rank, r);
+    if (a->rank != SIZE_MAX && a->rank > d)
+        usage("--rank %zu: expected at most %zu, the inputs of the model", a->rank, d);
+    if (a->rank != SIZE_MAX && a->rank > r && t->features == 0)
+        usage("--rank %zu: expected at most %zu, the rank of the model's metric", a->rank, r);
     if (a->centers != SIZE_MAX && a->centers > t->learn.rows)
         usage("--centers %zu: expected at most %zu, the training rows", a->centers, t->learn.rows);
     if (a->centers != SIZE_MAX && a->centers < t->c)
-        usage("--centers %zu: expected at least %zu, one for each output: fewer cannot tell them apart", a->centers, t->c);
+        usage("--centers %zu: expected at least %zu, one for each output: fewer cannot tell them apart", a->centers,
+              t->c);
 }
 
 static int build_tick(void *arg, rfm_real done) {
@@ -336,11 +339,15 @@ static void build(job *t, const rfm_model *source, const rfm_real *x, const extr
     rows.x = rfm_cview(x, t->learn.rows, source->d), rows.y = rfm_cview(t->y, t->learn.rows, t->c);
     how.polish = t->shape.polish, how.ridge = (rfm_real)((double)how.ridge * t->shape.ridge);
     m->ctx.tick = build_tick;
-    status = shrink(&m->ctx, source, &rows, t->shape.rank < source->r ? t->shape.rank : source->r, centers, &how, &numbers, &memory);
-    if (status == RFM_OK && t->shape.type < RFM_F32) status = to_integers(&m->ctx, &numbers, &rows, t->shape.type, how.ridge, &integers, &more);
+    status = shrink(&m->ctx, source, &rows, t->shape.rank < source->r ? t->shape.rank : source->r, centers, &how,
+                    &numbers, &memory);
+    if (status == RFM_OK && t->shape.type < RFM_F32)
+        status = to_integers(&m->ctx, &numbers, &rows, t->shape.type, how.ridge, &integers, &more);
     m->ctx.tick = NULL;
     progress_end();
-    if (status != RFM_OK) fail("cannot make a model of rank %zu, %zu centres and type %s: %s", t->shape.rank, centers, type_word(t->shape.type), rfm_status_text(status));
+    if (status != RFM_OK)
+        fail("cannot make a model of rank %zu, %zu centres and type %s: %s", t->shape.rank, centers,
+             type_word(t->shape.type), rfm_status_text(status));
     t->small = t->shape.type < RFM_F32 ? any_of_integers(&integers) : any_of_numbers(&numbers);
     free(t->small_bytes);
     t->small_bytes = small_blob(&t->small, e, &t->small_size);
@@ -356,7 +363,8 @@ static void finish(job *t) {
     void *blob = NULL;
     extras e = t->wishes.extras;
     size_t d = t->source.d, asked = t->shape.centers, most = t->wishes.budget, tries;
-    int full = 16 * t->result.chosen.bytes > 15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
+    int full = 16 * t->result.chosen.bytes >
+               15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
     rfm_model opened;
     rfm_model_i opened_i;
     int status;
@@ -365,14 +373,16 @@ static void finish(job *t) {
         t->kept = kept_inputs(t->order, d, t->shape.features);
         t->kept_name_list = kept_names(t->names, t->kept, t->shape.features);
         x = kept_columns(t->learn.x, t->learn.rows, d, t->kept, t->shape.features);
-        e.input_names = t->kept_name_list;
-        blob = refit(&t->machine, &t->options, x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form, t->kept_name_list,
-                     t->summary.x_scale == NULL, (double)t->source.temperature, &source);
-        if (t->a.rank != SIZE_MAX && t->a.rank > source.r) usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a.rank, source.r);
+        if (e.input_names != NULL) e.input_names = t->kept_name_list;
+        blob = refit(&t->machine, &t->options, x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form,
+                     t->kept_name_list, t->summary.x_scale == NULL, (double)t->source.temperature, &source);
+        if (t->a->rank != SIZE_MAX && t->a->rank > source.r)
+            usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
         if (asked > source.n) asked = source.n;
     }
     build(t, &source, x, &e, asked);
-    for (tries = 0; most > 0 && t->a.centers == SIZE_MAX && tries < 4; tries++) { /* the table of phi is as long as it is: what is left is for centres */
+    for (tries = 0; most > 0 && t->a->centers == SIZE_MAX && tries < 4;
+         tries++) { /* the table of phi is as long as it is: what is left is for centres */
         size_t fit;
         e.nodes = has_integers(&t->small) ? t->small.integers.nodes : 0;
         fit = shape_centers(&source, &e, t->shape.type, t->shape.rank, most);
@@ -382,17 +392,25 @@ static void finish(job *t) {
         if (asked < t->c) break;
         build(t, &source, x, &e, asked);
     }
-    if (most > 0 && t->small_size > most) fail("--budget %zu: the model takes %zu bytes, and fewer centres are too few", most, t->small_size);
+    if (most > 0 && t->small_size > most)
+        fail("--budget %zu: the model takes %zu bytes, and fewer centres are too few", most, t->small_size);
     /* the copy that is written is the one that is scored */
-    if (t->shape.type < RFM_F32) status = rfm_model_open_i(t->small_bytes, t->small_size, &opened_i), t->small = any_of_integers(&opened_i);
-    else status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
+    if (t->shape.type < RFM_F32)
+        status = rfm_model_open_i(t->small_bytes, t->small_size, &opened_i), t->small = any_of_integers(&opened_i);
+    else
+        status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
     if (status != RFM_OK) fail("cannot open what was written: %s", rfm_status_text(status));
+    t->file_bytes = t->small_bytes, t->file_size = t->small_size;
+    if (e.input_names == NULL) {
+        e.input_names = t->kept_name_list != NULL ? t->kept_name_list : t->names;
+        t->file_bytes = small_blob(&t->small, &e, &t->file_size);
+    }
     if (x != t->learn.x) free(x);
     free(blob);
 }
 
 static void wish(job *t) {
-    const arguments *a = &t->a;
+    const call *a = t->a;
     tradeoff *w = &t->wishes;
     w->machine = &t->machine, w->source = &t->source;
     w->rows = t->learn.rows, w->d = t->source.d, w->c = t->c;
@@ -400,20 +418,37 @@ static void wish(job *t) {
     w->form = &t->form, w->raw = t->summary.x_scale == NULL;
     w->how.method = read_method(a->method);
     w->how.polish = read_polish(a->polish, &w->polish_fixed);
-    w->ridge_fixed = a->ridge >= 0;
-    w->how.ridge = a->ridge >= 0 ? (rfm_real)a->ridge : t->summary.ridge > 0 ? t->summary.ridge : (rfm_real)1e-3;
+    w->ridge_fixed = a->refit_ridge >= 0;
+    w->how.ridge = a->refit_ridge >= 0    ? (rfm_real)a->refit_ridge
+                   : t->summary.ridge > 0 ? t->summary.ridge
+                                          : (rfm_real)1e-3;
     w->how.seed = (uint32_t)a->seed;
     w->extras.class_names = t->source.class_names;
-    if (a->names || t->levels) w->extras.input_names = t->names;
     w->extras.summary = a->summary && t->source.summary != NULL;
+    if (w->extras.summary) w->extras.input_names = t->names;
     w->type = read_type(a->type);
     w->rank = a->rank == SIZE_MAX ? 0 : a->rank, w->centers = a->centers == SIZE_MAX ? 0 : a->centers;
     w->budget = a->budget == SIZE_MAX ? 0 : a->budget, w->max_loss = a->max_loss < 0 ? -1 : a->max_loss / 100;
     w->order = t->order, w->features = t->features;
-    w->input_names = t->names, w->model_file = a->model;
+    w->input_names = t->names, w->model_file = a->operands[0];
 }
 
-/* ---- output ------------------------------------------------------------------------------------------------------------------------------ */
+/* The one that was taken stands in the curve with the size it has in the end; what it beats is left out. */
+static void curve_final(job *t) {
+    tradeoff_result *r = &t->result;
+    candidate taken = r->curve[r->curve_chosen];
+    size_t i, kept = 0, chosen = r->curve_chosen;
+    taken.bytes = t->small_size, taken.centers = t->shape.centers, taken.rank = t->shape.rank;
+    for (i = 0; i < r->curve_count; i++) {
+        if (i < chosen ? r->curve[i].bytes >= taken.bytes : i > chosen && r->curve[i].bytes <= taken.bytes) continue;
+        if (i == chosen) r->curve_chosen = kept;
+        r->curve[kept++] = i == chosen ? taken : r->curve[i];
+    }
+    r->curve_count = kept;
+    r->chosen = taken;
+}
+
+/* ---- output ------------------------------------------------------------------------------------------------------ */
 
 static void candidate_json(text *objects, const candidate *k) {
     text one = {NULL, 0, 0};
@@ -426,15 +461,13 @@ static void candidate_json(text *objects, const candidate *k) {
     json_add(objects, &one);
 }
 
-static double main_score(const score *s, int task) { return task == RFM_CLASSIFY ? s->accuracy : s->r2; }
-
 static void report(job *t, const score *s, const score *full, size_t saturated, double seconds) {
     text out = {NULL, 0, 0};
     int task = t->source.task;
     size_t i;
-    if (t->a.json) {
+    if (t->a->json) {
         text objects = {NULL, 0, 0};
-        json_text(&out, "task", task_word(task));
+        json_text(&out, "task", task_words[task]);
         json_number(&out, "rows_train", (double)t->learn.rows);
         json_number(&out, "rows_test", (double)t->check.rows);
         json_text(&out, "type", type_word(t->shape.type));
@@ -445,10 +478,11 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         json_number(&out, "rank_before", (double)t->source.r);
         json_number(&out, "centers", (double)t->shape.centers);
         json_number(&out, "centers_before", (double)t->source.n);
-        json_text(&out, "method", t->a.method);
+        json_text(&out, "method", t->a->method);
         json_number(&out, "polish", (double)t->shape.polish);
         json_number(&out, "ridge", (double)t->wishes.how.ridge * t->shape.ridge);
         json_number(&out, "model_bytes", (double)t->small_size);
+        json_number(&out, "file_bytes", (double)t->file_size);
         json_number(&out, "model_bytes_before", (double)t->blob_bytes);
         if (t->check.rows > 0) {
             score_json(&out, s, task);
@@ -467,53 +501,60 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         json_end(&out);
     } else {
         if (t->searched) {
-            text_add(&out, "what no other candidate beats in bytes and in %s of held-out training rows; the model of full size: %.4f\n\n",
+            text_add(&out,
+                     "what no other candidate beats in bytes and in %s of held-out training rows; the model of full "
+                     "size: %.4f\n\n",
                      task == RFM_CLASSIFY ? "accuracy" : "r2", t->result.full_score);
             text_add(&out, "    bytes  type  features  rank  centres  validation\n");
             for (i = 0; i < t->result.curve_count; i++) {
                 const candidate *k = &t->result.curve[i];
-                text_add(&out, "%9zu  %4s  %8zu  %4zu  %7zu      %.4f%s\n", k->bytes, type_word(k->type), k->features, k->rank, k->centers, k->score,
-                         i == t->result.curve_chosen ? "  taken" : "");
+                text_add(&out, "%9zu  %4s  %8zu  %4zu  %7zu      %.4f%s\n", k->bytes, type_word(k->type), k->features,
+                         k->rank, k->centers, k->score, i == t->result.curve_chosen ? "  taken" : "");
             }
             text_add(&out, "\n");
         }
         text_add(&out, "model         ");
-        text_name(&out, t->a.out);
-        text_add(&out, ", %zu bytes instead of %zu\n", t->small_size, t->blob_bytes);
-        text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n", type_word(t->shape.type), t->shape.features, t->source.d,
-                 t->shape.rank, t->source.r, t->shape.centers, t->source.n);
+        text_name(&out, t->a->out);
+        text_add(&out, ", %zu bytes in firmware instead of %zu", t->small_size, t->blob_bytes);
+        if (t->file_size != t->small_size)
+            text_add(&out, "; the file has %zu, with the names of the inputs", t->file_size);
+        text_add(&out, "\n");
+        text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n",
+                 type_word(t->shape.type), t->shape.features, t->source.d, t->shape.rank, t->source.r, t->shape.centers,
+                 t->source.n);
         if (t->searched)
-            text_add(&out, "validation    %s %.4f on %zu held-out training rows, %.4f at full size; best of %zu candidates\n", task == RFM_CLASSIFY ? "accuracy" : "r2",
-                     t->result.chosen.score, t->result.rows_held, t->result.full_score, t->result.tried);
+            text_add(&out,
+                     "validation    %s %.4f on %zu held-out training rows, %.4f at full size; best of %zu candidates\n",
+                     task == RFM_CLASSIFY ? "accuracy" : "r2", t->result.chosen.score, t->result.rows_held,
+                     t->result.full_score, t->result.tried);
         if (t->check.rows > 0) {
-            score_text(&out, s, task, t->check.rows);
-            if (task == RFM_CLASSIFY) text_add(&out, "before        %.2f %%\n", 100 * full->accuracy);
-            else text_add(&out, "before        %.4f\n", full->r2);
+            score_text(&out, s, task, t->check.rows, "test rows");
+            if (task == RFM_CLASSIFY)
+                text_add(&out, "before        %.2f %%\n", 100 * full->accuracy);
+            else
+                text_add(&out, "before        %.4f\n", full->r2);
         }
         text_add(&out, "took          %.2f s\n", seconds);
     }
-    file_show(&out, t->a.out);
+    file_show(&out, t->a->out);
     free(out.at);
-}
-
-static const char *base_name(const char *file) {
-    const char *slash = strrchr(file, '/');
-    return strcmp(file, "-") == 0 ? "standard input" : slash != NULL ? slash + 1 : file;
 }
 
 static void write_page(job *t, const score *s, const score *full) {
     compress_page_data p;
     text page = {NULL, 0, 0};
     memset(&p, 0, sizeof p);
-    p.model_file = base_name(t->a.model), p.data_file = base_name(t->a.data), p.out_file = strcmp(t->a.out, "-") == 0 ? "standard output" : base_name(t->a.out);
+    p.model_file = file_base(t->a->operands[0], "standard input"),
+    p.data_file = file_base(t->a->data, "standard input"), p.out_file = file_base(t->a->out, "standard output");
     p.task = t->source.task;
-    p.source_bytes = t->blob_bytes, p.source_centers = t->source.n, p.source_rank = t->source.r, p.source_features = t->source.d;
+    p.source_bytes = t->blob_bytes, p.source_centers = t->source.n, p.source_rank = t->source.r,
+    p.source_features = t->source.d;
     p.result = &t->result;
     p.bytes = t->small_size, p.centers = t->shape.centers;
-    p.budget = t->wishes.budget, p.max_loss = t->a.max_loss;
+    p.budget = t->wishes.budget, p.max_loss = t->a->max_loss;
     p.rows_test = t->check.rows, p.test = main_score(s, p.task), p.test_full = main_score(full, p.task);
     compress_page(&page, &p);
-    file_write(t->a.report, page.at, page.size);
+    file_write(t->a->page, page.at, page.size);
     free(page.at);
 }
 
@@ -527,29 +568,32 @@ static score score_small(job *t, size_t *saturated) {
     return result;
 }
 
-int command_compress(char **argv) {
+int command_compress(const call *a) {
     job *t = allocate(1, sizeof *t, "compressing");
     score s = {0, 0, 0}, full = {0, 0, 0};
     double start = seconds_now(), none;
     size_t saturated = 0;
     int fixed;
-    read_arguments(argv, &t->a);
-    (void)read_type(t->a.type); /* wrong usage is said before a file is read */
-    (void)read_polish(t->a.polish, &fixed);
-    (void)read_method(t->a.method);
-    if (t->a.features != NULL) (void)read_features(t->a.features, &none);
-    machine_start(&t->machine, t->a.threads, t->a.port);
+    t->a = a;
+    check_arguments(a);
+    (void)read_type(t->a->type); /* wrong usage is said before a file is read */
+    (void)read_polish(t->a->polish, &fixed);
+    (void)read_method(t->a->method);
+    if (t->a->features != NULL) (void)read_features(t->a->features, &none);
+    machine_start(&t->machine, t->a->threads, t->a->port);
     read_model(t);
     read_data(t);
-    file_check(t->a.out);
-    if (t->a.report != NULL) file_check(t->a.report);
+    file_check(t->a->out);
+    if (t->a->page != NULL) file_check(t->a->page);
     rank_features(t);
     check_shape(t);
     wish(t);
     t->shape.type = t->wishes.type != 0 ? t->wishes.type : RFM_REAL_BYTES;
     t->shape.features = t->features > 0 ? t->features : t->source.d;
     t->shape.rank = t->wishes.rank > 0 ? t->wishes.rank : t->source.r;
-    t->shape.centers = t->wishes.centers > 0 ? t->wishes.centers : t->source.n < t->learn.rows ? t->source.n : t->learn.rows;
+    t->shape.centers = t->wishes.centers > 0         ? t->wishes.centers
+                       : t->source.n < t->learn.rows ? t->source.n
+                                                     : t->learn.rows;
     t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
         find_settings(t);
@@ -559,14 +603,15 @@ int command_compress(char **argv) {
         t->searched = 1;
     }
     finish(t);
+    if (t->searched) curve_final(t);
     if (t->check.rows > 0) {
         any_model source = any_of_numbers(&t->source);
         s = score_small(t, &saturated);
         full = score_sample(&t->machine, &source, &t->check, NULL);
         saturated_note(&t->small, saturated, t->check.rows);
     }
-    file_write(t->a.out, t->small_bytes, t->small_size);
-    if (t->a.report != NULL) write_page(t, &s, &full);
+    file_write(t->a->out, t->file_bytes, t->file_size);
+    if (t->a->page != NULL) write_page(t, &s, &full);
     report(t, &s, &full, saturated, seconds_now() - start);
     machine_stop(&t->machine);
     return 0;

@@ -1,61 +1,45 @@
-#include "score.h"
+#include "command.h"
+#include "learn/score.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-int command_evaluate(char **argv) {
-    const char *operands[2], *split = NULL, *port = "auto", *missing = NULL, *target = NULL;
-    int json = 0, no_header = 0;
-    size_t threads = 0, size, bytes = 0, column, saturated;
-    option table[] = {{"--split", OPTION_TEXT, &split}, {"--json", OPTION_FLAG, &json}, {"--target", OPTION_TEXT, &target},
-                      {"--no-header", OPTION_FLAG, &no_header}, {"--missing", OPTION_TEXT, &missing}, {"--threads", OPTION_SIZE, &threads},
-                      {"--port", OPTION_TEXT, &port}, {NULL, 0, NULL}};
-    static const char *const missing_words[] = {"mean", NULL};
+int command_evaluate(const call *c) {
+    const char *const *operands = c->operands;
+    size_t size, bytes = 0, saturated, seen;
     double start = seconds_now();
     any_model any;
     rfm_model model;
     rfm_summary summary;
     machine m;
-    csv file;
+    model_table table;
     char *blob;
-    input_list inputs;
     row_list rows;
-    unsigned char *use;
-    sample_form form;
     sample given;
     score s;
     text out = {NULL, 0, 0};
-    memset(&form, 0, sizeof form);
     memset(&summary, 0, sizeof summary);
-    options_read("evaluate", argv, table, 2, operands, "MODEL.rfm DATA.csv");
-    if (missing != NULL) (void)options_word("--missing", missing, missing_words);
-    machine_start(&m, threads, port);
+    if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
+    machine_start(&m, c->threads, c->port);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
-    if (missing != NULL) model_means(&any, operands[0]);
     (void)rfm_model_summary(&model, &summary, NULL, 0);
-    csv_read(&file, operands[1], !no_header);
-    use = split_read(split, &file, USE_TEST);
-    rows = rows_of(&file, use, USE_TEST);
-    if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
-    form.targets = model.task == RFM_CLASSIFY ? 1 : model.c;
-    inputs = inputs_of_model(&file, model.input_names, model.d, target, form.targets);
-    form.missing_mean = missing != NULL;
-    if (model.task == RFM_CLASSIFY) {
-        if (model.class_names == NULL) fail("%s: expected a model that has class names", operands[0]);
-        form.class_names = model.class_names, form.classes = model.c == 1 ? 2 : model.c;
-    }
-    if (target == NULL && form.targets == 1) target = target_guess(&file, inputs);
-    column = target_find(&file, target, form.targets);
-    given = sample_read(&file, inputs, column, &form, rows);
-    if (missing != NULL) sample_impute(given.x, given.rows, model.d, model.shift);
+    model_table_read(&table, &model, operands[0], operands[1], !c->no_header, c->target,
+                     fills_missing(&any, operands[0], c->missing));
+    rows = rows_to_score(&table.file, c->split);
+    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows,
+                        model_table_offsets(&table, rows, &any));
+    sample_fill(&given, &any, operands[1]);
     s = score_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
+    seen = rows_seen(&any, &given);
     bytes = m.arena.size;
-    if (json) {
-        json_text(&out, "task", task_word(model.task));
+    if (c->json) {
+        json_text(&out, "task", task_words[model.task]);
         json_number(&out, "rows_train", summary.rows);
         json_number(&out, "rows_test", (double)given.rows);
+        json_number(&out, "rows_seen", seen != SIZE_MAX ? (double)seen : (double)NAN); /* null: not known */
         json_number(&out, "features", (double)model.d);
         json_number(&out, "outputs", (double)model.c);
         json_text(&out, "type", type_word(any.type));
@@ -70,16 +54,16 @@ int command_evaluate(char **argv) {
         json_number(&out, "arena_bytes", (double)bytes);
         json_number(&out, "model_bytes", (double)size);
         json_end(&out);
-    } else score_text(&out, &s, model.task, given.rows);
+    } else {
+        score_text(&out, &s, model.task, given.rows, c->split != NULL ? "test rows" : "rows");
+        if (seen != SIZE_MAX) text_add(&out, "trained on    %zu of them\n", seen);
+    }
     file_show(&out, NULL);
     machine_stop(&m);
-    csv_free(&file);
+    model_table_free(&table);
     sample_free(&given);
     free(out.at);
-    free(use);
     free(rows.at);
-    free(inputs.at);
-    free(inputs.names);
     free(blob);
     return 0;
 }

@@ -1,6 +1,9 @@
 #include "command.h"
+#include "compress/compress.h"
+#include "export/identifier.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,35 +12,49 @@ static void add_string(text *t, const char *value) {
     text_bytes(t, "\"", 1);
     for (; *value != 0; value++) {
         unsigned char ch = (unsigned char)*value;
-        if (ch == '"' || ch == '\\' || ch == '?' || ch == '*' || ch < 32 || ch > 126) text_add(t, "\\%03o", ch);
-        else text_bytes(t, value, 1);
+        if (ch == '"' || ch == '\\' || ch == '?' || ch == '*' || ch < 32 || ch > 126)
+            text_add(t, "\\%03o", ch);
+        else
+            text_bytes(t, value, 1);
     }
     text_bytes(t, "\"", 1);
 }
 
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
-    text_add(t, " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes of RAM.\n *\n",
+    text_add(t,
+             " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes "
+             "of RAM.\n *\n",
              (RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real));
     text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
     text_add(t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
-    text_add(t, " *     if (rfm_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...      x: %s_INPUTS raw values\n", upper);
+    text_add(
+        t,
+        " *     if (rfm_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...      x: %s_INPUTS raw values\n",
+        upper);
     if (model->task == RFM_CLASSIFY) text_add(t, " *     class = %s_class_names[rfm_class(&m, scores, NULL)];\n", id);
 }
 
 static void use_integers(text *t, const rfm_model_i *model, const char *id, const char *upper) {
     size_t i, scaled = 0;
     for (i = 0; i < model->d; i++) scaled += model->inputs[i].exponent != 0;
-    text_add(t, " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The model stays in flash, a\n"
-                " * prediction needs %zu bytes of RAM.\n *\n",
+    text_add(t,
+             " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The "
+             "model stays in flash, a\n"
+             " * prediction needs %zu bytes of RAM.\n *\n",
              RFM_PREDICT_I_SCRATCH(model->d, model->r) * sizeof(int16_t) + model->c * sizeof(int32_t));
-    text_add(t, " *     static int16_t x[%s_INPUTS], scratch[%s_SCRATCH];\n *     static int32_t scores[%s_OUTPUTS];\n", upper, upper, upper);
+    text_add(t, " *     static int16_t x[%s_INPUTS], scratch[%s_SCRATCH];\n *     static int32_t scores[%s_OUTPUTS];\n",
+             upper, upper, upper);
     text_add(t, " *     rfm_model_i m;\n *     if (rfm_model_open_i(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
     text_add(t, " *     if (rfm_predict_i(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...\n");
-    if (model->task == RFM_CLASSIFY) text_add(t, " *     class = %s_class_names[rfm_class_i(&m, scores)];\n", id);
-    else text_add(t, " *     value k = scores[k] * m.units[k]\n");
-    text_add(t, scaled == 0 ? " *\n * x are the quantities that were trained on, as integers. Calibrated for, input by input"
-                            : " *\n * x are the quantities that were trained on times 2^exponent, rounded. Calibrated for, input by input");
+    if (model->task == RFM_CLASSIFY)
+        text_add(t, " *     class = %s_class_names[rfm_class_i(&m, scores)];\n", id);
+    else
+        text_add(t, " *     value k = scores[k] * m.units[k]\n");
+    text_add(t, scaled == 0
+                    ? " *\n * x are the quantities that were trained on, as integers. Calibrated for, input by input"
+                    : " *\n * x are the quantities that were trained on times 2^exponent, rounded. Calibrated for, "
+                      "input by input");
     text_add(t, " (what is outside is taken as the end):");
     for (i = 0; i < model->d; i++) {
         const rfm_input_i *in = &model->inputs[i];
@@ -48,29 +65,49 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
     text_add(t, "\n");
 }
 
-int command_export(char **argv) {
-    const char *file, *out = NULL, *name = NULL;
-    option table[] = {{"-o", OPTION_TEXT, &out}, {"--name", OPTION_TEXT, &name}, {NULL, 0, NULL}};
+/* Firmware has inputs as rfm_real: says which of them lose too much that way. */
+static void say_losses(const rfm_model *model) {
+    rfm_summary s;
+    size_t i;
+    memset(&s, 0, sizeof s);
+    if (rfm_model_summary(model, &s, NULL, 0) != RFM_OK || s.x_scale == NULL) return;
+    for (i = 0; i < model->d; i++) {
+        double off = ldexp(fabs((double)model->shift[i]), sizeof(rfm_real) == 4 ? -24 : -53);
+        if (!column_loses(off, sqrt(12) * (double)s.x_scale[i])) continue; /* the width of an even spread */
+        note("input %zu (%s) loses as float: around %.10g its numbers are up to %.3g off, with a deviation of %.4g; "
+             "subtract that from it and train anew",
+             i + 1, model->input_names != NULL ? rfm_name(model->input_names, i) : "no name", (double)model->shift[i],
+             off, (double)s.x_scale[i]);
+    }
+}
+
+int command_export(const call *c) {
+    const char *file = c->operands[0], *out = c->out;
     size_t size, i, classes;
     any_model any;
     rfm_model model;
     text t = {NULL, 0, 0}, guard = {NULL, 0, 0};
-    char *blob, *id, *upper;
+    char *file_blob, *id, *upper;
+    unsigned char *blob;
     int integers;
-    options_read("export", argv, table, 1, &file, "MODEL.rfm");
     if (out == NULL) usage("export: expected -o model.h");
-    id = name != NULL ? identifier_given(name) : identifier_of_file(file);
-    any_read(file, &blob, &size, &any);
+    id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
+    any_read(file, &file_blob, &size, &any);
+    blob = firmware_blob(&any, file_blob, size, &size);
     file_check(out);
     model = any.numbers, integers = has_integers(&any);
     upper = copy_text(id, strlen(id));
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
-    classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
-    text_add(&t, "/* A model for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu, numbers of type %s.\n",
-             RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_word(model.task), model.d, model.c, model.c == 1 ? "" : "s", model.n,
-             any_metric(&any), model.r, type_word(any.type));
-    if (integers) use_integers(&t, &any.integers, id, upper);
-    else use_numbers(&t, &model, id, upper);
+    classes = model_classes(&model);
+    text_add(&t,
+             "/* A model for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu centres, metric %s of rank %zu, numbers of "
+             "type %s.\n",
+             RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_words[model.task], model.d, model.c, model.c == 1 ? "" : "s",
+             model.n, any_metric(&any), model.r, type_word(any.type));
+    if (integers)
+        use_integers(&t, &any.integers, id, upper);
+    else
+        use_numbers(&t, &model, id, upper);
     if (model.input_names != NULL) {
         text_add(&t, " *\n * Inputs, in this order:");
         for (i = 0; i < model.d; i++) {
@@ -83,32 +120,41 @@ int command_export(char **argv) {
     text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
     text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,
              integers ? "rfm_small.h" : "rfm.h");
-    text_add(&t, "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define %s_RANK    %zu\n", upper, size, upper,
-             model.d, upper, model.c, upper, model.n, upper, model.r);
+    text_add(&t,
+             "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define "
+             "%s_RANK    %zu\n",
+             upper, size, upper, model.d, upper, model.c, upper, model.n, upper, model.r);
     if (classes > 0) text_add(&t, "#define %s_CLASSES %zu\n", upper, classes);
-    text_add(&t, "#define %s_SCRATCH RFM_PREDICT_%sSCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper, integers ? "I_" : "", upper, upper,
-             RFM_PREDICT_SCRATCH(model.d, model.r));
+    text_add(&t, "#define %s_SCRATCH RFM_PREDICT_%sSCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper,
+             integers ? "I_" : "", upper, upper, RFM_PREDICT_SCRATCH(model.d, model.r));
     if (!integers)
-        text_add(&t, "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n", RFM_REAL_BYTES, RFM_REAL_BYTES);
+        text_add(
+            &t,
+            "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n",
+            RFM_REAL_BYTES, RFM_REAL_BYTES);
     if (classes > 0) {
         text_add(&t, "static const char *const %s_class_names[%s_CLASSES] = {", id, upper);
         for (i = 0; i < classes; i++) {
             text_add(&t, i % 8 == 0 ? "\n    " : " ");
-            if (model.class_names != NULL) add_string(&t, rfm_name(model.class_names, i));
-            else text_add(&t, "\"%zu\"", i);
+            if (model.class_names != NULL)
+                add_string(&t, rfm_name(model.class_names, i));
+            else
+                text_add(&t, "\"%zu\"", i);
             text_add(&t, ",");
         }
         text_add(&t, "\n};\n\n");
     }
     text_add(&t, "static RFM_ALIGNED const unsigned char %s[%s_BYTES] = {", id, upper);
-    for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)(unsigned char)blob[i]);
+    for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
+    if (!integers) say_losses(&model);
     note("%s: %zu bytes of model in %s", out, size, id);
     free(t.at);
     free(guard.at);
     free(id);
     free(upper);
     free(blob);
+    free(file_blob);
     return 0;
 }

@@ -1,155 +1,155 @@
 #include "command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static const char *const overview =
-    "usage: rfm COMMAND ...\n"
-    "\n"
-    "  train      DATA.csv -o MODEL.rfm     learn from a table; settings are chosen by themselves\n"
-    "  predict    MODEL.rfm DATA.csv        a label or value for each row\n"
-    "  evaluate   MODEL.rfm DATA.csv        how right the predictions are\n"
-    "  info       MODEL.rfm                 what is in a model, which features it uses\n"
-    "  compress   MODEL.rfm --data DATA.csv a smaller model for less memory, in integers if wanted; -o SMALL.rfm\n"
-    "  export     MODEL.rfm -o model.h      a C header for firmware\n"
-    "  report     MODEL.rfm --data DATA.csv a page to look at: scores, features, size; -o report.html\n"
-    "  help       [COMMAND]                 this, or all options of a command\n"
-    "\n"
-    "Results go to stdout, progress to stderr (--quiet: none). Exit status: 0 done, 1 the work failed, 2 wrong usage.\n"
-    "A file name - is standard input or output.\n";
+#define WIDTH  112
+#define COLUMN 25 /* where the meaning of an option begins */
 
-static const struct {
-    const char *name, *content;
-} topics[] = {
-    {"train",
-     "usage: rfm train DATA.csv -o MODEL.rfm [options]\n"
-     "\n"
-     "The data\n"
-     "  --target NAME          column to predict (default: the one named target, else the last)\n"
-     "  --targets K            the last K columns are a vector of regression targets\n"
-     "  --task auto|classify|regress\n"
-     "                         auto: text, the integers 0..c-1 (2 to 20 of them, no gap), or -1 and 1 are classes;\n"
-     "                         all other numbers are regression targets. Only training rows are looked at.\n"
-     "  --split FILE           one line per data row: 0 train, 1 test, 2 leave out\n"
-     "  --test FILE            a separate CSV to score on after training\n"
-     "  --no-header            the first line is data; the columns are called c1, c2, ...\n"
-     "  --one-hot              text columns become one 0/1 input per text (at most 1000)\n"
-     "  --missing mean         empty and NaN cells become the mean of the training rows (default: an error)\n"
-     "  --rows N               train on at most N rows, drawn with the seed (default 20000; memory grows as N * N * 4 bytes)\n"
-     "\n"
-     "The settings; auto is the default and chooses by validation inside the training rows\n"
-     "  --kernel laplace|gaussian|general   --exponent Q     exp(-(s/L)^Q) for general, 0 < Q <= 2\n"
-     "  --metric full|diag|identity|auto    the form of M; auto also tries centred gradients\n"
-     "  --bandwidth L|auto     a number; 2m is twice the median distance in each iteration's metric\n"
-     "  --ridge R|auto   --iterations T|auto\n"
-     "  --center               centre the gradients\n"
-     "  --normalize none|max|trace          scale of M\n"
-     "  --raw                  features and targets as they are: no standardisation\n"
-     "  --time-limit SECONDS   of the search; the last fit comes after it. Ctrl-C ends the search with the best so far\n"
-     "  --seed N               same data, options and seed: same model, whatever --threads is\n"
-     "\n"
-     "The machine and the output\n"
-     "  --threads N   --port auto|scalar|avx2|...\n"
-     "  --json                 one JSON object instead of the text summary\n"
-     "  --quiet                no progress and no notes on stderr\n"
-     "\n"
-     "How auto chooses: up to 1500 rows by 5-fold cross-validation, M learned anew in each fold; above on a hold-out of a fifth. Metric\n"
-     "identity, diagonal and full; bandwidth 0.5 to 8 times the median distance; ridge 1e-4 to 1; 0 to 4 iterations. The best few are\n"
-     "compared once more on new folds. Test rows are never looked at.\n"},
-    {"predict",
-     "usage: rfm predict MODEL.rfm DATA.csv [options]\n"
-     "\n"
-     "One line per row: the label, or the values. Columns are found by their names, other columns are ignored; with --no-header they\n"
-     "are taken in order.\n"
-     "\n"
-     "  --scores               the raw outputs, %.9g, separated by commas\n"
-     "  --confidence           one more field: the probability of the label\n"
-     "  -o OUT.csv             a file instead of standard output\n"
-     "  --missing mean         empty and NaN cells become the mean of the training rows\n"
-     "  --no-header   --threads N   --port NAME   --quiet\n"
-     "\n"
-     "A model of integers (rfm compress) is computed in integers, with the bits that firmware has; inputs outside of the range that it was\n"
-     "calibrated for are taken as its end, and a note says how many.\n"},
-    {"evaluate",
-     "usage: rfm evaluate MODEL.rfm DATA.csv [options]\n"
-     "\n"
-     "Accuracy, or r2 and mean squared error, on all rows or on those that the split marks with 1.\n"
-     "\n"
-     "  --split FILE           one line per data row: 0 train, 1 test, 2 leave out\n"
-     "  --target NAME          default: the one named target, else the only column that is no input, else the last\n"
-     "  --json                 one JSON object instead of text\n"
-     "  --missing mean   --no-header   --threads N   --port NAME   --quiet\n"},
-    {"info",
-     "usage: rfm info MODEL.rfm [--json | --metric]\n"
-     "\n"
-     "  --metric               prints M, %.9g, separated by commas: d rows, or 1 row when it is diagonal; in standardised features\n"
-     "                         unless the model was trained with --raw\n"
-     "  --json                 one JSON object instead of text\n"
-     "\n"
-     "The type of the numbers, the bytes of every part, of a model of integers the range that each input was calibrated for.\n"},
-    {"compress",
-     "usage: rfm compress MODEL.rfm --data DATA.csv -o SMALL.rfm [options]\n"
-     "\n"
-     "A smaller model of one that rfm train made. DATA.csv has the rows that it was trained on, found by the names of the columns.\n"
-     "\n"
-     "What becomes smaller; what is not given stays as it is\n"
-     "  --features N|T         keep the N inputs that weigh most in M, or those whose weight is at least T (0 < T < 1) of the way from the\n"
-     "                         smallest to the largest (0.05 is that of RFM-T in the paper), and train anew on them\n"
-     "  --rank R               the R directions in which the projected rows differ most\n"
-     "  --centers N            N centres in place of all training rows, at least one for each output; alpha is fitted again to all rows\n"
-     "  --type f32|i16|i8      numbers (default), or integers: no floating-point operation in firmware (rfm_small.h)\n"
-     "\n"
-     "A search; what is given above is kept, the rest is found\n"
-     "  --budget BYTES         the best model of at most so many bytes\n"
-     "  --max-loss POINTS      the smallest model that loses at most so many points of accuracy (or of 100 r2) against the model at full size;\n"
-     "                         with --budget: the smallest within both\n"
-     "  --report FILE.html     the trade-off of bytes and score as a curve and a table\n"
-     "\n"
-     "How it is made\n"
-     "  --method residual|cholesky|leverage|kmeans\n"
-     "                         how centres are chosen (default residual: the row that takes most of what is left)\n"
-     "  --polish auto|off|N    N steps in which the centres move; auto: 10, or none if that was better in the search\n"
-     "  --ridge R              of the fits of alpha (default: the model's; a search also tries a tenth and ten times that)\n"
-     "  --names                input names stay in the model. They are left out unless inputs were left out or one-hot coded; without them the\n"
-     "                         columns are taken in their order, all but the target\n"
-     "  --summary              what rfm info and rfm report tell about the training stays in the model; left out otherwise\n"
-     "  --seed N               same data, options and seed: same model, whatever --threads is\n"
-     "\n"
-     "The data and the output\n"
-     "  --split FILE           one line per data row: 0 train, 1 test, 2 leave out; test rows are scored at the end, nothing else\n"
-     "  --test FILE            a separate CSV to score on at the end\n"
-     "  --target NAME   --rows N   --missing mean   --no-header   --threads N   --port NAME   --json   --quiet\n"
-     "\n"
-     "How the search chooses: inside the training rows, on rows that neither the candidates nor the fit that they are made of have seen; up to 1500\n"
-     "rows in five folds, above on a hold-out of a fifth. For that the model is fitted anew with its own settings, and that fit at full size is\n"
-     "what a loss is measured against. In the end the model is made from all training rows.\n"},
-    {"export",
-     "usage: rfm export MODEL.rfm -o model.h [--name NAME]\n"
-     "\n"
-     "A C header with the model as a const aligned array, its sizes and class names, and how to use it. NAME is the name of the\n"
-     "array (default: from the file's name, with model_ before it if C, C++ or rfm.h have that name).\n"},
-    {"report",
-     "usage: rfm report MODEL.rfm --data DATA.csv -o report.html [options]\n"
-     "\n"
-     "One HTML file that needs nothing else: scores with an interval, confusion or errors, the features and directions that count, the\n"
-     "rows to look at, the size on boards, the code to use the model from C.\n"
-     "\n"
-     "  --split FILE           one line per data row: 0 train, 1 test, 2 leave out; only the test rows are scored\n"
-     "  --image WxH            the inputs are the pixels of an image, row by row\n"
-     "  --target NAME          default: the one named target, else the only column that is no input, else the last\n"
-     "  --missing mean   --no-header   --threads N   --port NAME   --quiet\n"},
-    {"help", "usage: rfm help [COMMAND]\n"},
-};
+static int takes(const option_row *o, size_t command) { return o->name != NULL && (o->commands >> command & 1); }
 
-int command_help(char **argv) {
+/* Calls `title` before the first option that the command takes of each group, and `one` for each option. */
+static void each_option(text *t, size_t command, void (*title)(text *t, const char *group),
+                        void (*one)(text *t, const option_row *o)) {
+    const char *group = NULL;
     size_t i;
-    if (argv[0] == NULL || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        file_write(NULL, overview, strlen(overview));
+    for (i = 0; i < option_row_count; i++) {
+        if (option_rows[i].group != NULL) group = option_rows[i].group;
+        if (!takes(&option_rows[i], command)) continue;
+        if (group != NULL) title(t, group);
+        group = NULL;
+        one(t, &option_rows[i]);
+    }
+}
+
+/* ---- on a terminal ----------------------------------------------------------------------------------------------- */
+
+static void show_title(text *t, const char *group) {
+    text_add(t, "\n");
+    text_wrapped(t, group, 0, 0, WIDTH);
+    text_add(t, "\n");
+}
+
+static void show_option(text *t, const option_row *o) {
+    size_t start = t->size, used;
+    text_add(t, "  %s%s%s%s%s", o->name, o->other != NULL ? ", " : "", o->other != NULL ? o->other : "",
+             o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
+    used = t->size - start;
+    if (used + 2 > COLUMN) text_add(t, "\n"), used = 0;
+    text_add(t, "%*s", (int)(COLUMN - used), "");
+    text_wrapped(t, o->meaning, COLUMN, COLUMN, WIDTH);
+    text_add(t, "\n");
+}
+
+static void show_paragraph(text *t, const char *words) {
+    if (*words == 0) return;
+    text_add(t, "\n");
+    text_wrapped(t, words, 0, 0, WIDTH);
+    text_add(t, "\n");
+}
+
+void help_command(size_t command) {
+    const command_row *row = &commands[command];
+    text t = {NULL, 0, 0};
+    text_add(&t, "usage: rfm %s %s [options]\n", row->name, row->synopsis);
+    show_paragraph(&t, row->about);
+    each_option(&t, command, show_title, show_option);
+    show_paragraph(&t, row->more);
+    file_write(NULL, t.at, t.size);
+    free(t.at);
+}
+
+static void overview(text *t) {
+    size_t i;
+    text_add(t, "usage: rfm COMMAND ...\n\n");
+    for (i = 0; i < COMMAND_COUNT; i++)
+        text_add(t, "  %-10s%-42s%s\n", commands[i].name, commands[i].synopsis, commands[i].summary);
+    text_add(t, "\nResults go to stdout, progress to stderr (--quiet: none). Exit status: 0 done, 1 the work failed, "
+                "2 wrong usage.\nA file name - is standard input or output.\n");
+}
+
+/* ---- as roff ----------------------------------------------------------------------------------------------------- */
+
+static void roff(text *t, const char *words) {
+    const char *p;
+    for (p = words; *p != 0; p++) {
+        /* a dot or a quote at the start of a line would be a request */
+        if ((*p == '.' || *p == '\'') && (p == words || p[-1] == '\n')) text_add(t, "\\&");
+        if (*p == '-')
+            text_add(t, "\\-");
+        else if (*p == '\\')
+            text_add(t, "\\e");
+        else
+            text_bytes(t, p, 1);
+    }
+}
+
+/* In lines, so that a change is seen where it is. */
+static void roff_paragraph(text *t, const char *words) {
+    text wrapped = {NULL, 0, 0};
+    text_wrapped(&wrapped, words, 0, 0, 100);
+    text_bytes(&wrapped, "", 1);
+    roff(t, wrapped.at);
+    text_add(t, "\n");
+    free(wrapped.at);
+}
+
+static void roff_title(text *t, const char *group) {
+    text_add(t, ".PP\n");
+    roff_paragraph(t, group);
+}
+
+static void roff_option(text *t, const option_row *o) {
+    text_add(t, ".TP\n\\fB");
+    roff(t, o->name);
+    text_add(t, "\\fR");
+    if (o->other != NULL) {
+        text_add(t, ", \\fB");
+        roff(t, o->other);
+        text_add(t, "\\fR");
+    }
+    if (o->argument != NULL) {
+        text_add(t, " \\fI");
+        roff(t, o->argument);
+        text_add(t, "\\fR");
+    }
+    text_add(t, "\n");
+    roff_paragraph(t, o->meaning);
+}
+
+static void man(text *t) {
+    size_t i;
+    text_add(t, ".SH COMMANDS\n");
+    for (i = 0; i < COMMAND_COUNT; i++) {
+        const command_row *row = &commands[i];
+        text_add(t, ".SS rfm ");
+        roff(t, row->name);
+        text_add(t, " ");
+        roff(t, row->synopsis);
+        text_add(t, "\n");
+        roff_paragraph(t, *row->about != 0 ? row->about : row->summary);
+        each_option(t, i, roff_title, roff_option);
+        if (*row->more != 0) roff_title(t, row->more);
+    }
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+int command_help(const call *c) {
+    text t = {NULL, 0, 0};
+    const char *topic = c->operands[0];
+    size_t i;
+    if (topic != NULL) {
+        for (i = 0; i < COMMAND_COUNT && strcmp(topic, commands[i].name) != 0; i++) continue;
+        if (i == COMMAND_COUNT) usage("help: no command \"%s\"", topic);
+        help_command(i);
         return 0;
     }
-    for (i = 0; i < sizeof topics / sizeof *topics; i++)
-        if (strcmp(argv[0], topics[i].name) == 0) {
-            file_write(NULL, topics[i].content, strlen(topics[i].content));
-            return 0;
-        }
-    usage("help: no command \"%s\"", argv[0]);
+    if (c->man)
+        man(&t);
+    else
+        overview(&t);
+    file_write(NULL, t.at, t.size);
+    free(t.at);
+    return 0;
 }

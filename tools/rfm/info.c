@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SHOWN 8
+#define MOST_SHOWN  8
 #define MOST_RANGES 64
 
 /* By its name; without one by its number from 1 on. */
 static void add_input(text *t, const char *names, size_t i) {
-    if (names != NULL) text_name(t, rfm_name(names, i));
-    else text_add(t, "%zu:", i + 1);
+    if (names != NULL)
+        text_name(t, rfm_name(names, i));
+    else
+        text_add(t, "%zu:", i + 1);
 }
 
 /* The inputs with the largest diagonal of M. */
@@ -42,8 +44,10 @@ static void print_metric(const rfm_model *model) {
     rfm_real *row = allocate(d, sizeof *row, "a row of the metric");
     text line = {NULL, 0, 0};
     for (i = 0; i < (full ? d : 1); i++) {
-        if (full) model_metric_row(model, i, row);
-        else model_diagonal(model, row);
+        if (full)
+            model_metric_row(model, i, row);
+        else
+            model_diagonal(model, row);
         line.size = 0;
         for (j = 0; j < d; j++) text_add(&line, j > 0 ? ",%.9g" : "%.9g", (double)row[j]);
         text_bytes(&line, "\n", 1);
@@ -53,10 +57,11 @@ static void print_metric(const rfm_model *model) {
     free(line.at);
 }
 
-/* ---- sections ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-/* Calls `each` with the name and the bytes of everything that a model has, and last with the rest of its `size` bytes. */
-static void sections(const any_model *any, size_t size, text *t, void (*each)(text *t, const char *name, size_t bytes)) {
+/* Calls `each` with the name and the bytes of everything that a model has, and last with the rest of `size`. */
+static void sections(const any_model *any, size_t size, text *t,
+                     void (*each)(text *t, const char *name, size_t bytes)) {
     const rfm_model *m = &any->numbers;
     size_t type = (size_t)any->type, classes = m->c == 1 && m->task == RFM_CLASSIFY ? 2 : m->c, count = 0, i;
     struct {
@@ -79,11 +84,14 @@ static void sections(const any_model *any, size_t size, text *t, void (*each)(te
     list[count].name = "centers", list[count++].bytes = m->n * m->r * type;
     list[count].name = "alpha", list[count++].bytes = m->n * m->c * type;
     list[count].name = "offset", list[count++].bytes = m->c * (has_integers(any) ? sizeof(int32_t) : type);
-    list[count].name = "class_names", list[count++].bytes = m->class_names != NULL ? (size_t)(rfm_name(m->class_names, classes) - m->class_names) : 0;
-    list[count].name = "input_names", list[count++].bytes = m->input_names != NULL ? (size_t)(rfm_name(m->input_names, m->d) - m->input_names) : 0;
+    list[count].name = "class_names",
+    list[count++].bytes = m->class_names != NULL ? (size_t)(rfm_name(m->class_names, classes) - m->class_names) : 0;
+    list[count].name = "input_names",
+    list[count++].bytes = m->input_names != NULL ? (size_t)(rfm_name(m->input_names, m->d) - m->input_names) : 0;
     list[count].name = "summary", list[count].bytes = 0;
     if (rfm_model_summary(m, &s, NULL, 0) == RFM_OK) /* rfm/FORMAT.md */
-        list[count].bytes = 32 + 16 * (size_t)s.steps + (s.x_scale != NULL ? m->d * (has_integers(any) ? sizeof(float) : type) : 0);
+        list[count].bytes =
+            32 + 16 * (size_t)s.steps + (s.x_scale != NULL ? m->d * (has_integers(any) ? sizeof(float) : type) : 0);
     for (i = 0; i <= count; i++) {
         if (list[i].bytes > 0) each(t, list[i].name, list[i].bytes);
         size -= list[i].bytes;
@@ -91,7 +99,8 @@ static void sections(const any_model *any, size_t size, text *t, void (*each)(te
     each(t, "head", size);
 }
 
-static void section_json(text *t, const char *name, size_t bytes) { /* centers and others are counts outside of this object */
+static void section_json(text *t, const char *name,
+                         size_t bytes) { /* centers and others are counts outside of this object */
     char key[40];
     snprintf(key, sizeof key, "%s_bytes", name);
     json_number(t, key, (double)bytes);
@@ -125,12 +134,11 @@ static void ranges_json(text *t, const rfm_model_i *m) {
     json_array(t, "ranges", &objects);
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
-int command_info(char **argv) {
-    const char *file, *word;
-    int json = 0, metric = 0, integers;
-    option table[] = {{"--json", OPTION_FLAG, &json}, {"--metric", OPTION_FLAG, &metric}, {NULL, 0, NULL}};
+int command_info(const call *c) {
+    const char *file = c->operands[0], *word;
+    int json = c->json, metric = c->show_metric, integers;
     size_t size, i, classes, number_bytes;
     any_model any;
     rfm_model model;
@@ -139,20 +147,21 @@ int command_info(char **argv) {
     text t = {NULL, 0, 0}, parts = {NULL, 0, 0};
     char *blob;
     memset(&s, 0, sizeof s);
-    options_read("info", argv, table, 1, &file, "MODEL.rfm");
     if (json && metric) usage("info: expected --json or --metric, not both");
     any_read(file, &blob, &size, &any);
     model = any.numbers, integers = has_integers(&any);
-    if (metric && integers) fail("%s: a model of integers has no metric to print; expected the one that it was compressed from", file);
+    if (metric && integers)
+        fail("%s: a model of integers has no metric to print; expected the one that it was compressed from", file);
     (void)rfm_model_summary(&model, &s, NULL, 0);
     path = allocate((size_t)s.steps + 1, sizeof *path, "the path");
     (void)rfm_model_summary(&model, &s, path, s.steps);
     word = any_metric(&any);
     number_bytes = integers ? sizeof(int16_t) : sizeof(rfm_real);
-    classes = model.task == RFM_CLASSIFY ? (model.c == 1 ? 2 : model.c) : 0;
-    if (metric) print_metric(&model);
+    classes = model_classes(&model);
+    if (metric)
+        print_metric(&model);
     else if (json) {
-        json_text(&t, "task", task_word(model.task));
+        json_text(&t, "task", task_words[model.task]);
         json_number(&t, "rows_train", s.rows);
         json_number(&t, "features", (double)model.d);
         json_number(&t, "outputs", (double)model.c);
@@ -176,26 +185,36 @@ int command_info(char **argv) {
         if (model.input_names != NULL) json_names(&t, "inputs", model.input_names, model.d);
         json_end(&t);
     } else {
-        text_add(&t, "task          %s", task_word(model.task));
+        text_add(&t, "task          %s", task_words[model.task]);
         if (classes > 0) text_add(&t, ", %zu classes:", classes);
         for (i = 0; i < classes && i < 20; i++) {
             text_add(&t, " ");
-            if (model.class_names != NULL) text_name(&t, rfm_name(model.class_names, i));
-            else text_add(&t, "%zu", i);
+            if (model.class_names != NULL)
+                text_name(&t, rfm_name(model.class_names, i));
+            else
+                text_add(&t, "%zu", i);
         }
         text_add(&t, "%s\ninputs        %zu\noutputs       %zu\n", classes > 20 ? " ..." : "", model.d, model.c);
-        text_add(&t, "numbers       %s%s\n", type_word(any.type), model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
-        if (model.summary != NULL) text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
-        else text_add(&t, "centres       %zu\n", model.n);
-        text_add(&t, "kernel        %s", integers ? "a table" : kernel_word(model.kernel));
+        text_add(&t, "numbers       %s%s\n", type_word(any.type),
+                 model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
+        if (model.summary != NULL)
+            text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
+        else
+            text_add(&t, "centres       %zu\n", model.n);
+        text_add(&t, "kernel        %s", integers ? "a table" : kernel_words[model.kernel]);
         if (!integers && model.kernel == RFM_GENERAL) text_add(&t, " with exponent %.4g", (double)model.exponent);
-        if (model.summary != NULL) text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n", (double)s.bandwidth,
-                                            (double)s.ridge, word, model.r, (size_t)s.iterations);
-        else text_add(&t, "\nmetric        %s of rank %zu\n", word, model.r);
-        if (integers) show_ranges(&t, &any.integers);
-        else if (strcmp(word, "identity") != 0) show_top(&t, &model);
+        if (model.summary != NULL)
+            text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n",
+                     (double)s.bandwidth, (double)s.ridge, word, model.r, (size_t)s.iterations);
+        else
+            text_add(&t, "\nmetric        %s of rank %zu\n", word, model.r);
+        if (integers)
+            show_ranges(&t, &any.integers);
+        else if (strcmp(word, "identity") != 0)
+            show_top(&t, &model);
         if (s.validation != 0) text_add(&t, "validation    %.4f\n", (double)s.validation);
-        text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size, RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);
+        text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size,
+                 RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);
         text_add(&t, "bytes         ");
         sections(&any, size, &t, section_text);
         t.size -= 2; /* the last comma */

@@ -1,5 +1,7 @@
 /* rfm report: one HTML file that shows a model and how well it does. */
-#include "report.h"
+#include "command.h"
+#include "compress/compress.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -7,11 +9,6 @@
 #include <string.h>
 
 #define MADE_NAME 32 /* bytes of a name that the model does not have */
-
-static const char *base_name(const char *file) {
-    const char *slash = strrchr(file, '/');
-    return strcmp(file, "-") == 0 ? "standard input" : slash != NULL ? slash + 1 : file;
-}
 
 /* "28x28" */
 static void read_image(const char *value, size_t d, report *r) {
@@ -40,34 +37,22 @@ static const char **name_list(const char *names, size_t count, const char *other
     return list;
 }
 
-static void read_rows(report *r, csv *file, const char *split, const char *target, int missing_mean) {
-    unsigned char *use = split_read(split, file, USE_TEST);
-    row_list rows = rows_of(file, use, USE_TEST);
-    input_list inputs;
-    sample_form form;
-    size_t column, i, at = 0, line = 1;
-    memset(&form, 0, sizeof form);
-    if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
-    form.targets = r->classes > 0 ? 1 : r->model.c;
-    inputs = inputs_of_model(file, r->model.input_names, r->model.d, target, form.targets);
-    form.missing_mean = missing_mean;
-    form.class_names = r->model.class_names, form.classes = r->classes;
-    if (target == NULL && form.targets == 1) target = target_guess(file, inputs);
-    column = target_find(file, target, form.targets);
-    r->rows = sample_read(file, inputs, column, &form, rows);
-    sample_impute(r->rows.x, r->rows.rows, r->model.d, r->model.shift);
+static void read_rows(report *r, model_table *table, const char *split) {
+    const csv *file = &table->file;
+    row_list rows = rows_to_score(file, split);
+    size_t i, at = 0, line = 1;
+    r->rows = sample_read(&table->file, table->inputs, table->column, &table->form, rows,
+                          model_table_offsets(table, rows, &r->any));
+    sample_fill(&r->rows, &r->any, r->data_file);
     r->is_split = split != NULL;
     r->lines = allocate(rows.count, sizeof *r->lines, "lines");
     for (i = 0; i < rows.count; i++) {
         for (; at < file->starts[rows.at[i]]; at++) line += file->text[at] == '\n';
         r->lines[i] = line;
     }
-    r->targets = allocate(form.targets, sizeof *r->targets, "names");
-    for (i = 0; i < form.targets; i++) r->targets[i] = file->names[column + i];
-    free(use);
+    r->targets = allocate(table->form.targets, sizeof *r->targets, "names");
+    for (i = 0; i < table->form.targets; i++) r->targets[i] = file->names[table->column + i];
     free(rows.at);
-    free(inputs.at);
-    free(inputs.names);
 }
 
 static const double *sort_by;
@@ -107,7 +92,8 @@ static double read_directions(report *r, machine *m, double trace) {
     rfm_real values[MOST_DIRECTIONS], *f = model_factor(&r->model), *square, *vectors;
     double squares = 0;
     int status;
-    if (small) square = gram(f, side, d);
+    if (small)
+        square = gram(f, side, d);
     else {
         square = allocate(d, d * sizeof *square, "the metric");
         (void)model_metric(&r->model, square);
@@ -125,8 +111,10 @@ static double read_directions(report *r, machine *m, double trace) {
         if (status != RFM_OK) fail("cannot compute the eigenvectors of the metric: %s", rfm_status_text(status));
         for (i = 0; i < count; i++) {
             rfm_real *v = r->direction + i * d, most = 0;
-            if (small) lift(f, vectors + i * side, side, d, v);
-            else memcpy(v, vectors + i * d, d * sizeof *v);
+            if (small)
+                lift(f, vectors + i * side, side, d, v);
+            else
+                memcpy(v, vectors + i * d, d * sizeof *v);
             r->direction_share[i] = values[i] > 0 ? (double)values[i] / trace : 0;
             for (j = 0; j < d; j++)
                 if (v[j] * v[j] > most * most) most = v[j];
@@ -140,17 +128,38 @@ static double read_directions(report *r, machine *m, double trace) {
     return squares;
 }
 
+/* Of integers: how far z moves over the range of an input, squared. The slope of z_p in x_j is
+ * P_pj gain_j / 2^(shift_j + shifts_p), of a diagonal metric gain_j / 2^shift_j. */
+static void integer_weights(const rfm_model_i *m, double *weight) {
+    size_t j, q;
+    for (j = 0; j < m->d; j++) {
+        const rfm_input_i *in = &m->inputs[j];
+        double reach = ldexp((double)in->gain, -in->shift) * ((double)in->high - (double)in->low), sum = 0;
+        for (q = 0; q < m->r && m->metric == RFM_FULL; q++) {
+            size_t at = q * m->d + j;
+            double p = m->type == RFM_I8 ? ((const int8_t *)m->p)[at] : ((const int16_t *)m->p)[at];
+            sum += ldexp(p * p, -2 * m->shifts[q]);
+        }
+        weight[j] = (m->metric == RFM_FULL ? sum : 1) * reach * reach;
+    }
+}
+
 static void read_metric(report *r, machine *m) {
     size_t d = r->model.d, i;
     rfm_real *diagonal = allocate(d, sizeof *diagonal, "the metric");
     double trace = 0, squares = 0;
-    r->metric_word = model_metric(&r->model, NULL);
-    model_diagonal(&r->model, diagonal);
+    int integers = has_integers(&r->any);
+    r->metric_word = any_metric(&r->any);
+    if (!integers) model_diagonal(&r->model, diagonal);
     r->share = allocate(d, sizeof *r->share, "shares");
     r->order = allocate(d, sizeof *r->order, "an order");
-    for (i = 0; i < d; i++) r->share[i] = (double)diagonal[i], trace += r->share[i];
+    if (integers) integer_weights(&r->any.integers, r->share);
+    for (i = 0; i < d; i++) {
+        if (!integers) r->share[i] = (double)diagonal[i];
+        trace += r->share[i];
+    }
     for (i = 0; i < d; i++) squares += r->share[i] * r->share[i];
-    if (r->model.metric == RFM_FULL) squares = read_directions(r, m, trace);
+    if (r->model.metric == RFM_FULL && !integers) squares = read_directions(r, m, trace);
     for (i = 0; i < d; i++) r->share[i] = trace > 0 ? r->share[i] / trace : 0, r->order[i] = i;
     r->dimension = squares > 0 ? trace * trace / squares : 0;
     sort_by = r->share;
@@ -173,50 +182,40 @@ static void report_free(report *r) {
     free(r->direction);
 }
 
-int command_report(char **argv) {
-    const char *model_file, *data = NULL, *split = NULL, *image = NULL, *out = NULL, *target = NULL, *missing = NULL,
-                            *port = "auto";
-    size_t threads = 0;
-    int no_header = 0;
-    option table[] = {{"--data", OPTION_TEXT, &data},       {"--split", OPTION_TEXT, &split},
-                      {"--image", OPTION_TEXT, &image},     {"-o", OPTION_TEXT, &out},
-                      {"--target", OPTION_TEXT, &target},   {"--no-header", OPTION_FLAG, &no_header},
-                      {"--missing", OPTION_TEXT, &missing}, {"--threads", OPTION_SIZE, &threads},
-                      {"--port", OPTION_TEXT, &port},       {NULL, 0, NULL}};
-    static const char *const missing_words[] = {"mean", NULL};
+int command_report(const call *c) {
+    const char *model_file = c->operands[0];
     report r;
     machine m;
-    csv file;
+    model_table table;
     text page = {NULL, 0, 0};
     char *blob;
     memset(&r, 0, sizeof r);
-    options_read("report", argv, table, 1, &model_file, "MODEL.rfm");
-    if (data == NULL) usage("report: expected --data DATA.csv; see rfm help report");
-    if (out == NULL) usage("report: expected -o report.html; see rfm help report");
-    if (missing != NULL) (void)options_word("--missing", missing, missing_words);
-    machine_start(&m, threads, port);
-    model_read(model_file, &blob, &r.model_bytes, &r.model);
-    if (image != NULL) read_image(image, r.model.d, &r);
-    r.model_file = base_name(model_file), r.data_file = base_name(data);
-    if (r.model.task == RFM_CLASSIFY) {
-        if (r.model.class_names == NULL) fail("%s: expected a model that has class names", model_file);
-        r.classes = r.model.c == 1 ? 2 : r.model.c;
-        r.labels = name_list(r.model.class_names, r.classes, "class ", 0);
-    }
+    if (c->data == NULL) usage("report: expected --data DATA.csv; see rfm help report");
+    if (c->out == NULL) usage("report: expected -o report.html; see rfm help report");
+    if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
+    machine_start(&m, c->threads, c->port);
+    any_read(model_file, &blob, &r.model_bytes, &r.any);
+    r.model = r.any.numbers;
+    if (c->image != NULL) read_image(c->image, r.model.d, &r);
+    r.model_file = file_base(model_file, "standard input"), r.data_file = file_base(c->data, "standard input");
     r.names = name_list(r.model.input_names, r.model.d, "x", 1);
     if (rfm_model_summary(&r.model, &r.summary, NULL, 0) == RFM_OK) {
         r.path = allocate(r.summary.steps, sizeof *r.path, "the path");
         (void)rfm_model_summary(&r.model, &r.summary, r.path, r.summary.steps);
     }
-    csv_read(&file, data, !no_header);
-    read_rows(&r, &file, split, target, missing != NULL);
-    file_check(out);
+    model_table_read(&table, &r.model, model_file, c->data, !c->no_header, c->target,
+                     fills_missing(&r.any, model_file, c->missing));
+    r.classes = table.form.classes;
+    r.labels = name_list(r.model.class_names, r.classes, "class ", 0);
+    read_rows(&r, &table, c->split);
+    file_check(c->out);
+    free(firmware_blob(&r.any, blob, r.model_bytes, &r.model_bytes)); /* the page is about firmware */
     report_scores(&r, &m);
     read_metric(&r, &m);
     report_page(&page, &r);
-    file_write(out, page.at, page.size);
+    file_write(c->out, page.at, page.size);
     machine_stop(&m);
-    csv_free(&file);
+    model_table_free(&table);
     report_free(&r);
     free(page.at);
     free(blob);

@@ -1,17 +1,11 @@
-#include "learn.h"
-#include "search.h"
+#include "command.h"
+#include "learn/learn.h"
+#include "learn/search.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    const char *data, *out, *target, *task, *split, *test, *kernel, *metric, *bandwidth, *ridge, *iterations, *normalize, *port, *missing;
-    size_t targets, seed, threads, rows;
-    double exponent, time_limit;
-    int center, raw, json, no_header, one_hot;
-} arguments;
 
 static volatile sig_atomic_t interrupted;
 
@@ -20,29 +14,26 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-static void read_arguments(char **argv, arguments *a) {
-    option table[] = {
-        {"-o", OPTION_TEXT, &a->out}, {"--target", OPTION_TEXT, &a->target}, {"--targets", OPTION_SIZE, &a->targets},
-        {"--task", OPTION_TEXT, &a->task}, {"--split", OPTION_TEXT, &a->split}, {"--test", OPTION_TEXT, &a->test},
-        {"--kernel", OPTION_TEXT, &a->kernel}, {"--exponent", OPTION_NUMBER, &a->exponent}, {"--metric", OPTION_TEXT, &a->metric},
-        {"--bandwidth", OPTION_TEXT, &a->bandwidth}, {"--ridge", OPTION_TEXT, &a->ridge}, {"--iterations", OPTION_TEXT, &a->iterations},
-        {"--center", OPTION_FLAG, &a->center}, {"--normalize", OPTION_TEXT, &a->normalize}, {"--raw", OPTION_FLAG, &a->raw},
-        {"--seed", OPTION_SIZE, &a->seed}, {"--threads", OPTION_SIZE, &a->threads}, {"--port", OPTION_TEXT, &a->port},
-        {"--json", OPTION_FLAG, &a->json}, {"--no-header", OPTION_FLAG, &a->no_header}, {"--one-hot", OPTION_FLAG, &a->one_hot},
-        {"--missing", OPTION_TEXT, &a->missing}, {"--time-limit", OPTION_NUMBER, &a->time_limit}, {"--rows", OPTION_SIZE, &a->rows},
-        {NULL, 0, NULL}};
-    memset(a, 0, sizeof *a);
-    a->task = a->metric = a->bandwidth = a->ridge = a->iterations = a->port = "auto";
-    a->kernel = "laplace", a->normalize = "none";
-    a->rows = MOST_ROWS;
-    options_read("train", argv, table, 1, &a->data, "DATA.csv");
+static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
-    if (a->targets > 0 && a->target != NULL) usage("--target names one column, --targets takes the last ones: expected one of them");
-    if (a->targets > 0 && strcmp(a->task, "classify") == 0) usage("--targets: expected --task regress with it; a class is one column (--target)");
+    if (a->targets > 0 && a->target != NULL)
+        usage("--target names one column, --targets takes the last ones: expected one of them");
+    if (a->targets > 0 && strcmp(a->task, "classify") == 0)
+        usage("--targets: expected --task regress with it; a class is one column (--target)");
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
+    if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
+}
+
+/* The position among the words; auto comes after the last of them. */
+static int word_or_auto(const char *name, const char *value, const char *const *words) {
+    const char *list[8];
+    size_t n = 0;
+    for (; words[n] != NULL; n++) list[n] = words[n];
+    list[n] = "auto", list[n + 1] = NULL;
+    return options_word(name, value, list);
 }
 
 /* A number, or auto: 0. A number with an m behind it is a multiple of the median distance: *median = 1. */
@@ -52,26 +43,20 @@ static int number_or_auto(const char *name, const char *value, double *number, i
     *number = strtod(value, &end);
     if (median != NULL && end != value && strcmp(end, "m") == 0) *median = 1, end++;
     if (*value == 0 || *end != 0 || !isfinite(*number) || *number < 0 || strpbrk(value, "xX") != NULL)
-        usage("%s: expected auto or a number%s, found \"%s\"", name, median != NULL ? " above 0 (or 2m: twice the median distance)" : ", not negative",
-              value);
+        usage("%s: expected auto or a number%s, found \"%s\"", name,
+              median != NULL ? " above 0 (or 2m: twice the median distance)" : ", not negative", value);
     return 1;
 }
 
-static int known_word(const char *name, const char *value, const char *first, const char *second, const char *third, const char *fourth) {
-    const char *words[5];
-    words[0] = first, words[1] = second, words[2] = third, words[3] = fourth, words[4] = NULL;
-    return options_word(name, value, words);
-}
-
 /* What is fixed and what is to be searched. */
-static void read_settings(const arguments *a, search_problem *p, size_t d) {
+static void read_settings(const call *a, search_problem *p, size_t d) {
     static const double bandwidths[] = {0.5, 1, 2, 4, 8}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1};
-    int metric = known_word("--metric", a->metric, "identity", "diag", "full", "auto"), median = 0;
+    int metric = word_or_auto("--metric", a->metric, metric_words), median = 0;
     double number = 0;
     size_t i;
     rfm_options_init(&p->base);
-    p->base.kernel = known_word("--kernel", a->kernel, "laplace", "gaussian", "general", NULL);
-    p->base.scale = known_word("--normalize", a->normalize, "none", "max", "trace", NULL);
+    p->base.kernel = options_word("--kernel", a->kernel, kernel_words);
+    p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
     if (a->exponent > 0) {
         if (a->exponent > 2) usage("--exponent: expected a number above 0, at most 2");
@@ -79,22 +64,28 @@ static void read_settings(const arguments *a, search_problem *p, size_t d) {
     }
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
-        if ((rfm_real)number <= 0 || !isfinite((rfm_real)number)) usage("--bandwidth: expected auto or a number above 0, found \"%s\"", a->bandwidth);
+        if ((rfm_real)number <= 0 || !isfinite((rfm_real)number))
+            usage("--bandwidth: expected auto or a number above 0, found \"%s\"", a->bandwidth);
         p->bandwidths[p->bandwidth_count++] = number;
         if (!median) p->bandwidth_rule = RFM_BANDWIDTH_FIXED;
     } else
-        for (i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++) p->bandwidths[p->bandwidth_count++] = bandwidths[i];
-    if (number_or_auto("--ridge", a->ridge, &number, NULL)) p->ridges[p->ridge_count++] = number;
+        for (i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++)
+            p->bandwidths[p->bandwidth_count++] = bandwidths[i];
+    if (number_or_auto("--ridge", a->ridge, &number, NULL))
+        p->ridges[p->ridge_count++] = number;
     else
         for (i = 0; i < sizeof ridges / sizeof *ridges; i++) p->ridges[p->ridge_count++] = ridges[i];
     p->last_iterations = 4;
     if (number_or_auto("--iterations", a->iterations, &number, NULL)) {
         if (number > MOST_ITERATIONS || number != floor(number))
-            usage("--iterations: expected auto or a whole number up to %d, found \"%s\"", MOST_ITERATIONS, a->iterations);
+            usage("--iterations: expected auto or a whole number up to %d, found \"%s\"", MOST_ITERATIONS,
+                  a->iterations);
         p->first_iterations = p->last_iterations = (size_t)number;
     }
-    if (metric < 3) p->metrics[p->metric_count++] = metric;
-    else if (p->last_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
+    if (metric < 3)
+        p->metrics[p->metric_count++] = metric;
+    else if (p->last_iterations == 0)
+        p->metrics[p->metric_count++] = RFM_IDENTITY;
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
@@ -107,17 +98,17 @@ static void read_settings(const arguments *a, search_problem *p, size_t d) {
     p->interrupted = &interrupted;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    arguments a;
+    const call *a;
     machine machine;
     csv file;
     row_list train, test;
     size_t target, targets; /* columns */
     sample_form form;
     input_list inputs;
-    sample learn, check;   /* check: to score on */
+    sample learn, check; /* check: to score on */
     size_t d, c, rows_given;
     lesson lesson;
     search_problem problem;
@@ -129,39 +120,45 @@ typedef struct {
 } job;
 
 static void read_data(job *t) {
-    const arguments *a = &t->a;
+    const call *a = t->a;
     unsigned char *use;
-    int task = known_word("--task", a->task, "regress", "classify", "auto", NULL);
-    csv_read(&t->file, a->data, !a->no_header);
+    offsets moved;
+    int task = word_or_auto("--task", a->task, task_words);
+    csv_read(&t->file, a->operands[0], !a->no_header);
     use = split_read(a->split, &t->file, USE_TRAIN);
     t->train = rows_of(&t->file, use, USE_TRAIN);
     t->test = rows_of(&t->file, use, USE_TEST);
     free(use);
     t->rows_given = t->train.count;
     if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
-        fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are all given)",
-             a->split != NULL ? a->split : a->data, t->train.count);
+        fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are "
+             "all given)",
+             a->split != NULL ? a->split : a->operands[0], t->train.count);
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
-    if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->data);
+    if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
     if (a->targets > 0) task = RFM_REGRESS;
     if (task == 2) {
         task = target_is_class(&t->file, t->target, t->train) ? RFM_CLASSIFY : RFM_REGRESS;
-        note("target %s: %s", t->file.names[t->target], task == RFM_CLASSIFY ? "classes (--task regress for numbers)" : "numbers (--task classify for classes)");
+        note("target %s: %s", t->file.names[t->target],
+             task == RFM_CLASSIFY ? "classes (--task regress for numbers)" : "numbers (--task classify for classes)");
     }
     t->form.target = a->target;
     t->form.targets = t->targets;
-    t->form.missing_mean = a->missing != NULL;
+    t->form.missing_mean = a->missing != NULL && strcmp(a->missing, "mean") == 0;
     if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);
-    t->c = task == RFM_REGRESS ? t->targets : t->form.classes == 2 ? 1 : t->form.classes;
+    t->c = form_outputs(&t->form);
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
     t->d = t->inputs.count;
     if (t->train.count > a->rows) {
         rows_draw(&t->train, a->rows, a->seed);
-        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)", t->rows_given, t->train.count,
-             a->seed);
+        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
+             t->rows_given, t->train.count, a->seed);
     }
-    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train);
+    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
+                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
+                                        NULL, a->raw ? LOSS_STAYS : LOSS_MOVED));
+    moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;
         unsigned char *all;
@@ -172,26 +169,33 @@ static void read_data(job *t) {
         all = split_read(NULL, &other, USE_TEST);
         rows = rows_of(&other, all, USE_TEST);
         inputs = inputs_of_names(&other, t->inputs.names, t->d);
-        t->check = sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets), &t->form, rows);
+        t->check =
+            sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets),
+                        &t->form, rows, moved);
         free(all);
         free(rows.at);
         csv_free(&other);
-    } else t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test);
+    } else
+        t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
 }
 
 static void prepare(job *t) {
-    lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a.raw, t->a.data);
-    sample_impute(t->check.x, t->check.rows, t->d, t->lesson.mean);
+    lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
+    (void)sample_impute(&t->check, t->d, t->lesson.mean);
 }
 
 static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
+    rfm_options least;
     p->machine = &t->machine;
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
+    least = p->base;
+    least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
+    (void)lesson_need(&t->machine, &t->lesson, &least);      /* what cannot be trained is not searched for */
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
@@ -199,7 +203,8 @@ static void choose(job *t) {
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
         t->choice.validation = (double)NAN;
-    } else t->choice = search(p);
+    } else
+        t->choice = search(p);
     if (fixed) t->choice.tried = 1;
     interrupted = 0; /* it ended the search; the next one ends the fit */
 }
@@ -217,7 +222,8 @@ static void fit(job *t) {
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (t->fit.path[o->iterations].ridge > o->ridge)
-        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
+        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
+             (double)t->fit.path[o->iterations].ridge);
     t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
 }
@@ -226,15 +232,15 @@ static void report(job *t, const score *s, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
     int task = t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
-    const char *metric = o->iterations == 0 || o->metric == RFM_IDENTITY ? "identity" : o->metric == RFM_FULL ? "full" : "diag";
+    const char *metric = metric_words[o->iterations == 0 ? RFM_IDENTITY : o->metric];
     double ridge = (double)t->fit.path[o->iterations].ridge;
-    if (t->a.json) {
-        json_text(&out, "task", task_word(task));
+    if (t->a->json) {
+        json_text(&out, "task", task_words[task]);
         json_number(&out, "rows_train", (double)t->learn.rows);
         json_number(&out, "rows_test", (double)t->check.rows);
         json_number(&out, "features", (double)t->d);
         json_number(&out, "outputs", (double)t->c);
-        json_text(&out, "kernel", kernel_word(o->kernel));
+        json_text(&out, "kernel", kernel_words[o->kernel]);
         json_text(&out, "metric", metric);
         json_real(&out, "bandwidth", t->fit.model.bandwidth);
         json_real(&out, "ridge", (rfm_real)ridge);
@@ -248,39 +254,42 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "model_bytes", (double)t->blob_bytes);
         json_end(&out);
     } else {
-        text_add(&out, "task          %s", task_word(task));
-        text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n", task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
+        text_add(&out, "task          %s", task_words[task]);
+        text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n",
+                 task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_word(o->kernel), (double)t->fit.model.bandwidth, ridge);
-        text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations, o->center && o->iterations > 0 ? ", gradients centred" : "");
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_words[o->kernel],
+                 (double)t->fit.model.bandwidth, ridge);
+        text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
+                 o->center && o->iterations > 0 ? ", gradients centred" : "");
         if (isfinite(t->choice.validation))
-            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation,
-                     t->choice.tried);
-        if (t->check.rows > 0) score_text(&out, s, task, t->check.rows);
+            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n",
+                     task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation, t->choice.tried);
+        if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
         text_add(&out, "model         ");
-        text_name(&out, t->a.out);
+        text_name(&out, t->a->out);
         text_add(&out, ", %zu bytes, %zu centres\n", t->blob_bytes, t->fit.model.n);
         text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->fit.arena_bytes);
     }
-    file_show(&out, t->a.out);
+    file_show(&out, t->a->out);
     free(out.at);
 }
 
-int command_train(char **argv) {
+int command_train(const call *a) {
     job *t = allocate(1, sizeof *t, "training");
     struct sigaction action;
     score s = {0, 0, 0};
     double start = seconds_now();
-    read_arguments(argv, &t->a);
-    if (t->a.missing != NULL) (void)known_word("--missing", t->a.missing, "mean", NULL, NULL, NULL);
-    (void)known_word("--task", t->a.task, "regress", "classify", "auto", NULL);
-    read_settings(&t->a, &t->problem, 2); /* wrong usage is said before a file is read */
-    machine_start(&t->machine, t->a.threads, t->a.port);
+    t->a = a;
+    check_arguments(a); /* wrong usage is said before a file is read */
+    (void)word_or_auto("--task", a->task, task_words);
+    read_settings(a, &t->problem, 2);
+    machine_start(&t->machine, t->a->threads, t->a->port);
     read_data(t);
-    file_check(t->a.out);
+    file_check(t->a->out);
     memset(&t->problem, 0, sizeof t->problem);
-    read_settings(&t->a, &t->problem, t->d);
+    read_settings(t->a, &t->problem, t->d);
     prepare(t);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_interrupt;
@@ -289,7 +298,7 @@ int command_train(char **argv) {
     choose(t);
     fit(t);
     if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check, NULL);
-    file_write(t->a.out, t->blob, t->blob_bytes);
+    file_write(t->a->out, t->blob, t->blob_bytes);
     report(t, &s, seconds_now() - start);
     machine_stop(&t->machine);
     return 0;

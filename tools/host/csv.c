@@ -1,0 +1,353 @@
+#include "csv.h"
+
+#include "files.h"
+#include "progress.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers -------------------------------------------------------------------------------------------------------
+ *
+ *
+ * Up to 2^53 and a power of ten up to 22 are exact as double: one operation rounds once. 19 digits are exact where a
+ * long double has 64 bits: its result is wrong by less than two units of the last place, and unless a double's rounding
+ * hangs on that it is the same. For all other numbers the C library does it. */
+
+static int digit(char c) { return (unsigned)(c - '0') < 10; }
+
+static int quick(uint64_t mantissa, long exponent, int exact, double *value) {
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (mantissa == 0) return *value = 0, 1;
+    if (exponent < -22 || exponent > 22 || !exact) return 0;
+    if (mantissa <= (uint64_t)1 << 53) {
+        *value = exponent < 0 ? (double)mantissa / power[-exponent] : (double)mantissa * power[exponent];
+        return 1;
+    }
+#if LDBL_MANT_DIG >= 64
+    {
+        long double v = (long double)mantissa, doubt;
+        v = exponent < 0 ? v / (long double)power[-exponent] : v * (long double)power[exponent];
+        doubt = v * 0x1p-62L;
+        *value = (double)(v + doubt);
+        return *value == (double)(v - doubt);
+    }
+#else
+    return 0;
+#endif
+}
+
+const char *csv_number(const char *p, double *value) {
+    const char *start = p;
+    int negative = *p == '-', any = 0, digits = 0, exact = 1;
+    uint64_t mantissa = 0;
+    long exponent = 0;
+    if (*p == '-' || *p == '+') p++;
+    for (; digit(*p); p++, any = 1) {
+        if (digits < 19)
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0'), digits += mantissa != 0;
+        else
+            exponent++, exact = 0;
+    }
+    if (*p == '.') {
+        for (p++; digit(*p); p++, any = 1) {
+            if (digits < 19)
+                mantissa = mantissa * 10 + (uint64_t)(*p - '0'), digits += mantissa != 0, exponent--;
+            else
+                exact = 0;
+        }
+    }
+    if (!any) return NULL;
+    if (*p == 'e' || *p == 'E') {
+        long e = 0;
+        int minus = p[1] == '-';
+        p += p[1] == '-' || p[1] == '+' ? 2 : 1;
+        if (!digit(*p)) return NULL;
+        for (; digit(*p); p++)
+            if (e < 100000) e = e * 10 + (*p - '0');
+        exponent += minus ? -e : e;
+    }
+    if (!quick(mantissa, exponent, exact, value))
+        *value = strtod(start, NULL);
+    else if (negative)
+        *value = -*value;
+    return p;
+}
+
+int csv_kind(double value) {
+    if (isfinite(value)) return CSV_NUMBER;
+    return isnan(value) ? CSV_MISSING : value > 0 ? CSV_TEXT : CSV_HUGE;
+}
+
+static double kind_value(int kind) {
+    return kind == CSV_MISSING ? (double)NAN : kind == CSV_TEXT ? (double)INFINITY : -(double)INFINITY;
+}
+
+static double fitting(double value) { return isfinite((rfm_real)value) ? value : kind_value(CSV_HUGE); }
+
+static int is_word(const char *field, size_t length, const char *word) { /* lower case */
+    size_t i;
+    for (i = 0; i < length && word[i] != 0; i++)
+        if ((field[i] | 32) != word[i]) return 0;
+    return i == length && word[i] == 0;
+}
+
+/* What a field without quotes and spaces around it means; something other than field[0..length) follows it. */
+static double field_value(const char *field, size_t length) {
+    double value;
+    size_t sign = length > 0 && (*field == '-' || *field == '+');
+    if (length == 0 || is_word(field + sign, length - sign, "nan")) return kind_value(CSV_MISSING);
+    if (csv_number(field, &value) == field + length) return fitting(value);
+    if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity"))
+        return kind_value(CSV_HUGE);
+    return kind_value(CSV_TEXT);
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
+
+static size_t line_of(const csv *c, size_t offset) {
+    size_t line = 1, i;
+    for (i = 0; i < offset; i++) line += c->text[i] == '\n' || (c->text[i] == '\r' && c->text[i + 1] != '\n');
+    return line;
+}
+
+static int space(const csv *c, char ch) { return ch == ' ' || (ch == '\t' && c->delimiter != '\t'); }
+static int line_end(const csv *c, const char *p) { return *p == '\n' || *p == '\r' || p == c->text + c->size; }
+static int field_end(const csv *c, const char *p) { return *p == c->delimiter || line_end(c, p); }
+
+static void reserve(csv *c, size_t size) {
+    if (size <= c->room_size) return;
+    free(c->room);
+    c->room_size = size + size / 2 + 64;
+    c->room = allocate(c->room_size, 1, "a field");
+}
+
+/* The field at p goes into c->room; returns where it ends: at a delimiter or at the end of the line. */
+static const char *take_field(csv *c, const char *p, size_t *length) {
+    const char *start, *end = c->text + c->size;
+    size_t n = 0;
+    while (space(c, *p)) p++;
+    start = p;
+    if (*p == '"') {
+        const char *q = p + 1;
+        while (q < end && !(*q == '"' && q[1] != '"')) q += *q == '"' ? 2 : 1;
+        if (q >= end)
+            fail("%s: line %zu: a quote opens and is never closed", c->file, line_of(c, (size_t)(start - c->text)));
+        reserve(c, (size_t)(q - p));
+        for (p++; p < q; p++) {
+            c->room[n++] = *p;
+            p += *p == '"';
+        }
+        for (p++; space(c, *p);) p++;
+        if (!field_end(c, p))
+            fail("%s: line %zu: text after a closing quote, expected a delimiter or the end of the line", c->file,
+                 line_of(c, (size_t)(p - c->text)));
+    } else {
+        while (!field_end(c, p)) p++;
+        n = (size_t)(p - start);
+        while (n > 0 && space(c, start[n - 1])) n--;
+        reserve(c, n + 1);
+        memcpy(c->room, start, n);
+    }
+    c->room[n] = 0;
+    *length = n;
+    return p;
+}
+
+static const char *next_line(const csv *c, const char *p) {
+    if (*p == '\r' && p[1] == '\n') return p + 2;
+    return p < c->text + c->size ? p + 1 : p;
+}
+
+static int only_blank_from(const csv *c, const char *p) {
+    while (p < c->text + c->size && (*p == '\n' || *p == '\r')) p++;
+    return p == c->text + c->size;
+}
+
+/* Outside of quotes the most frequent of the three in the first line. */
+static char find_delimiter(const char *p) {
+    static const char kinds[] = ",;\t";
+    size_t count[3] = {0, 0, 0}, best = 0, i;
+    int quoted = 0;
+    for (; *p != 0 && (quoted || (*p != '\n' && *p != '\r')); p++) {
+        if (*p == '"') quoted = !quoted;
+        for (i = 0; i < 3; i++) count[i] += !quoted && *p == kinds[i];
+    }
+    for (i = 1; i < 3; i++)
+        if (count[i] > count[best]) best = i;
+    return kinds[best];
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+/* The names from the first line, which is passed over only if it is a header. */
+static const char *read_names(csv *c, const char *p) {
+    const char *first = p;
+    size_t room = 16, length, numbers = 0, i;
+    c->names = allocate(room, sizeof *c->names, "column names");
+    for (;; p++) {
+        p = take_field(c, p, &length);
+        if (c->columns == room) {
+            char **more = allocate(2 * room, sizeof *more, "column names");
+            memcpy(more, c->names, room * sizeof *more);
+            free(c->names);
+            c->names = more, room *= 2;
+        }
+        numbers += csv_kind(field_value(c->room, length)) == CSV_NUMBER;
+        c->names[c->columns++] = copy_text(c->room, length);
+        if (*p != c->delimiter || p == c->text + c->size) break;
+    }
+    if (c->header) {
+        if (numbers == c->columns)
+            note("%s: the first line has numbers only and is taken as a header; if it is data, use --no-header",
+                 c->file);
+        return next_line(c, p);
+    }
+    for (i = 0; i < c->columns; i++) {
+        char name[32];
+        int n = snprintf(name, sizeof name, "c%zu", i + 1);
+        free(c->names[i]);
+        c->names[i] = copy_text(name, (size_t)n);
+    }
+    return first;
+}
+
+static void ragged(csv *c, const char *line, size_t found, const char *p) {
+    size_t length;
+    for (; *p == c->delimiter; found++) p = take_field(c, p + 1, &length); /* how many there are in all */
+    fail("%s: line %zu: %zu field%s, expected %zu as in the %s", c->file, line_of(c, (size_t)(line - c->text)), found,
+         found == 1 ? "" : "s", c->columns, c->header ? "header" : "first line");
+}
+
+static const char *read_row(csv *c, const char *p, double *values) {
+    const char *line = p;
+    size_t j;
+    for (j = 0;; p++) {
+        const char *q;
+        while (space(c, *p)) p++;
+        q = csv_number(p, &values[j]);
+        while (q != NULL && space(c, *q)) q++;
+        if (q != NULL && field_end(c, q)) {
+            p = q;
+            values[j] = fitting(values[j]);
+        } else {
+            size_t length;
+            p = take_field(c, p, &length);
+            values[j] = field_value(c->room, length);
+        }
+        j++;
+        if (line_end(c, p)) break;
+        if (j == c->columns) ragged(c, line, j, p);
+    }
+    if (j < c->columns) ragged(c, line, j, p);
+    return next_line(c, p);
+}
+
+/* A delimiter at the end of every line makes a last column without a name and without a cell: there is none. */
+static void drop_empty_column(csv *c) {
+    size_t last = c->columns - 1, i, j;
+    if (last == 0 || (c->header && *c->names[last] != 0)) return;
+    for (i = 0; i < c->rows; i++)
+        if (csv_kind(c->values[i * c->columns + last]) != CSV_MISSING || *csv_text(c, i, last) != 0) return;
+    for (i = 0; i < c->rows; i++)
+        for (j = 0; j < last; j++) c->values[i * last + j] = c->values[i * c->columns + j];
+    free(c->names[last]);
+    c->columns = last;
+}
+
+void csv_read(csv *c, const char *file, int header) {
+    const char *p, *nul, *q;
+    size_t most = 1, cells;
+    memset(c, 0, sizeof *c);
+    c->file = strcmp(file, "-") == 0 ? "standard input" : file;
+    c->header = header;
+    c->text = file_read(file, &c->size);
+    p = c->text;
+    if (c->size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
+    if (strncmp(p, "\xff\xfe", 2) == 0 || strncmp(p, "\xfe\xff", 2) == 0)
+        fail("%s: line 1: UTF-16, expected UTF-8", c->file);
+    nul = memchr(c->text, 0, c->size);
+    if (nul != NULL) fail("%s: line %zu: a zero byte, expected text", c->file, line_of(c, (size_t)(nul - c->text)));
+    if (only_blank_from(c, p))
+        fail("%s: the file is empty, expected %s", c->file, header ? "a header and rows" : "rows");
+    if (*p == '\n' || *p == '\r')
+        fail("%s: line 1: an empty line, expected %s", c->file, header ? "a header" : "a row");
+    c->delimiter = find_delimiter(p);
+    p = read_names(c, p);
+    for (q = p; (q = strpbrk(q, "\r\n")) != NULL; q++) most++;
+    if (most > SIZE_MAX / sizeof *c->values / c->columns) fail("%s: too large", c->file);
+    cells = most * c->columns;
+    c->starts = allocate(most, sizeof *c->starts, "rows");
+    c->values = allocate(cells, sizeof *c->values, "the table");
+    while (p < c->text + c->size) {
+        if (*p == '\n' || *p == '\r') {
+            if (only_blank_from(c, p)) break;
+            fail("%s: line %zu: an empty line, expected %zu field%s", c->file, line_of(c, (size_t)(p - c->text)),
+                 c->columns, c->columns == 1 ? "" : "s");
+        }
+        c->starts[c->rows] = (size_t)(p - c->text);
+        p = read_row(c, p, c->values + c->rows * c->columns);
+        c->rows++;
+    }
+    if (c->rows == 0) fail("%s: a header only, expected rows below it", c->file);
+    drop_empty_column(c);
+}
+
+void csv_free(csv *c) {
+    size_t j;
+    for (j = 0; j < c->columns; j++) free(c->names[j]);
+    free(c->names);
+    free(c->starts);
+    free(c->values);
+    free(c->text);
+    free(c->room);
+    memset(c, 0, sizeof *c);
+}
+
+const char *csv_text(csv *c, size_t row, size_t column) {
+    const char *p = c->text + c->starts[row];
+    size_t length, j;
+    for (j = 0; j < column; j++) { /* past the fields before: without a copy unless there are quotes */
+        while (space(c, *p)) p++;
+        if (*p == '"')
+            p = take_field(c, p, &length);
+        else
+            while (!field_end(c, p)) p++;
+        p++;
+    }
+    (void)take_field(c, p, &length);
+    return c->room;
+}
+
+size_t csv_column(const csv *c, const char *name) {
+    size_t j;
+    for (j = 0; j < c->columns; j++)
+        if (strcmp(c->names[j], name) == 0) break;
+    return j;
+}
+
+void csv_fail(csv *c, size_t row, size_t column, const char *expected) {
+    const char *found = csv_text(c, row, column);
+    size_t line = line_of(c, c->starts[row]);
+    if (*found == 0)
+        fail("%s: line %zu, column %zu (%s): expected %s, found nothing", c->file, line, column + 1, c->names[column],
+             expected);
+    fail("%s: line %zu, column %zu (%s): expected %s, found \"%.*s\"", c->file, line, column + 1, c->names[column],
+         expected, utf8_fit(found, 60), found);
+}
+
+void csv_add(text *t, const char *field) {
+    size_t n = strlen(field);
+    if (strpbrk(field, ",;\"\r\n\t") == NULL && (n == 0 || (*field != ' ' && field[n - 1] != ' '))) {
+        text_bytes(t, field, n);
+        return;
+    }
+    text_bytes(t, "\"", 1);
+    for (; *field != 0; field++) {
+        if (*field == '"') text_bytes(t, "\"", 1);
+        text_bytes(t, field, 1);
+    }
+    text_bytes(t, "\"", 1);
+}

@@ -1,0 +1,48 @@
+/* A CSV file in memory: RFC 4180 quoting, LF or CRLF, UTF-8 with or without BOM; comma, semicolon or tab. */
+#ifndef CSV_H
+#define CSV_H
+
+#include "text.h"
+
+#include "rfm.h"
+
+typedef struct {
+    const char *file;
+    char *text; /* the file */
+    size_t size;
+    char delimiter;
+    int header;
+    size_t rows, columns;
+    char **names;   /* (columns); without a header c1, c2, ... */
+    size_t *starts; /* (rows) where in the text */
+    double *values; /* (rows, columns), see csv_kind */
+    char *room;     /* of csv_text */
+    size_t room_size;
+} csv;
+
+#define CSV_NUMBER  0
+#define CSV_MISSING 1 /* empty, or NaN */
+#define CSV_TEXT    2
+#define CSV_HUGE    3 /* an infinity, or a number beyond rfm_real */
+
+void csv_read(csv *c, const char *file, int header);
+void csv_free(csv *c);
+
+int csv_kind(double value);
+
+/* The text of a cell, without its quotes; valid until the next call. */
+const char *csv_text(csv *c, size_t row, size_t column);
+
+/* The first column of that name, or c->columns. */
+size_t csv_column(const csv *c, const char *name);
+
+/* Ends the program: file, line, column, what was expected, what was found. */
+void csv_fail(csv *c, size_t row, size_t column, const char *expected) NEVER_RETURNS;
+
+/* A decimal number at p, correctly rounded; the end of it, or NULL if there is none. An overflow gives an infinity. */
+const char *csv_number(const char *p, double *value);
+
+/* Adds a field, quoted if it has to be. */
+void csv_add(text *t, const char *field);
+
+#endif

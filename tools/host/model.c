@@ -1,0 +1,139 @@
+#include "model.h"
+
+#include "files.h"
+#include "progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+any_model any_of_numbers(const rfm_model *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = RFM_REAL_BYTES, a.numbers = *model;
+    return a;
+}
+
+any_model any_of_integers(const rfm_model_i *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = model->type, a.integers = *model;
+    a.numbers.n = model->n, a.numbers.d = model->d, a.numbers.c = model->c, a.numbers.r = model->r;
+    a.numbers.metric = model->metric, a.numbers.task = model->task;
+    a.numbers.class_names = model->class_names, a.numbers.input_names = model->input_names,
+    a.numbers.summary = model->summary;
+    return a;
+}
+
+int has_integers(const any_model *model) { return model->type == RFM_I8 || model->type == RFM_I16; }
+
+void model_read(const char *file, char **blob, size_t *size, rfm_model *model) {
+    any_model any;
+    any_read(file, blob, size, &any);
+    if (has_integers(&any))
+        fail("%s: a model of integers; expected the model of numbers that it was compressed from", file);
+    *model = any.numbers;
+}
+
+void any_read(const char *file, char **blob, size_t *size, any_model *model) {
+    rfm_blob head;
+    rfm_model numbers;
+    rfm_model_i integers;
+    int status;
+    *blob = file_read(file, size);
+    status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);
+    if (status == RFM_OK && head.type < RFM_F32) {
+        status = rfm_model_open_i(*blob, *size, &integers);
+        if (status == RFM_OK) *model = any_of_integers(&integers);
+    } else if (status == RFM_OK) {
+        status = rfm_model_open(*blob, *size, &numbers);
+        if (status == RFM_OK) *model = any_of_numbers(&numbers);
+    }
+    if (status != RFM_OK)
+        fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
+}
+
+size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+const char *const kernel_words[] = {"laplace", "gaussian", "general", NULL};
+const char *const metric_words[] = {"identity", "diag", "full", NULL};
+const char *const scale_words[] = {"none", "max", "trace", NULL};
+const char *const task_words[] = {"regress", "classify", NULL};
+
+const char *any_kernel(const any_model *model) {
+    return has_integers(model) ? "table" : kernel_words[model->numbers.kernel];
+}
+
+const char *any_metric(const any_model *model) {
+    return has_integers(model) ? metric_words[model->integers.metric] : model_metric(&model->numbers, NULL);
+}
+
+const char *type_word(int type) {
+    return type == RFM_I8 ? "i8" : type == RFM_I16 ? "i16" : type == RFM_F32 ? "f32" : "f64";
+}
+
+/* ---- the metric -------------------------------------------------------------------------------------------------- */
+
+/* M = S P'P S bandwidth^2, S the scales of the inputs: the units of the data are folded into P. */
+typedef struct {
+    double bandwidth;
+    const rfm_real *scale;
+} units;
+
+static units units_of(const rfm_model *model) {
+    rfm_summary s;
+    units u = {1, NULL};
+    if (rfm_model_summary(model, &s, NULL, 0) == RFM_OK) u.bandwidth = (double)s.bandwidth, u.scale = s.x_scale;
+    return u;
+}
+
+static double unit_of(units u, size_t j) { return u.bandwidth * (u.scale != NULL ? (double)u.scale[j] : 1); }
+
+static rfm_real metric_entry(const rfm_model *model, units u, size_t i, size_t j) {
+    double sum = 0;
+    size_t q;
+    for (q = 0; q < model->r; q++) sum += (double)model->p[q * model->d + i] * (double)model->p[q * model->d + j];
+    return (rfm_real)(sum * (unit_of(u, i) * unit_of(u, j)));
+}
+
+void model_metric_row(const rfm_model *model, size_t i, rfm_real *row) {
+    units u = units_of(model);
+    size_t j;
+    for (j = 0; j < model->d; j++) row[j] = metric_entry(model, u, i, j);
+}
+
+void model_diagonal(const rfm_model *model, rfm_real *m) {
+    units u = units_of(model);
+    size_t j;
+    if (model->metric != RFM_FULL)
+        (void)model_metric(model, m);
+    else
+        for (j = 0; j < model->d; j++) m[j] = metric_entry(model, u, j, j);
+}
+
+rfm_real *model_factor(const rfm_model *model) {
+    units u = units_of(model);
+    rfm_real *f = allocate(model->r, model->d * sizeof *f, "a factor of the metric");
+    size_t i;
+    for (i = 0; i < model->r * model->d; i++) f[i] = (rfm_real)((double)model->p[i] * unit_of(u, i % model->d));
+    return f;
+}
+
+const char *model_metric(const rfm_model *model, rfm_real *m) {
+    size_t d = model->d, j;
+    units u = units_of(model);
+    int identity = 1;
+    if (model->metric == RFM_FULL) {
+        for (j = 0; m != NULL && j < d; j++) model_metric_row(model, j, m + j * d);
+        return metric_words[RFM_FULL];
+    }
+    for (j = 0; j < d; j++) {
+        double p = (double)model->p[j] * unit_of(u, j);
+        identity &= fabs(p - 1) < 1e-6;
+        if (m != NULL) m[j] = (rfm_real)(p * p);
+    }
+    for (j = 0; m != NULL && identity && j < d; j++) m[j] = 1; /* but for rounding it is */
+    return metric_words[identity ? RFM_IDENTITY : RFM_DIAGONAL];
+}

@@ -1,0 +1,22 @@
+/* What goes to standard error: messages, and how far the work is. */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include "text.h"
+
+extern int quiet; /* neither notes nor progress */
+
+void fail(const char *format, ...) PRINTF_LIKE(1, 2) NEVER_RETURNS;
+void usage(const char *format, ...) PRINTF_LIKE(1, 2) NEVER_RETURNS;
+void note(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Fails if the library's status is not RFM_OK: what was done, and why it did not work. */
+void must(int status, const char *what);
+
+/* A bar on a terminal, a line now and then elsewhere. `done` of `total`; the same label until the next progress_end. */
+void progress_show(const char *label, double done, double total);
+void progress_end(void);
+
+double seconds_now(void); /* of a clock that never jumps */
+
+#endif

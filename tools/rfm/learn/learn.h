@@ -1,0 +1,45 @@
+/* From rows to a model file: what `train` and `compress` have in common. */
+#ifndef LEARN_H
+#define LEARN_H
+
+#include "score.h"
+
+#define MOST_ITERATIONS 60
+
+/* Rows as they are fitted: standardised unless they are raw. */
+typedef struct {
+    size_t rows, d, c;
+    int raw;
+    rfm_real *x, *y;                           /* (rows, d), (rows, c) */
+    rfm_real *mean, *scale, *y_mean, *y_scale; /* of the columns before that: (d), (d), (c), (c) */
+    offsets moved;                             /* the sample's */
+    const sample_form *form;
+    const char *input_names;
+} lesson;
+
+/* Takes s->x over, and s->y where there are no classes: both are changed in place. Missing cells become the mean. */
+void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *input_names, size_t d, int raw,
+                    const char *file);
+void lesson_free(lesson *l); /* what was made here */
+
+/* y (rows, c), the targets of rows with classes: one column per class, 1 or 0; for two classes one column, 1 or -1. */
+void class_targets(const uint32_t *labels, size_t rows, size_t c, rfm_real *y);
+
+typedef struct {
+    rfm_model model; /* its arrays are in the machine's arena */
+    rfm_step path[MOST_ITERATIONS + 1];
+    size_t arena_bytes;
+} fitted;
+
+/* Bytes of arena that a fit takes; more than this machine has end the program. */
+size_t lesson_need(machine *m, const lesson *l, const rfm_options *options);
+
+/* Fits on an arena of the machine's; RFM_OK or RFM_ECANCEL, any other status ends the program. */
+int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done),
+               fitted *f);
+
+/* The blob of a fit, to be freed, and that blob opened. `validation` may be NaN. */
+void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
+                  size_t *bytes, rfm_model *opened);
+
+#endif

@@ -1,0 +1,394 @@
+#include "score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_AT_ONCE 8192
+
+size_t form_outputs(const sample_form *form) {
+    return form->classes == 0 ? form->targets : form->classes == 2 ? 1 : form->classes;
+}
+
+sample_form form_of_model(const rfm_model *model, const char *model_file, const char *target, int missing_mean) {
+    sample_form form;
+    form.target = target;
+    form.classes = model_classes(model);
+    form.class_names = model->class_names;
+    form.targets = form.classes > 0 ? 1 : model->c;
+    form.missing_mean = missing_mean;
+    if (form.classes > 0 && form.class_names == NULL) fail("%s: expected a model that has class names", model_file);
+    return form;
+}
+
+void model_table_read(model_table *t, const rfm_model *model, const char *model_file, const char *data, int header,
+                      const char *target, int missing_mean) {
+    t->form = form_of_model(model, model_file, target, missing_mean);
+    csv_read(&t->file, data, header);
+    t->inputs = inputs_of_model(&t->file, model->input_names, model->d, target, t->form.targets);
+    if (target == NULL && t->form.targets == 1) target = target_guess(&t->file, t->inputs);
+    t->column = target_find(&t->file, target, t->form.targets);
+}
+
+void model_table_free(model_table *t) {
+    csv_free(&t->file);
+    inputs_free(&t->inputs);
+}
+
+row_list rows_to_score(const csv *c, const char *split) {
+    unsigned char *use = split_read(split, c, USE_TEST);
+    row_list rows = rows_of(c, use, USE_TEST);
+    if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
+    free(use);
+    return rows;
+}
+
+/* ---- columns that rfm_real would lose ---------------------------------------------------------------------------- */
+
+#define FEW_ROWS 8 /* too few to say what a column's spread is */
+
+static void say_loss(const csv *c, size_t column, double off, double spread, double center, int loss) {
+    static const char *const end[] = {
+        "%.10g is taken out of them here. Firmware gets them as they are: for firmware, subtract it before training",
+        "that is lost. Subtract %.10g from the column and train anew",
+        "expected a column without that. Subtract %.10g from it and train anew"};
+    text t = {NULL, 0, 0};
+    text_add(&t, "%s: column %zu (%s): as %s its numbers are up to %.3g off, in a spread of %.6g; ", c->file,
+             column + 1, c->names[column], sizeof(rfm_real) == sizeof(float) ? "float" : "double", off, spread);
+    text_add(&t, loss == LOSS_MOVED ? end[0] : loss == LOSS_STAYS ? end[1] : end[2], center);
+    text_bytes(&t, "", 1);
+    if (loss == LOSS_REFUSED) fail("%s", t.at);
+    note("%s", t.at);
+    free(t.at);
+}
+
+/* center, scale (NULL: not known): of a model that was trained on such a column. */
+static rfm_real offset_of(const csv *c, size_t column, row_list rows, const rfm_real *center, const rfm_real *scale,
+                          int loss) {
+    column_range r = column_look(c, column, rows);
+    rfm_real middle = center != NULL ? *center : (rfm_real)r.mean;
+    double spread;
+    if (r.count == 0) return 0;
+    if (center != NULL) r.low = fmin(r.low, (double)middle), r.high = fmax(r.high, (double)middle);
+    spread = fmax(r.high - r.low, scale != NULL ? (double)*scale : 0);
+    if (!column_loses(r.off, spread)) return 0;
+    if (center == NULL || scale != NULL || r.count >= FEW_ROWS)
+        say_loss(c, column, r.off, spread, (double)middle, loss);
+    return loss == LOSS_MOVED ? middle : 0;
+}
+
+/* NULL in place of zeros only. */
+static rfm_real *none_if_zero(rfm_real *offset, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (offset[i] != 0) return offset;
+    free(offset);
+    return NULL;
+}
+
+offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
+                     const rfm_model *like, int loss) {
+    const rfm_real *shift = like != NULL ? like->shift : NULL, *offset = like != NULL ? like->offset : NULL;
+    rfm_summary summary;
+    offsets o;
+    size_t i;
+    memset(&summary, 0, sizeof summary);
+    if (like != NULL) (void)rfm_model_summary(like, &summary, NULL, 0);
+    o.x = allocate(inputs->count, sizeof *o.x, "offsets");
+    o.y = allocate(targets, sizeof *o.y, "offsets");
+    for (i = 0; i < inputs->count; i++)
+        if (inputs->at[i].level == NULL)
+            o.x[i] = offset_of(c, inputs->at[i].column, rows, shift != NULL ? shift + i : NULL,
+                               summary.x_scale != NULL ? summary.x_scale + i : NULL, loss);
+    for (i = 0; i < targets; i++)
+        o.y[i] = offset_of(c, target + i, rows, offset != NULL ? offset + i : NULL, NULL, loss);
+    o.x = none_if_zero(o.x, inputs->count), o.y = none_if_zero(o.y, targets);
+    return o;
+}
+
+static rfm_real *copy_reals(const rfm_real *from, size_t count) {
+    rfm_real *to = NULL;
+    if (from == NULL) return NULL;
+    to = allocate(count, sizeof *to, "offsets");
+    memcpy(to, from, count * sizeof *to);
+    return to;
+}
+
+offsets offsets_copy(const offsets *o, size_t d, size_t targets) {
+    offsets copy;
+    copy.x = copy_reals(o->x, d), copy.y = copy_reals(o->y, targets);
+    return copy;
+}
+
+any_model any_moved(const any_model *model, const offsets *moved, rfm_real **room) {
+    any_model to = *model;
+    size_t d = model->numbers.d, c = model->numbers.c, i;
+    rfm_real *at = *room = allocate(d + c, sizeof **room, "offsets");
+    if (has_integers(model)) return to;
+    for (i = 0; i < d; i++) at[i] = to.numbers.shift[i] - (moved->x != NULL ? moved->x[i] : 0);
+    for (i = 0; i < c; i++)
+        at[d + i] = (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (moved->y != NULL ? moved->y[i] : 0);
+    to.numbers.shift = at, to.numbers.offset = at + d;
+    return to;
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
+
+offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model) {
+    return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows,
+                        has_integers(model) ? NULL : &model->numbers, has_integers(model) ? LOSS_STAYS : LOSS_MOVED);
+}
+
+sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows, offsets moved) {
+    sample s;
+    s.rows = rows.count;
+    s.x = allocate(rows.count, inputs.count * sizeof *s.x, "inputs");
+    s.y = NULL, s.labels = NULL;
+    s.moved = moved;
+    inputs_fill(c, inputs, rows, form->missing_mean, moved.x, s.x);
+    if (form->classes > 0) {
+        s.labels = classes_of(c, target, rows, form->class_names, form->classes);
+    } else {
+        s.y = allocate(rows.count, form->targets * sizeof *s.y, "targets");
+        targets_fill(c, target, form->targets, rows, moved.y, s.y);
+    }
+    return s;
+}
+
+size_t sample_impute(sample *s, size_t d, const rfm_real *means) {
+    size_t i, j, count = 0;
+    for (i = 0; i < s->rows; i++)
+        for (j = 0; j < d; j++)
+            if (isnan(s->x[i * d + j])) {
+                s->x[i * d + j] = means[j] - (s->moved.x != NULL ? s->moved.x[j] : 0);
+                count++;
+            }
+    return count;
+}
+
+void sample_free(sample *s) {
+    free(s->x);
+    free(s->y);
+    free(s->labels);
+    free(s->moved.x);
+    free(s->moved.y);
+}
+
+/* ---- predictions ------------------------------------------------------------------------------------------------- */
+
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                     size_t *saturated) {
+    size_t d = model->d, c = model->c, i, k;
+    int16_t *xi = allocate(d, sizeof *xi, "inputs"),
+            *scratch = allocate(RFM_PREDICT_I_SCRATCH(d, model->r), sizeof *scratch, "scratch");
+    int32_t *scores = allocate(c, sizeof *scores, "scores");
+    int status = RFM_OK;
+    *saturated = 0;
+    for (i = 0; i < rows && status == RFM_OK; i++) {
+        rfm_notes_i notes;
+        status = rfm_input_integers(model, x + i * d, xi);
+        if (status == RFM_OK) status = rfm_predict_i(model, xi, scores, scratch, NULL, &notes);
+        if (status != RFM_OK) break;
+        for (k = 0; k < c; k++) y[i * c + k] = (rfm_real)((double)scores[k] * (double)model->units[k]);
+        if (classes != NULL) classes[i] = (uint32_t)rfm_class_i(model, scores);
+        *saturated += notes.saturated;
+    }
+    free(xi);
+    free(scratch);
+    free(scores);
+    return status;
+}
+
+static int numbers_of_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
+    size_t first, count, bytes = 0;
+    int status = rfm_predict_need(&m->ctx, model, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE, &bytes);
+    if (status == RFM_OK) machine_memory(m, bytes, "predictions");
+    for (first = 0; status == RFM_OK && first < rows; first += count) {
+        count = rows - first < ROWS_AT_ONCE ? rows - first : ROWS_AT_ONCE;
+        status = rfm_predict(&m->ctx, model, rfm_cview(x + first * model->d, count, model->d),
+                             rfm_view(y + first * model->c, count, model->c));
+    }
+    return status;
+}
+
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated) {
+    size_t i, none = 0;
+    int status;
+    if (saturated == NULL) saturated = &none;
+    *saturated = 0;
+    if (rows == 0) return;
+    if (has_integers(model))
+        status = predict_integers(&model->integers, x, rows, y, classes, saturated);
+    else {
+        status = numbers_of_rows(m, &model->numbers, x, rows, y);
+        for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++)
+            classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
+    }
+    if (status != RFM_OK) fail("cannot predict: %s", rfm_status_text(status));
+}
+
+void saturated_note(const any_model *model, size_t saturated, size_t rows) {
+    if (saturated > 0)
+        note("%zu of %zu inputs were outside of the range that the model was calibrated for; they were taken as its "
+             "end (rfm info shows the ranges)",
+             saturated, rows * model->numbers.d);
+}
+
+const char *const missing_words[] = {"mean", "error", NULL};
+
+int fills_missing(const any_model *model, const char *model_file, const char *word) {
+    int refuses = word != NULL && options_word("--missing", word, missing_words) == 1;
+    if (word != NULL && !refuses && has_integers(model))
+        fail("%s: a model of integers has no means for --missing mean; expected data without missing cells",
+             model_file);
+    return !refuses && !has_integers(model);
+}
+
+void sample_fill(sample *s, const any_model *model, const char *data) {
+    size_t count = has_integers(model) ? 0 : sample_impute(s, model->numbers.d, model->numbers.shift);
+    if (count > 0)
+        note("%s: %zu empty cell%s: the mean of the training rows is taken (--missing error to refuse them)", data,
+             count, count == 1 ? "" : "s");
+}
+
+score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes) {
+    score result = {0, 0, 0};
+    double *around = allocate(c, sizeof *around, "statistics");
+    size_t i, k, right = 0;
+    if (s->labels != NULL) {
+        for (i = 0; i < s->rows; i++) right += classes[i] == s->labels[i];
+        result.accuracy = s->rows > 0 ? (double)right / (double)s->rows : 0;
+    } else {
+        target_spread(rfm_cview(s->y, s->rows, c), around);
+        for (k = 0; k < c && s->rows > 0; k++) {
+            double error = 0, size = 0;
+            for (i = 0; i < s->rows; i++) {
+                double target = (double)s->y[i * c + k], off = target - (double)y[i * c + k];
+                error += off * off;
+                size += target * target;
+            }
+            result.mse += error / ((double)s->rows * (double)c);
+            /* equal targets: what is around their mean is rounding */
+            result.r2 += (around[k] > 1e-13 * size ? 1 - error / around[k] : error > 1e-13 * size ? 0 : 1) / (double)c;
+        }
+    }
+    free(around);
+    return result;
+}
+
+double main_score(const score *s, int task) { return task == RFM_CLASSIFY ? s->accuracy : s->r2; }
+
+score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated) {
+    size_t c = model->numbers.c;
+    rfm_real *y = allocate(s->rows, c * sizeof *y, "predictions");
+    uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
+    score result;
+    rfm_real *room;
+    any_model moved = any_moved(model, &s->moved, &room);
+    predict_any(m, &moved, s->x, s->rows, y, classes, saturated);
+    result = score_of(s, c, y, classes);
+    free(room);
+    free(y);
+    free(classes);
+    return result;
+}
+
+void score_json(text *t, const score *s, int task) {
+    if (task == RFM_CLASSIFY)
+        json_number(t, "accuracy", s->accuracy);
+    else {
+        json_number(t, "r2", s->r2);
+        json_number(t, "mse", s->mse);
+    }
+}
+
+void score_text(text *t, const score *s, int task, size_t rows, const char *kind) {
+    if (task == RFM_CLASSIFY)
+        text_add(t, "accuracy      %.2f %% of %zu %s\n", 100 * s->accuracy, rows, kind);
+    else
+        text_add(t, "r2            %.4f on %zu %s, mean squared error %.6g\n", s->r2, rows, kind, s->mse);
+}
+
+/* ---- rows that were trained on --------------------------------------------------------------------------------------
+ *
+ * A row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside |z_i|. Centres are
+ * sorted by their sum along one direction, so that only those close by are compared. */
+
+#define SAME 1e-4
+
+typedef struct {
+    double key;
+    size_t at;
+} keyed;
+
+static int by_key(const void *a, const void *b) {
+    double x = ((const keyed *)a)->key, y = ((const keyed *)b)->key;
+    return (x > y) - (x < y);
+}
+
+static double key_of(const double *z, size_t r) {
+    double key = 0;
+    size_t q;
+    for (q = 0; q < r; q++) key += z[q] * cos((double)q); /* no two coordinates count the same */
+    return key;
+}
+
+static int is_centre(const rfm_model *m, const keyed *order, const double *z) {
+    size_t low = 0, high = m->n, q;
+    double length = 1, key = key_of(z, m->r), reach;
+    for (q = 0; q < m->r; q++) length += z[q] * z[q];
+    reach = SAME * sqrt(length) * sqrt((double)m->r); /* |cos| <= 1: keys differ by at most sqrt(r) |z - z_i| */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (order[middle].key < key - reach)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < m->n && order[low].key <= key + reach; low++) {
+        const rfm_real *center = m->centers + order[low].at * m->r;
+        double off = 0;
+        for (q = 0; q < m->r; q++) off += (z[q] - (double)center[q]) * (z[q] - (double)center[q]);
+        if (off <= SAME * SAME * length) return 1;
+    }
+    return 0;
+}
+
+size_t rows_seen(const any_model *model, const sample *s) {
+    rfm_real *room;
+    any_model moved = any_moved(model, &s->moved, &room);
+    const rfm_model *m = &moved.numbers;
+    rfm_summary summary;
+    size_t i, j, q, seen = 0;
+    double *z = allocate(m->r, sizeof *z, "a row");
+    keyed *order;
+    memset(&summary, 0, sizeof summary);
+    (void)rfm_model_summary(m, &summary, NULL, 0);
+    if (has_integers(model) || summary.rows == 0 || summary.rows != m->n) {
+        free(room);
+        free(z);
+        return SIZE_MAX;
+    }
+    order = allocate(m->n, sizeof *order, "centres");
+    for (i = 0; i < m->n; i++) {
+        for (q = 0; q < m->r; q++) z[q] = (double)m->centers[i * m->r + q];
+        order[i].key = key_of(z, m->r), order[i].at = i;
+    }
+    qsort(order, m->n, sizeof *order, by_key);
+    for (i = 0; i < s->rows; i++) {
+        const rfm_real *x = s->x + i * m->d;
+        for (q = 0; q < m->r; q++) {
+            z[q] = 0;
+            for (j = m->metric == RFM_FULL ? 0 : q; j < (m->metric == RFM_FULL ? m->d : q + 1); j++) {
+                double p = m->metric == RFM_FULL ? (double)m->p[q * m->d + j] : m->p != NULL ? (double)m->p[j] : 1;
+                z[q] += p * ((double)x[j] - (double)m->shift[j]);
+            }
+        }
+        seen += (size_t)is_centre(m, order, z);
+    }
+    free(order);
+    free(room);
+    free(z);
+    return seen;
+}

@@ -1,0 +1,110 @@
+/* Rows with known targets, and how well a model does on them. */
+#ifndef SCORE_H
+#define SCORE_H
+
+#include "host/host.h"
+
+/* Columns that rfm_real would lose are moved: an offset, itself an rfm_real, is taken out of them as double. A model
+ * of such rows has that offset as its shift, or as its offset for a target, so both differ by exactly that. */
+typedef struct {
+    rfm_real *x, *y; /* (d), (targets); NULL: nothing is moved */
+} offsets;
+
+typedef struct {
+    size_t rows;
+    rfm_real *x;      /* (rows, d) raw, less moved.x */
+    rfm_real *y;      /* (rows, c) regression, less moved.y */
+    uint32_t *labels; /* (rows) classification */
+    offsets moved;
+} sample;
+
+/* What is done about a column that loses; it is said by name. */
+#define LOSS_MOVED   0 /* an offset is taken out */
+#define LOSS_STAYS   1 /* it is only said */
+#define LOSS_REFUSED 2
+
+/* For training (like NULL) by the means of the rows, else by the shift and the offset of a model. targets 0: only
+ * inputs. */
+offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
+                     const rfm_model *like, int loss);
+offsets offsets_copy(const offsets *o, size_t d, size_t targets);
+
+/* What the rows of a file have to look like. */
+typedef struct {
+    const char *target; /* --target, or NULL */
+    size_t targets;     /* columns */
+    const char *class_names;
+    size_t classes; /* 0: regression */
+    int missing_mean;
+} sample_form;
+
+size_t form_outputs(const sample_form *form); /* c of a model of such rows */
+
+/* The form of the rows that a model was trained on. */
+sample_form form_of_model(const rfm_model *model, const char *model_file, const char *target, int missing_mean);
+
+/* `x` still has NaN where a cell was missing: sample_impute comes before it is used. */
+sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows,
+                   offsets moved);                                /* takes them over */
+size_t sample_impute(sample *s, size_t d, const rfm_real *means); /* returns how many cells */
+
+/* The model for moved rows; *room is to be freed. */
+any_model any_moved(const any_model *model, const offsets *moved, rfm_real **room);
+void sample_free(sample *s);
+
+typedef struct {
+    double accuracy, r2, mse;
+} score;
+
+/* Of predictions y (rows, c) and, for labels, their classes. */
+score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes);
+double main_score(const score *s, int task); /* accuracy or r2 */
+
+/* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of
+ * numbers. */
+score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
+void score_json(text *t, const score *s, int task);
+void score_text(text *t, const score *s, int task, size_t rows, const char *kind); /* kind: "test rows" */
+
+/* How many rows are, to the model, one that it was trained on: all of these are its centres. SIZE_MAX: they are not,
+ * or it is a model of integers; then it is not known. */
+size_t rows_seen(const any_model *model, const sample *s);
+
+/* Says how many inputs were outside of what a model of integers was calibrated for; nothing if none. */
+void saturated_note(const any_model *model, size_t saturated, size_t rows);
+
+/* The rows of a file with known targets, as a model takes them. */
+typedef struct {
+    csv file;
+    input_list inputs;
+    sample_form form;
+    size_t column; /* the first target */
+} model_table;
+
+void model_table_read(model_table *t, const rfm_model *model, const char *model_file, const char *data, int header,
+                      const char *target, int missing_mean);
+offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model);
+void model_table_free(model_table *t);
+
+/* Those that the split marks; all if there is none. */
+row_list rows_to_score(const csv *c, const char *split);
+
+extern const char *const missing_words[]; /* of --missing: mean, error */
+
+/* 1 if missing cells become the means that a model has: that is what --missing says, or what can be done without it.
+ * Ends the program if means are asked for and there are none. */
+int fills_missing(const any_model *model, const char *model_file, const char *word);
+
+/* sample_impute with the means of a model of numbers; says how many cells. */
+void sample_fill(sample *s, const any_model *model, const char *data);
+
+/* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits
+ * that firmware gives; y is then score times unit. */
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated);
+
+/* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
+int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                     size_t *saturated);
+
+#endif

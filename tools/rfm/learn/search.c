@@ -1,0 +1,573 @@
+/* The search has two stages, both inside the training rows.
+ *
+ * 1. Every setting (metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others by
+ *    squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew in
+ *    every fold; above: one hold-out of a fifth. When all settings would take too long, one coordinate after the other.
+ * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the
+ *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
+ *    of the confidence comes from the same predictions.
+ *
+ * The pieces of work do not depend on the number of threads, nor does what is made of them. */
+#include "search.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOLD_OUT_ROWS   2000 /* to score on, at most */
+#define FIRST_FIT_ROWS  2500 /* above FOLD_ROWS: to fit on, first stage */
+#define SECOND_FIT_ROWS 5000 /* and second stage */
+#define FEW_ROWS        1000 /* each, where only one setting is left to judge */
+#define GRID_WORK       3e11 /* multiplications that all settings together may take */
+#define SHORT_LIST      8
+#define MOST_PARTS      40
+
+/* ---- parts of the rows ------------------------------------------------------------------------------------------- */
+
+static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
+    size_t n = p->x.rows, folds = n < FOLDS ? n : FOLDS, f, count, v;
+    uint32_t *order = rows_in_turn(n, p->labels, p->classes, seed);
+    uint32_t *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
+    for (f = 0; f < folds; f++) {
+        rows_fold(order, n, folds, f, fit, &count, held, &v);
+        rows_shuffle(fit, count, seed + f); /* the median is taken of evenly spread rows: no class after the other */
+        parts[f] = part_make(p->x, p->y, NULL, p->x.cols, fit, count, held, v);
+    }
+    free(order);
+    free(fit);
+    free(held);
+    return folds;
+}
+
+static size_t add_hold_out(const search_problem *p, uint64_t seed, size_t most_fit, size_t most_held, part *parts) {
+    size_t n = p->x.rows, v = n / FOLDS > 0 ? n / FOLDS : 1, count;
+    uint32_t *order = rows_in_turn(n, NULL, 0, seed);
+    if (v > most_held) v = most_held;
+    count = n - v < most_fit ? n - v : most_fit;
+    parts[0] = part_make(p->x, p->y, NULL, p->x.cols, order + v, count, order, v);
+    free(order);
+    return 1;
+}
+
+static void free_parts(part *parts, size_t count) {
+    while (count-- > 0) part_free(&parts[count]);
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int metric, center;
+    size_t bandwidth, ridge; /* indices */
+} setting;
+
+typedef struct {
+    setting s;
+    double *loss; /* (last_iterations + 1) mean squared error on held-out rows; infinite: not known */
+} tried_setting;
+
+typedef struct {
+    size_t tried; /* index */
+    size_t t;
+    double loss;   /* of the first stage */
+    rfm_real *out; /* second stage: (repeats, n, c) predictions of the held-out rows */
+    int complete;
+    double accuracy, squared, spread;
+} candidate;
+
+typedef struct {
+    const search_problem *p;
+    double stop_at;    /* 0: never */
+    int stopped, last; /* last: no time is left, and what is done now is done to the end */
+    part parts[MOST_PARTS];
+    size_t part_count, repeats;
+    tried_setting *tried;
+    size_t tried_count;
+    /* a batch */
+    size_t first, jobs, done, all;
+    const char *label;
+    double *losses; /* (jobs, T + 1) */
+    candidate *list;
+    int *complete;     /* (jobs) */
+    rfm_arena *arenas; /* (workers) */
+    pthread_mutex_t lock;
+} work;
+
+static int stop_tick(void *arg, rfm_real done) {
+    work *w = arg;
+    (void)done;
+    return !w->last && (*w->p->interrupted != 0 || (w->stop_at > 0 && seconds_now() > w->stop_at));
+}
+
+static rfm_options options_of(const work *w, const setting *s, size_t iterations) {
+    rfm_options o = w->p->base;
+    o.metric = s->metric, o.center = s->center;
+    o.bandwidth_rule = w->p->bandwidth_rule;
+    o.bandwidth = (rfm_real)w->p->bandwidths[s->bandwidth];
+    o.ridge = (rfm_real)w->p->ridges[s->ridge];
+    o.iterations = s->metric == RFM_IDENTITY ? 0 : iterations;
+    return o;
+}
+
+static rfm_ctx worker_ctx(work *w, size_t worker) {
+    rfm_ctx ctx;
+    memset(&ctx, 0, sizeof ctx);
+    ctx.arena = &w->arenas[worker];
+    ctx.port = w->p->machine->ctx.port;
+    ctx.tick = stop_tick;
+    ctx.tick_arg = w;
+    return ctx;
+}
+
+static void job_done(work *w, size_t worker) {
+    size_t done;
+    pthread_mutex_lock(&w->lock);
+    done = ++w->done;
+    pthread_mutex_unlock(&w->lock);
+    if (worker == 0) progress_show(w->label, (double)done, (double)w->all);
+}
+
+/* Scores of all T of one setting on one part. */
+static void path_job(void *arg, size_t index, size_t worker) {
+    work *w = arg;
+    const search_problem *p = w->p;
+    const part *a = &w->parts[index % w->part_count];
+    const setting *s = &w->tried[w->first + index / w->part_count].s;
+    rfm_ctx ctx = worker_ctx(w, worker);
+    rfm_options o = options_of(w, s, p->last_iterations);
+    rfm_data data;
+    rfm_model model;
+    rfm_report report;
+    rfm_step path[64];
+    size_t t, steps = p->last_iterations + 1;
+    if (stop_tick(w, 0)) return;
+    memset(&data, 0, sizeof data);
+    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols);
+    data.x_validation = rfm_cview(a->xv, a->v, p->x.cols), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
+    report.path = path;
+    if (rfm_fit(&ctx, &data, &o, ctx.arena, &model, &report) == RFM_OK) {
+        for (t = 0; t < steps && t <= o.iterations; t++) w->losses[index * steps + t] = (double)path[t].score;
+        w->complete[index] = 1;
+        rfm_arena_release(ctx.arena, 0);
+    }
+    job_done(w, worker);
+}
+
+/* Predictions of the held-out rows of one part by one candidate. */
+static void candidate_job(void *arg, size_t index, size_t worker) {
+    work *w = arg;
+    const search_problem *p = w->p;
+    size_t n = p->x.rows, c = p->y.cols, at = index % w->part_count, i, bytes = 0;
+    size_t repeat = w->repeats > 1 ? at / (w->part_count / w->repeats) : 0;
+    const part *a = &w->parts[at];
+    candidate *k = &w->list[index / w->part_count];
+    rfm_ctx ctx = worker_ctx(w, worker);
+    rfm_options o = options_of(w, &w->tried[k->tried].s, k->t);
+    rfm_data data;
+    rfm_model model;
+    rfm_real *y = NULL;
+    void *memory = NULL;
+    rfm_arena arena;
+    int status;
+    if (stop_tick(w, 0)) return;
+    memset(&data, 0, sizeof data);
+    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, c);
+    status = rfm_fit(&ctx, &data, &o, ctx.arena, &model, NULL);
+    if (status == RFM_OK) {
+        rfm_ctx second = ctx;
+        second.arena = &arena;
+        rfm_arena_measure(&arena);
+        status = rfm_predict_need(&second, &model, a->v, &bytes);
+        memory = allocate_aligned(bytes, "predictions");
+        y = allocate(a->v, c * sizeof *y, "predictions");
+        if (status == RFM_OK) status = rfm_arena_init(&arena, memory, bytes);
+        if (status == RFM_OK)
+            status = rfm_predict(&second, &model, rfm_cview(a->xv, a->v, p->x.cols), rfm_view(y, a->v, c));
+        if (status == RFM_OK) {
+            for (i = 0; i < a->v; i++) memcpy(k->out + (repeat * n + a->rows[i]) * c, y + i * c, c * sizeof *y);
+            w->complete[index] = 1;
+        }
+        rfm_arena_release(ctx.arena, 0);
+    }
+    free(y);
+    free(memory);
+    job_done(w, worker);
+}
+
+/* Runs a batch of jobs; each worker has an arena of `bytes`. */
+static void run_batch(work *w, rfm_job job, size_t jobs, size_t bytes) {
+    machine *m = w->p->machine;
+    size_t workers = m->ctx.run != NULL ? m->ctx.workers : 1, i;
+    char *memory;
+    size_t each = (bytes + 63) / 64 * 64;
+    if (workers > jobs) workers = jobs > 0 ? jobs : 1;
+    if (each > SIZE_MAX / m->ctx.workers) fail("out of memory: %zu bytes for each thread of the search", each);
+    memory = allocate_aligned(each * m->ctx.workers, "the search");
+    w->arenas = allocate(m->ctx.workers, sizeof *w->arenas, "arenas");
+    for (i = 0; i < m->ctx.workers; i++) (void)rfm_arena_init(&w->arenas[i], memory + i * each, each);
+    w->complete = allocate(jobs, sizeof *w->complete, "jobs");
+    w->jobs = jobs;
+    if (m->ctx.run != NULL)
+        m->ctx.run(m->ctx.pool, job, w, jobs);
+    else
+        for (i = 0; i < jobs; i++) job(w, i, 0);
+    free(memory);
+    free(w->arenas);
+    w->stopped = w->stopped || stop_tick(w, 0);
+}
+
+static size_t fit_bytes(work *w, const setting *s, size_t iterations, int validation) {
+    const search_problem *p = w->p;
+    size_t most = 0, i;
+    for (i = 0; i < w->part_count; i++) {
+        rfm_options o = options_of(w, s, iterations);
+        rfm_data data;
+        rfm_ctx ctx;
+        rfm_arena none;
+        size_t scratch = 0, store = 0;
+        const part *a = &w->parts[i];
+        int status;
+        memset(&ctx, 0, sizeof ctx);
+        memset(&data, 0, sizeof data);
+        rfm_arena_measure(&none);
+        ctx.arena = &none, ctx.port = p->machine->ctx.port;
+        data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols);
+        if (validation)
+            data.x_validation = rfm_cview(a->xv, a->v, p->x.cols),
+            data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
+        status = rfm_fit_need(&ctx, &data, &o, &scratch, &store);
+        if (status != RFM_OK) fail("cannot train with these settings: %s", rfm_status_text(status));
+        if (scratch + store > most) most = scratch + store;
+    }
+    return most;
+}
+
+/* ---- first stage ------------------------------------------------------------------------------------------------- */
+
+static void add_setting(work *w, int metric, int center, size_t bandwidth, size_t ridge) {
+    size_t i, steps = w->p->last_iterations + 1, t;
+    tried_setting *more;
+    for (i = 0; i < w->tried_count; i++) {
+        const setting *s = &w->tried[i].s;
+        if (s->metric == metric && s->center == center && s->bandwidth == bandwidth && s->ridge == ridge) return;
+    }
+    more = realloc(w->tried, (w->tried_count + 1) * sizeof *more);
+    if (more == NULL) fail("out of memory: the list of settings");
+    w->tried = more;
+    more += w->tried_count++;
+    more->s.metric = metric, more->s.center = center, more->s.bandwidth = bandwidth, more->s.ridge = ridge;
+    more->loss = allocate(steps, sizeof *more->loss, "scores");
+    for (t = 0; t < steps; t++) more->loss[t] = (double)INFINITY;
+}
+
+/* Scores the settings from w->first on. */
+static void run_settings(work *w, size_t first) {
+    size_t steps = w->p->last_iterations + 1, count = w->tried_count - first, jobs = count * w->part_count, bytes = 0,
+           i, j, t;
+    if (count == 0 || w->stopped) return;
+    w->first = first;
+    for (i = first; i < w->tried_count; i++) {
+        size_t need = fit_bytes(w, &w->tried[i].s, w->p->last_iterations, 1);
+        if (need > bytes) bytes = need;
+    }
+    w->losses = allocate(jobs, steps * sizeof *w->losses, "scores");
+    run_batch(w, path_job, jobs, bytes);
+    for (i = 0; i < count; i++) {
+        tried_setting *s = &w->tried[first + i];
+        size_t last = s->s.metric == RFM_IDENTITY ? 0 : w->p->last_iterations, rows = 0;
+        int complete = 1;
+        for (j = 0; j < w->part_count; j++) complete = complete && w->complete[i * w->part_count + j];
+        if (!complete) continue;
+        for (j = 0; j < w->part_count; j++) rows += w->parts[j].v;
+        for (t = 0; t <= last; t++) {
+            s->loss[t] = 0;
+            for (j = 0; j < w->part_count; j++)
+                s->loss[t] += w->losses[(i * w->part_count + j) * steps + t] * (double)w->parts[j].v / (double)rows;
+        }
+    }
+    free(w->losses);
+    free(w->complete);
+}
+
+/* The smallest loss of a setting among the T that are wanted. */
+static double best_loss(const work *w, const tried_setting *s, size_t *best_t) {
+    double best = (double)INFINITY;
+    size_t t;
+    for (t = s->s.metric == RFM_IDENTITY ? 0 : w->p->first_iterations; t <= w->p->last_iterations; t++) {
+        if (s->loss[t] < best) {
+            best = s->loss[t];
+            if (best_t != NULL) *best_t = t;
+        }
+        if (s->s.metric == RFM_IDENTITY) break;
+    }
+    return best;
+}
+
+static const setting *best_of_metric(const work *w, int metric) {
+    const tried_setting *best = NULL;
+    size_t i;
+    for (i = 0; i < w->tried_count; i++)
+        if (w->tried[i].s.metric == metric &&
+            (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
+            best = &w->tried[i];
+    return best != NULL ? &best->s : NULL;
+}
+
+/* Multiplications of a path on the parts. */
+static double path_work(const work *w, int metric) {
+    double n = (double)w->parts[0].n, d = (double)w->p->x.cols, c = (double)w->p->y.cols;
+    double T = metric == RFM_IDENTITY ? 0 : (double)w->p->last_iterations;
+    return (double)w->part_count *
+           ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
+}
+
+static void first_stage(work *w) {
+    const search_problem *p = w->p;
+    size_t m, l, r, k, round, each = p->bandwidth_count * p->ridge_count;
+    double grid = 0;
+    for (m = 0; m < p->metric_count; m++)
+        grid += path_work(w, p->metrics[m]) * (double)(each * (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count));
+    w->label = "trying settings";
+    if (grid <= GRID_WORK) {
+        for (m = 0; m < p->metric_count; m++)
+            for (k = 0; k < (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count); k++)
+                for (l = 0; l < p->bandwidth_count; l++)
+                    for (r = 0; r < p->ridge_count; r++) add_setting(w, p->metrics[m], p->centers[k], l, r);
+        w->all = w->tried_count * w->part_count;
+        run_settings(w, 0);
+        return;
+    }
+    w->all = w->part_count * (each + (p->metric_count - 1) * (p->bandwidth_count + p->ridge_count + 1));
+    for (round = 0; round < 4; round++) {
+        size_t first = w->tried_count;
+        for (m = 0; m < p->metric_count; m++) {
+            int metric = p->metrics[m];
+            const setting *at = best_of_metric(w, metric);
+            setting s;
+            if (at == NULL && round > 0) continue;
+            if (at != NULL) s = *at;
+            if (metric == RFM_IDENTITY) {
+                for (l = 0; round == 0 && l < p->bandwidth_count; l++)
+                    for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, p->centers[0], l, r);
+            } else if (round == 0) {
+                for (l = 0; l < p->bandwidth_count; l++) add_setting(w, metric, p->centers[0], l, p->ridge_count / 2);
+            } else if (round == 1) {
+                for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, s.center, s.bandwidth, r);
+            } else if (round == 2) {
+                if (s.bandwidth > 0) add_setting(w, metric, s.center, s.bandwidth - 1, s.ridge);
+                if (s.bandwidth + 1 < p->bandwidth_count) add_setting(w, metric, s.center, s.bandwidth + 1, s.ridge);
+            } else {
+                for (k = 0; k < p->center_count; k++) add_setting(w, metric, p->centers[k], s.bandwidth, s.ridge);
+            }
+        }
+        run_settings(w, first);
+    }
+}
+
+/* ---- second stage ------------------------------------------------------------------------------------------------ */
+
+static int by_loss(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->loss != y->loss) return x->loss < y->loss ? -1 : 1;
+    if (x->tried != y->tried) return x->tried < y->tried ? -1 : 1;
+    return x->t < y->t ? -1 : x->t > y->t;
+}
+
+/* The best by squared error, at most two T of a setting, and the best plain kernel among them. */
+static size_t short_list(work *w, candidate *list, size_t most) {
+    size_t i, t, all = 0, count = 0, room = w->tried_count * (w->p->last_iterations + 1);
+    candidate *every = allocate(room, sizeof *every, "candidates");
+    unsigned *taken = allocate(w->tried_count, sizeof *taken, "candidates");
+    int plain = 0;
+    for (i = 0; i < w->tried_count; i++) {
+        const tried_setting *s = &w->tried[i];
+        int identity = s->s.metric == RFM_IDENTITY;
+        for (t = identity ? 0 : w->p->first_iterations; t <= (identity ? 0 : w->p->last_iterations); t++)
+            if (isfinite(s->loss[t])) every[all].tried = i, every[all].t = t, every[all++].loss = s->loss[t];
+    }
+    qsort(every, all, sizeof *every, by_loss);
+    for (i = 0; i < all && count < most; i++) {
+        int is_plain = every[i].t == 0;
+        if (taken[every[i].tried] >= 2 || (count + 1 == most && !plain && !is_plain)) continue;
+        if (is_plain && plain >= 3) continue;
+        plain += is_plain;
+        taken[every[i].tried]++;
+        list[count++] = every[i];
+    }
+    free(every);
+    free(taken);
+    return count;
+}
+
+static void weigh(const work *w, candidate *k) {
+    const search_problem *p = w->p;
+    size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0, right = 0;
+    double squared = 0, sum2 = 0;
+    for (j = 0; j < w->part_count; j++)
+        for (i = 0; i < w->parts[j].v; i++, rows++) {
+            uint32_t row = w->parts[j].rows[i];
+            const rfm_real *y = k->out + (j / per * n + row) * c, *target = p->y.at + row * p->y.stride;
+            double error = squared_error(y, target, c, NULL);
+            squared += error, sum2 += error * error;
+            if (p->labels != NULL) right += (size_t)is_right(y, c, p->labels[row]);
+        }
+    k->accuracy = (double)right / (double)rows;
+    k->squared = squared / (double)rows;
+    k->spread = sqrt(fmax(sum2 / (double)rows - k->squared * k->squared, 0) * (double)w->repeats / (double)rows);
+}
+
+/* -log of the probability of `label`. */
+static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature) {
+    double most = (double)y[0], total = 0;
+    size_t q;
+    if (c == 1) {
+        double f = (label == 1 ? -2.0 : 2.0) * (double)y[0] / temperature;
+        return f > 30 ? f : log1p(exp(f));
+    }
+    for (q = 1; q < c; q++) most = fmax(most, (double)y[q]);
+    for (q = 0; q < c; q++) total += exp(((double)y[q] - most) / temperature);
+    return log(total) - ((double)y[label] - most) / temperature;
+}
+
+/* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a
+ * mistake are no reason to be surer than that. */
+static double log_loss(const work *w, const candidate *k, double temperature) {
+    const search_problem *p = w->p;
+    size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
+    double sum = 0, doubt = 1 / ((double)n + 1);
+    uint32_t q;
+    for (j = 0; j < w->part_count; j++)
+        for (i = 0; i < w->parts[j].v; i++, rows++) {
+            uint32_t row = w->parts[j].rows[i];
+            const rfm_real *y = k->out + (j / per * n + row) * c;
+            sum += (1 - doubt) * surprise(y, c, p->labels[row], temperature);
+            for (q = 0; q < p->classes; q++) sum += doubt / (double)p->classes * surprise(y, c, q, temperature);
+        }
+    return sum / (double)rows;
+}
+
+/* Golden section on the logarithm. */
+static double find_temperature(const work *w, const candidate *k) {
+    const double ratio = 0.6180339887498949;
+    double low = log(1e-3), high = log(1e2), a = high - ratio * (high - low), b = low + ratio * (high - low);
+    double at_a = log_loss(w, k, exp(a)), at_b = log_loss(w, k, exp(b));
+    while (high - low > 1e-3) {
+        if (at_a < at_b) {
+            high = b, b = a, at_b = at_a;
+            a = high - ratio * (high - low), at_a = log_loss(w, k, exp(a));
+        } else {
+            low = a, a = b, at_a = at_b;
+            b = low + ratio * (high - low), at_b = log_loss(w, k, exp(b));
+        }
+    }
+    return exp((low + high) / 2);
+}
+
+static double r2_of(const work *w, const candidate *k) {
+    const search_problem *p = w->p;
+    double *around = allocate(p->y.cols, sizeof *around, "statistics"), variance = 0;
+    size_t q;
+    target_spread(p->y, around);
+    for (q = 0; q < p->y.cols; q++) variance += around[q] / (double)p->y.rows / (double)p->y.cols;
+    free(around);
+    return variance > 0 ? 1 - k->squared / variance : 0;
+}
+
+static int better(const search_problem *p, const candidate *a, const candidate *b) {
+    if (p->labels != NULL && a->accuracy != b->accuracy) return a->accuracy > b->accuracy;
+    return a->squared < b->squared;
+}
+
+/* Held-out predictions of the list; the best of it, or NULL if there was no time. */
+static candidate *second_stage(work *w, candidate *list, size_t count) {
+    const search_problem *p = w->p;
+    size_t n = p->x.rows, bytes = 0, i, j;
+    candidate *best = NULL;
+    for (i = 0; i < count; i++) {
+        size_t need = fit_bytes(w, &w->tried[list[i].tried].s, list[i].t, 0);
+        if (need > bytes) bytes = need;
+        list[i].out = allocate(w->repeats * n, p->y.cols * sizeof *list[i].out, "held-out predictions");
+    }
+    w->list = list, w->label = "comparing the best", w->done = 0, w->all = count * w->part_count;
+    run_batch(w, candidate_job, count * w->part_count, bytes);
+    for (i = 0; i < count; i++) {
+        list[i].complete = 1;
+        for (j = 0; j < w->part_count; j++) list[i].complete = list[i].complete && w->complete[i * w->part_count + j];
+        if (!list[i].complete) continue;
+        weigh(w, &list[i]);
+        if (best == NULL || better(p, &list[i], best)) best = &list[i];
+    }
+    free(w->complete);
+    return best;
+}
+
+int search_needed(const search_problem *p) {
+    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
+           p->first_iterations < p->last_iterations;
+}
+
+search_result search(const search_problem *p) {
+    work *w = allocate(1, sizeof *w, "the search");
+    candidate list[SHORT_LIST], *best;
+    search_result result;
+    size_t n = p->x.rows, i, count;
+    int one = !search_needed(p);
+    memset(list, 0, sizeof list);
+    w->p = p;
+    w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
+    pthread_mutex_init(&w->lock, NULL);
+    if (one) { /* nothing to choose: the temperature only, on a small hold-out */
+        add_setting(w, p->metrics[0], p->centers[0], 0, 0);
+        list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
+        count = 1;
+        w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
+        w->repeats = 1;
+    } else {
+        w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts)
+                                       : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
+        first_stage(w);
+        progress_end();
+        free_parts(w->parts, w->part_count);
+        count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
+        if (count == 0) { /* no time for anything: a plain kernel machine */
+            add_setting(w, p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
+            list[0].tried = w->tried_count - 1;
+            list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->first_iterations;
+        }
+        w->repeats = n <= 300 ? 4 : n <= 800 ? 2 : 1;
+        if (n <= FOLD_ROWS)
+            for (i = 0, w->part_count = 0; i < w->repeats; i++)
+                w->part_count += add_folds(p, p->base.seed + 1 + i, w->parts + w->part_count);
+        else
+            w->part_count = add_hold_out(p, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
+    }
+    best = count > 0 && !w->stopped ? second_stage(w, list, count) : NULL;
+    if (best == NULL && n > 1) { /* stopped before any was judged: the first of them, on one small hold-out */
+        for (i = 0; i < SHORT_LIST; i++) free(list[i].out), list[i].out = NULL;
+        free_parts(w->parts, w->part_count);
+        w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
+        w->repeats = 1, w->last = 1;
+        best = second_stage(w, list, 1);
+    }
+    progress_end();
+    result.tried = 0;
+    for (i = 0; !one && i < w->tried_count; i++)
+        result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0
+                        : w->tried[i].s.metric == RFM_IDENTITY      ? 1
+                                                                    : p->last_iterations - p->first_iterations + 1;
+    result.temperature = 0, result.validation = (double)NAN;
+    if (best != NULL) {
+        if (p->labels != NULL) result.temperature = find_temperature(w, best);
+        result.validation = p->labels != NULL ? best->accuracy : r2_of(w, best);
+    } else
+        best = &list[0];
+    result.options = options_of(w, &w->tried[best->tried].s, best->t);
+    if (w->stopped) note("the search was stopped; the best of %zu settings so far is taken", result.tried);
+    for (i = 0; i < w->tried_count; i++) free(w->tried[i].loss);
+    for (i = 0; i < SHORT_LIST; i++) free(list[i].out);
+    free_parts(w->parts, w->part_count);
+    free(w->tried);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+    return result;
+}

@@ -1,0 +1,39 @@
+/* Choosing the settings of a fit inside the training rows. */
+#ifndef SEARCH_H
+#define SEARCH_H
+
+#include "host/host.h"
+
+#include <signal.h>
+
+#define CANDIDATES 8
+
+typedef struct {
+    machine *machine;
+    rfm_cmat x, y;          /* training rows as they will be fitted */
+    const uint32_t *labels; /* (n) classes, or NULL for regression */
+    size_t classes;
+    rfm_options base; /* kernel, exponent, scale, seed */
+    int metrics[3], centers[2];
+    size_t metric_count, center_count;
+    int bandwidth_rule; /* of all of: */
+    double bandwidths[CANDIDATES], ridges[CANDIDATES];
+    size_t bandwidth_count, ridge_count;
+    size_t first_iterations, last_iterations; /* T is between them */
+    double time_limit;                        /* seconds from the start; 0: none */
+    volatile const sig_atomic_t *interrupted;
+} search_problem;
+
+typedef struct {
+    rfm_options options; /* of the last fit */
+    double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
+    size_t tried;        /* settings: metric, centring, bandwidth, ridge, T */
+    double temperature;  /* 0: not known */
+} search_result;
+
+/* 1 if the problem leaves anything to choose. */
+int search_needed(const search_problem *p);
+
+search_result search(const search_problem *p);
+
+#endif
