@@ -109,3 +109,14 @@ $(BUILD)/obj/retrain/measure-%.o: boards/retrain/measure.c $(BUILD)/flags
 
 $(BUILD)/retrain-measure-%: $(BUILD)/obj/retrain/measure-%.o $(startup) $(patsubst %,$(BUILD)/obj/rfm/%.o,rfm rfm_online)
 	$(link_program)
+
+# ---- what the tools know of boards ------------------------------------------------------------------------------
+# SIZES.md as a header, for the report.
+
+$(BUILD)/include/board_sizes.h: boards/sizes-header boards/SIZES.md boards/boards.txt boards/run
+	@mkdir -p $(@D)
+	boards/sizes-header >$@
+
+report_page = $(BUILD)/obj/tools/rfm/report/page.o
+$(report_page): $(BUILD)/include/board_sizes.h
+$(report_page): private flags += -I$(BUILD)/include
