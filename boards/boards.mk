@@ -82,7 +82,8 @@ $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 	$(link_program)
 
 # ---- retraining -------------------------------------------------------------------------------------------------
-# boards/retrain. RETRAIN_ARENA=bytes: another arena than the board's. retrain-polled takes its samples without interrupts.
+# boards/retrain. RETRAIN_ARENA=bytes: another arena than the board's. retrain-polled takes its samples without
+# interrupts.
 
 RETRAIN_STREAM ?= build/retrain
 RETRAIN_ARENA  ?= $(or $(board_retrain),16384)
@@ -107,7 +108,8 @@ $(BUILD)/obj/retrain/measure-%.o: boards/retrain/measure.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile) $(board_include) -DMEASURE_$*
 
-$(BUILD)/retrain-measure-%: $(BUILD)/obj/retrain/measure-%.o $(startup) $(patsubst %,$(BUILD)/obj/rfm/%.o,rfm rfm_online)
+$(BUILD)/retrain-measure-%: $(BUILD)/obj/retrain/measure-%.o $(startup) \
+    $(patsubst %,$(BUILD)/obj/rfm/%.o,rfm rfm_online)
 	$(link_program)
 
 # ---- what the tools know of boards ------------------------------------------------------------------------------
