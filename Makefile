@@ -23,48 +23,17 @@ VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 }
 .DELETE_ON_ERROR:
 
 # ---- the target -------------------------------------------------------------------------------------------------
-# Without BOARD this machine. With it, board.mk holds the board's line of the table as make variables.
+# This machine.
 
 test_ram  = $(or $(TEST_RAM),67108864)
 host      = 1
 flags     = -std=c99 $(WARN) $(if $(filter 1,$(WERROR)),-Werror) -Irfm -Iport $(if $(REAL),-DRFM_REAL=$(REAL))
 link      = -lm
+link_program = $(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
+compile   = $(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -MMD -MP -c -o $@ $<
 
-ifdef BOARD
-override BUILD := $(if $(filter command,$(origin BUILD)),$(BUILD),build/$(BOARD))
-ifneq ($(MAKECMDGOALS),clean)
-include $(BUILD)/board.mk
-endif
-CC        = $(board_tools)gcc
-AR        = $(board_tools)ar
-host      =
-test_ram  = $(board_arena)
-flags    += $(board_flags)
-
-ifeq ($(board_kind),linux)
-CFLAGS    = -O2
-link      = -static -lm
-else
-# Small code; one section per function, so that the linker drops what a program does not use.
-CFLAGS    = -Os
-bare      = 1
-flags    += -ffunction-sections -fdata-sections $(board_specs)
-link      = -nostartfiles -T boards/board.ld -Wl,--gc-sections \
-            -Wl,--defsym=__flash=$(word 1,$(board_flash)),--defsym=__flash_size=$(word 2,$(board_flash)) \
-            -Wl,--defsym=__ram=$(word 1,$(board_ram)),--defsym=__ram_size=$(word 2,$(board_ram)) \
-            -Wl,--defsym=__stack_size=$(board_stack) -lm
-endif
-endif
-board_specs = $(if $(filter riscv,$(board_kind)),--specs=picolibc.specs,--specs=nano.specs)
-
-$(BUILD)/board.mk: boards/boards.txt
-	@mkdir -p $(@D)
-	@awk -F'|' -v name='$(BOARD)' ' \
-	    BEGIN { split("name kind qemu tools flash ram stack arena packages flags", field, " ") } \
-	    /^#/ { next } \
-	    { for (i = 1; i <= NF; i++) gsub(/^ +| +$$/, "", $$i) } \
-	    $$1 == name { for (i = 1; i <= NF; i++) print "board_" field[i] " := " $$i; found = 1 } \
-	    END { if (!found) { print name " is not in boards/boards.txt" >"/dev/stderr"; exit 1 } }' $< >$@
+# Another target with BOARD, and the programs that run there.
+include boards/boards.mk
 
 # ---- what is made of what -----------------------------------------------------------------------------------------
 
@@ -109,79 +78,7 @@ $(tools): $(BUILD)/libhost.a $(BUILD)/librfm.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lm -ldl -lpthread
 
 $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
-	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link) $(if $(bare),,-lpthread)
-
-# Prediction in firmware (boards/predict): the core without training. The models are made on this machine, at a place that all
-# boards share.
-MODELS   ?= build/models
-COUNT    ?= build/count.so
-HOST_CC  ?= cc
-firmware  = $(if $(bare),$(BUILD)/obj/boards/startup.o) $(BUILD)/obj/predict/rfm.o $(BUILD)/obj/predict/rfm_small.o \
-            $(patsubst port/%.c,$(BUILD)/obj/predict/%.o,port/m4f.c port/dsp.c port/helium.c)
-firmware_flags = -DRFM_NO_TRAIN -Iboards -I$(MODELS) $(if $(bare),-DBOARD_BARE)
-
-$(MODELS)/models.h: boards/predict/make_models.c rfm/rfm.c rfm/rfm.h
-	@mkdir -p $(@D)
-	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -o $(MODELS)/make_models boards/predict/make_models.c rfm/rfm.c -lm
-	$(MODELS)/make_models $(MODELS)
-
-$(MODELS)/models_i.h: boards/predict/make_models_i.c boards/predict/inputs_i.h rfm/rfm.c rfm/rfm.h rfm/rfm_small.c rfm/rfm_small.h
-	@mkdir -p $(@D)
-	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -o $(MODELS)/make_models_i boards/predict/make_models_i.c rfm/rfm.c rfm/rfm_small.c -lm
-	$(MODELS)/make_models_i $(MODELS)
-
-$(COUNT): boards/count/count.c
-	@mkdir -p $(@D)
-	$(HOST_CC) -std=c99 -O2 $(WARN) -fPIC -shared -o $@ $<
-
-$(BUILD)/obj/predict/%.o: boards/predict/%.c $(MODELS)/models.h $(MODELS)/models_i.h $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -MMD -MP -c -o $@ $<
-
-$(BUILD)/obj/predict/%.o: port/%.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -MMD -MP -c -o $@ $<
-
-$(BUILD)/obj/predict/%.o: rfm/%.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(firmware_flags) -ffp-contract=off -MMD -MP -c -o $@ $<
-
-$(BUILD)/predict $(BUILD)/predict_i: $(BUILD)/%: $(BUILD)/obj/predict/%.o $(firmware)
-	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
-
-# What boards/size measures: measure-empty, measure-train, measure-predict-LOOP, measure-run-LOOP, and in integers
-# measure-integers-predict-LOOP, measure-integers-run-LOOP.
-$(BUILD)/obj/predict/measure-%.o: boards/predict/measure.c $(MODELS)/models.h $(MODELS)/models_i.h $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(if $(filter train,$*),-Iboards,$(firmware_flags)) \
-	    $(patsubst %,-DMEASURE_%,$(subst -, ,$*)) -MMD -MP -c -o $@ $<
-
-$(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(BUILD)/obj/boards/startup.o $(BUILD)/obj/rfm/rfm.o
-	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
-
-$(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
-	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
-
-# Retraining in firmware (boards/retrain). The arena is what the board's RAM leaves; RETRAIN_ARENA=bytes: another one. retrain-polled takes its
-# samples without interrupts.
-RETRAIN_STREAM ?= build/retrain
-RETRAIN_ARENA  ?= $(if $(filter 8K,$(board_ram)),3584,$(if $(filter 16K,$(board_ram)),10240,16384))
-stream_src = boards/retrain/make_stream.c tools/adapt/scenario.c tools/adapt/train.c $(lib_src) \
-             $(patsubst %,tools/host/%.c,csv text files progress machine pool)
-
-$(RETRAIN_STREAM)/stream.h: $(stream_src) tools/adapt/adapt.h rfm/rfm.h tools/data/gesture_digits.csv
-	@mkdir -p $(@D)
-	$(HOST_CC) -std=c99 -O1 -ffp-contract=off $(WARN) -Irfm -Iport -Itools -o $(RETRAIN_STREAM)/make_stream $(stream_src) -lm -lpthread
-	$(RETRAIN_STREAM)/make_stream tools/data $(RETRAIN_STREAM)
-
-$(BUILD)/obj/retrain/retrain%.o: boards/retrain/retrain.c $(RETRAIN_STREAM)/stream.h $(BUILD)/flags FORCE
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -Iboards -I$(RETRAIN_STREAM) $(if $(bare),-DBOARD_BARE) -DARENA=$(RETRAIN_ARENA) \
-	    $(if $(findstring polled,$*),-DPOLLED) -MMD -MP -c -o $@ $<
-
-$(BUILD)/retrain $(BUILD)/retrain-polled: $(BUILD)/%: $(BUILD)/obj/retrain/%-.o $(if $(bare),$(BUILD)/obj/boards/startup.o) \
-    $(patsubst %,$(BUILD)/obj/rfm/%.o,rfm rfm_online rfm_store)
-	$(CC) $(CFLAGS) $(flags) $(LDFLAGS) -o $@ $^ $(link)
+	$(link_program) $(if $(bare),,-lpthread)
 
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
@@ -192,11 +89,11 @@ $(BUILD)/obj/tools/%.o: flags += -Itools
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -MMD -MP -c -o $@ $<
+	$(compile)
 
 $(BUILD)/obj/unity.o: $(unity)/unity.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) -w -MMD -MP -c -o $@ $<
+	$(compile) -w
 
 # Changes when the way of compiling changes, and then everything is compiled again.
 $(BUILD)/flags: FORCE
@@ -235,9 +132,9 @@ bench: all # speed on this machine, beside OpenBLAS
 	@tools/setup bench
 	$(BUILD)/rfm-bench
 
-size: # bytes, stack and instructions on each microcontroller, into build/sizes.txt and boards/SIZES.md
-	@tools/setup test
-	@BOARDS= boards/size build; status=$$?; cp build/sizes.md boards/SIZES.md; exit $$status
+size: # bytes, stack and instructions on each microcontroller, into boards/SIZES.md; ceilings for what has none
+	@BOARDS='$(BOARDS)' tools/setup test
+	@BOARDS='$(BOARDS)' boards/size --write build
 
 man: $(BUILD)/rfm # writes the commands and their options into tools/rfm/rfm.1
 	$(BUILD)/rfm help --man >$(BUILD)/commands.1
