@@ -40,15 +40,17 @@
 
 #if RFM_REAL_BYTES == 8
 #define BANDWIDTH_MOST R(1e100) /* L is at most this, and at least its reciprocal */
-#define UNIT_LEAST (-1021)      /* exponents: 1 / 2^UNIT_LEAST is finite, */
-#define DISTANCE_LEAST (-640)   /* and 2^DISTANCE_LEAST / L is normal */
+#define UNIT_LEAST R(0x1p-1021)     /* 1 / UNIT_LEAST is finite, */
+#define DISTANCE_LEAST R(0x1p-640)  /* DISTANCE_LEAST / L is normal, */
+#define INVERSE_MOST R(0x1p507)     /* INVERSE_MOST^2 is finite */
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
 #define REAL_SIGN_BIT UINT64_C(0x8000000000000000)
 #else
 #define BANDWIDTH_MOST R(1e12)
-#define UNIT_LEAST (-125)
-#define DISTANCE_LEAST (-80)
+#define UNIT_LEAST R(0x1p-125)
+#define DISTANCE_LEAST R(0x1p-80)
+#define INVERSE_MOST R(0x1p59)
 typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
 #define REAL_SIGN_BIT UINT32_C(0x80000000)
@@ -337,7 +339,7 @@ const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, u
     return left == 0 ? at : NULL;
 }
 
-const void *rfm_blob_text(const rfm_blob *head, uint32_t part) {
+ALONE const void *rfm_blob_text(const rfm_blob *head, uint32_t part) {
     uint32_t bytes;
     return part_at(head->at, part, &bytes);
 }
@@ -350,7 +352,6 @@ static const rfm_real *part_numbers(const rfm_blob *head, uint32_t part, uint32_
 
 int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_blob head;
-    const rfm_real *part[PART_OFFSET + 1];
     uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
     if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
@@ -358,14 +359,16 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
         uint32_t count = i < PART_CENTERS ? head.d : i < PART_OFFSET ? head.n : head.c, each = 1;
         if (i == PART_CENTERS || (i == PART_P && head.metric == RFM_FULL)) each = head.r;
         if (i == PART_ALPHA) each = head.c;
-        part[i] = part_numbers(&head, i, count, each);
-        if (part[i] == NULL) return RFM_ECONTENT;
+        if (part_numbers(&head, i, count, each) == NULL) return RFM_ECONTENT;
     }
     model->n = head.n, model->d = head.d, model->c = head.c, model->r = head.r;
     model->kernel = head.kernel, model->metric = head.metric, model->task = head.task;
     model->bandwidth = R(1), model->exponent = R(head.exponent), model->temperature = R(head.temperature);
-    model->shift = part[PART_SHIFT], model->p = part[PART_P], model->centers = part[PART_CENTERS];
-    model->alpha = part[PART_ALPHA], model->offset = part[PART_OFFSET];
+    model->shift = (const rfm_real *)rfm_blob_text(&head, PART_SHIFT);
+    model->p = (const rfm_real *)rfm_blob_text(&head, PART_P);
+    model->centers = (const rfm_real *)rfm_blob_text(&head, PART_CENTERS);
+    model->alpha = (const rfm_real *)rfm_blob_text(&head, PART_ALPHA);
+    model->offset = (const rfm_real *)rfm_blob_text(&head, PART_OFFSET);
     model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
     model->input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
     model->summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
@@ -384,8 +387,9 @@ typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
 static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
     rfm_real s;
     if (kernel == RFM_GAUSSIAN) return R(-0.5) * distance * inverse * inverse;
-    s = (kernel == RFM_L1 ? distance : small_sqrt(distance)) * inverse;
-    if (kernel >= RFM_GENERAL && q != R(1) && s > R(0)) s = power(s, q);
+    if (kernel != RFM_L1) distance = small_sqrt(distance);
+    s = distance * inverse;
+    if (kernel != RFM_LAPLACE && q != R(1) && s > R(0)) s = power(s, q);
     return -s;
 }
 
@@ -429,6 +433,13 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
 
+/* Apart, so that the loop of the other kernels has all registers. */
+static ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
+    rfm_real sum = R(0);
+    for (; r > 0; r--) sum += small_abs(*a++ - *b++);
+    return sum;
+}
+
 static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const rfm_real *p = m->p, *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
     rfm_real *z = scratch + m->d, largest = R(0);
@@ -442,13 +453,11 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
     }
     for (i = 0; i < m->n; i++) {
         rfm_real distance = R(0), phi;
-        if (m->kernel == RFM_L1)
-            for (j = 0; j < r; j++) distance += small_abs(*center++ - z[j]);
-        else
-            for (j = 0; j < r; j++) {
-                rfm_real diff = *center++ - z[j];
-                distance += diff * diff;
-            }
+        for (j = 0; j < r; j++) {
+            rfm_real diff = *center++ - z[j];
+            distance += diff * diff;
+        }
+        if (m->kernel == RFM_L1) distance = l1_distance(r, center - r, z);
         phi = small_exp(log_phi(m->kernel, m->exponent, inverse, distance, small_power));
         if (phi > largest) largest = phi;
         for (j = 0; j < c; j++) scores[j] += *alpha++ * phi;
@@ -525,9 +534,12 @@ static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
 /* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for 0. */
 static rfm_real unit_of(rfm_real largest) {
-    int exponent;
-    (void)RFM_MATH(frexp)(largest, &exponent);
-    return RFM_MATH(ldexp)(R(1), largest == R(0) ? 0 : exponent > UNIT_LEAST ? exponent - 1 : UNIT_LEAST);
+    real_bits bits;
+    rfm_real unit;
+    memcpy(&bits, &largest, sizeof bits);
+    bits &= REAL_EXPONENT_BITS; /* a number without its digits is a power of two */
+    memcpy(&unit, &bits, sizeof unit);
+    return largest == R(0) ? R(1) : max_real(unit, UNIT_LEAST);
 }
 
 static rfm_real largest_of(size_t n, const rfm_real *x) {
@@ -2232,12 +2244,11 @@ static int exponent_right(int kernel, rfm_real q) {
 static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
 
 /* A unit for distances that are at most `largest`. */
-static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), RFM_MATH(ldexp)(R(1), DISTANCE_LEAST)); }
+static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), DISTANCE_LEAST); }
 
 /* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is 0. */
 static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
-    rfm_real most = R(1) / RFM_MATH(sqrt)(REAL_LEAST) / R(16);
-    return unit < most / inverse ? unit * inverse : most;
+    return unit < INVERSE_MOST / inverse ? unit * inverse : INVERSE_MOST;
 }
 
 /* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where shape is not:
@@ -3034,7 +3045,7 @@ static void unpermute(size_t n, size_t rank, const rfm_real *u, const uint32_t *
 /* P = R P with S = R'R, then the scale that the options ask for. A zero M keeps one row of zeros. */
 static int update_metric(training *f) {
     size_t d = f->d, r = f->m.r, rank, i, j;
-    rfm_real largest = R(0), trace = R(0);
+    rfm_real largest = R(0), mean = R(0);
     if (f->o->metric == RFM_DIAGONAL) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * RFM_MATH(sqrt)(f->s[j]);
         rank = 1;
@@ -3060,9 +3071,9 @@ static int update_metric(training *f) {
             rfm_real sum = R(0);
             for (i = 0; i < rank; i++) sum += f->p[i * d + j] * f->p[i * d + j];
             largest = max_real(largest, sum);
-            trace += sum;
+            mean += sum / R(d);
         }
-        if (largest > R(0)) multiply(rank * d, f->p, RFM_MATH(sqrt)(f->o->scale == RFM_SCALE_MAX ? R(1) / largest : R(d) / trace));
+        if (largest > R(0)) multiply(rank * d, f->p, RFM_MATH(sqrt)(R(1) / (f->o->scale == RFM_SCALE_MAX ? largest : mean)));
     }
     return finite_row(f->solve.pack.port, rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }

@@ -9,6 +9,7 @@
 
 #include "rfm.h"
 #include "rfm_port.h"
+#include "rfm_small.h"
 
 #if RFM_REAL_BYTES == 4
 #define EPSILON ((double)FLT_EPSILON)

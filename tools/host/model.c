@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "files.h"
+#include "options.h"
 #include "progress.h"
 
 #include <math.h>
@@ -57,13 +58,22 @@ size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIF
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-const char *const kernel_words[] = {"laplace", "gaussian", "general", NULL};
 const char *const metric_words[] = {"identity", "diag", "full", NULL};
 const char *const scale_words[] = {"none", "max", "trace", NULL};
 const char *const task_words[] = {"regress", "classify", NULL};
 
+int kernel_of(const char *name, const char *word) {
+    const char *words[RFM_KERNELS + 1];
+    int k;
+    for (k = 0; k < RFM_KERNELS; k++) words[k] = rfm_kernels[k].name;
+    words[RFM_KERNELS] = NULL;
+    return options_word(name, word, words);
+}
+
+int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0; }
+
 const char *any_kernel(const any_model *model) {
-    return has_integers(model) ? "table" : kernel_words[model->numbers.kernel];
+    return has_integers(model) ? "table" : rfm_kernels[model->numbers.kernel].name;
 }
 
 const char *any_metric(const any_model *model) {

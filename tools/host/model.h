@@ -23,7 +23,11 @@ int has_integers(const any_model *model);
 size_t model_classes(const rfm_model *model); /* 0: regression */
 
 /* The words of the options, each in the order of the library's numbers for them; the last is NULL. */
-extern const char *const kernel_words[], *const metric_words[], *const scale_words[], *const task_words[];
+extern const char *const metric_words[], *const scale_words[], *const task_words[];
+
+/* Kernels by the words of rfm_kernels; a word that is none of them is wrong usage of the option `name`. */
+int kernel_of(const char *name, const char *word);
+int kernel_has_exponent(int kernel); /* one that is the model's own */
 
 const char *any_kernel(const any_model *model); /* of integers: table, for that is all there is of it */
 const char *any_metric(const any_model *model);

@@ -167,7 +167,7 @@ int command_info(const call *c) {
         json_number(&t, "outputs", (double)model.c);
         json_text(&t, "type", type_word(any.type));
         json_text(&t, "kernel", any_kernel(&any));
-        if (model.kernel == RFM_GENERAL) json_real(&t, "exponent", model.exponent);
+        if (kernel_has_exponent(model.kernel)) json_real(&t, "exponent", model.exponent);
         json_text(&t, "metric", word);
         json_number(&t, "rank", (double)model.r);
         json_real(&t, "bandwidth", s.bandwidth);
@@ -201,8 +201,8 @@ int command_info(const call *c) {
             text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
         else
             text_add(&t, "centres       %zu\n", model.n);
-        text_add(&t, "kernel        %s", integers ? "a table" : kernel_words[model.kernel]);
-        if (!integers && model.kernel == RFM_GENERAL) text_add(&t, " with exponent %.4g", (double)model.exponent);
+        text_add(&t, "kernel        %s", integers ? "a table" : rfm_kernels[model.kernel].name);
+        if (!integers && kernel_has_exponent(model.kernel)) text_add(&t, " with exponent %.4g", (double)model.exponent);
         if (model.summary != NULL)
             text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n",
                      (double)s.bandwidth, (double)s.ridge, word, model.r, (size_t)s.iterations);

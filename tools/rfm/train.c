@@ -55,13 +55,16 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     double number = 0;
     size_t i;
     rfm_options_init(&p->base);
-    p->base.kernel = options_word("--kernel", a->kernel, kernel_words);
+    p->base.kernel = kernel_of("--kernel", a->kernel);
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
-    if (a->exponent > 0) {
-        if (a->exponent > 2) usage("--exponent: expected a number above 0, at most 2");
-        if (p->base.kernel == RFM_GENERAL) p->base.exponent = (rfm_real)a->exponent;
+    if (a->exponent > 0 && kernel_has_exponent(p->base.kernel)) {
+        double most = (double)rfm_kernels[p->base.kernel].most;
+        if (a->exponent > most) usage("--exponent: expected a number above 0, at most %g with --kernel %s", most, a->kernel);
+        p->base.exponent = (rfm_real)a->exponent;
     }
+    if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
+        usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
         if ((rfm_real)number <= 0 || !isfinite((rfm_real)number))
@@ -89,7 +92,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
-        if (d > 1) p->metrics[p->metric_count++] = RFM_FULL;
+        if (d > 1 && !rfm_kernels[p->base.kernel].axes) p->metrics[p->metric_count++] = RFM_FULL;
     }
     if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
     p->centers[p->center_count++] = a->center;
@@ -240,7 +243,7 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "rows_test", (double)t->check.rows);
         json_number(&out, "features", (double)t->d);
         json_number(&out, "outputs", (double)t->c);
-        json_text(&out, "kernel", kernel_words[o->kernel]);
+        json_text(&out, "kernel", rfm_kernels[o->kernel].name);
         json_text(&out, "metric", metric);
         json_real(&out, "bandwidth", t->fit.model.bandwidth);
         json_real(&out, "ridge", (rfm_real)ridge);
@@ -259,7 +262,7 @@ static void report(job *t, const score *s, double seconds) {
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", kernel_words[o->kernel],
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", rfm_kernels[o->kernel].name,
                  (double)t->fit.model.bandwidth, ridge);
         text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
                  o->center && o->iterations > 0 ? ", gradients centred" : "");
