@@ -2603,6 +2603,7 @@ typedef struct {
     rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
     rfm_real *ax, *h;                      /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
     rfm_real *guess, *mean;                /* (c, r) of the gradients' means: a first guess, what is left of them */
+    int guessed;                           /* of the outputs at hand */
     size_t together;                       /* outputs taken together: g */
     rfm_real *s, *root, *next;             /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
     rfm_real tolerance;                    /* of the rank of S */
@@ -2884,7 +2885,7 @@ static int solve_ridge(training *f) {
 /* alpha = (K + ridge I)^-1 Y. Where rounding is larger than the ridge, the ridge grows until it is not. */
 static int solve_alpha(training *f) {
     size_t n = f->n, i;
-    rfm_real most = R(1);
+    rfm_real most = f->root_w != NULL ? R(0) : R(1); /* the largest weight */
     f->ridge = f->o->ridge;
     for (i = 0; f->root_w != NULL && i < n; i++) most = max_real(most, f->root_w[i] * f->root_w[i]);
     if (f->ridge > R(0)) {
@@ -2914,17 +2915,18 @@ static rfm_real point_weight(const training *f, size_t j) {
     return (f->root_w != NULL ? f->root_w[point_at(f, j)] : R(1)) / f->root_sum;
 }
 
-/* Centred gradients: a first guess of the mean of every output, from the first points: S is then a sum of squares of numbers that are small
- * already, and little is left to subtract. */
-static void guess_means(training *f, size_t rows, size_t k0, size_t g) {
+/* Centred gradients: a first guess of the mean of every output, from the first points that have weight: S is then a sum of squares of
+ * numbers that are small already, and little is left to subtract. 0: none of these has weight. */
+static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     rfm_real sum = R(0);
-    for (j = 0; j < rows; j++) sum += point_weight(f, j) * point_weight(f, j);
+    for (j = 0; j < rows; j++) sum += point_weight(f, first + j) * point_weight(f, first + j);
     for (j = 0; sum > R(0) && j < rows; j++) {
-        rfm_real share = point_weight(f, j) * point_weight(f, j) / sum;
+        rfm_real share = point_weight(f, first + j) * point_weight(f, first + j) / sum;
         for (k = 0; k < g; k++)
             for (q = 0; q < r; q++) f->guess[(k0 + k) * r + q] += share * f->h[j * wide + k * (r + 1) + q];
     }
+    return sum > R(0);
 }
 
 /* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred and weighted. */
@@ -2937,7 +2939,8 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
             for (q = 0; q < r; q++) h[q] -= a * x[q];
         }
     }
-    if (f->o->center && first == 0) guess_means(f, rows, k0, g);
+    if (first == 0) f->guessed = 0;
+    if (f->o->center && !f->guessed) f->guessed = guess_means(f, first, rows, k0, g);
     for (j = 0; j < rows; j++) {
         rfm_real weight = point_weight(f, first + j);
         for (k = 0; k < g; k++) {
@@ -2952,19 +2955,31 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
     }
 }
 
-/* The same of signs, for l1: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r] stays 0: there is nothing to subtract. */
-static void agop_signs(training *f, size_t first, size_t rows, size_t g) {
-    size_t n = f->n, r = f->m.r, wide = g * (r + 1), i, j, k, q;
-    memset(f->h, 0, rows * wide * sizeof *f->h);
-    for (j = 0; j < rows; j++) {
-        size_t at = point_at(f, first + j);
-        const rfm_real *x = f->centers + at * r;
-        for (i = 0; i < n; i++) {
-            rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
-            const rfm_real *y = f->centers + i * r;
-            for (k = 0; w != R(0) && k < g; k++) {
-                rfm_real *h = f->h + j * wide + k * (r + 1), a = w * f->ax[i * wide + k * (r + 1) + r];
-                for (q = 0; q < r; q++) h[q] += a * sign(y[q] - x[q]);
+typedef struct {
+    training *f;
+    size_t first, g;
+} signs_args;
+
+/* The same of signs, for l1, a point a job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r] stays 0: there is nothing to
+ * subtract. Signs are made a few at a time, for all outputs. */
+#define SIGNS 32
+static void agop_signs(void *arg, size_t index, size_t worker) {
+    const signs_args *t = (const signs_args *)arg;
+    const training *f = t->f;
+    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), first, i, k, q;
+    const rfm_real *x = f->centers + at * r;
+    rfm_real *h = f->h + index * wide, signs[SIGNS];
+    (void)worker;
+    memset(h, 0, wide * sizeof *h);
+    for (i = 0; i < f->n; i++) {
+        rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
+        const rfm_real *y = f->centers + i * r, *a = f->ax + i * wide + r;
+        for (first = 0; w != R(0) && first < r; first += SIGNS) {
+            size_t count = min_size(SIGNS, r - first);
+            for (q = 0; q < count; q++) signs[q] = R((y[first + q] > x[first + q]) - (y[first + q] < x[first + q]));
+            for (k = 0; k < t->g; k++) {
+                rfm_real *to = h + k * (r + 1) + first, weight = w * a[k * (r + 1)];
+                for (q = 0; q < count; q++) to[q] += weight * signs[q];
             }
         }
     }
@@ -3015,8 +3030,11 @@ static int agop(training *f) {
         }
         for (first = 0; first < f->points; first += rows) {
             rows = min_size(AGOP_ROWS, f->points - first);
-            if (is_l1(f->o->kernel)) agop_signs(f, first, rows, g);
-            else
+            if (is_l1(f->o->kernel)) {
+                signs_args t;
+                t.f = f, t.first = first, t.g = g;
+                run_jobs(f->ctx, agop_signs, &t, rows);
+            } else
                 product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first),
                         operand_of(f->ax, wide, 1), 0, f->h, wide);
             agop_rows(f, first, rows, k0, g);
@@ -3415,7 +3433,8 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
  *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  alpha y_scale,  offset = y_mean + y_scale offset.
  */
 
-#define BLOB_MINOR_INTEGERS 1u /* the minor version that has RFM_I8 and RFM_I16 */
+/* The lowest minor version that has what is written. */
+static uint32_t minor_version(const rfm_blob *head) { return head->kernel == RFM_L1 ? 2 : head->type < RFM_F32 ? 1 : 0; }
 
 static void put_float(unsigned char *at, rfm_real value) {
     float f = (float)value;
@@ -3447,7 +3466,7 @@ void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, c
     uint32_t i;
     memset(blob, 0, total);
     rfm_put_u32(blob, BLOB_MAGIC);
-    rfm_put_u32(blob + 8, BLOB_MAJOR | (head->type < RFM_F32 ? BLOB_MINOR_INTEGERS : 0) << 16);
+    rfm_put_u32(blob + 8, BLOB_MAJOR | minor_version(head) << 16);
     rfm_put_u32(blob + 12, (uint32_t)total);
     blob[16] = head->type, blob[17] = head->kernel, blob[18] = head->metric, blob[19] = head->task;
     rfm_put_u32(blob + 20, head->n);

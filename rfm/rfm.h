@@ -513,7 +513,7 @@ int rfm_model_size(const rfm_parts *parts, size_t *bytes);
 int rfm_model_write(const rfm_parts *parts, void *blob, size_t size);
 
 /* How blobs of any type are put together: the place of every section, then the sections' bytes by their owner, then the checksum. bytes[i]
- * is the length of section i, 0: not there; at[i] becomes its offset; *total that of the whole. RFM_EOVERFLOW: 4 GiB. */
+ * is the length of section i, 0: not there; at[i] becomes its offset; *total that of the whole. RFM_EOVERFLOW: 4 GiB; at[] is undefined then. */
 int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *total);
 
 /* Zeros, the head (head->at is not looked at) and the table into `blob`, of the layout's total size. */

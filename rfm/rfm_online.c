@@ -1286,20 +1286,7 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
 
 /* ==== 10. State =========================================================================================================
  *
- * All integers and numbers are little-endian, whatever the machine; real is the number type of the build.
- *
- *   u32 "rfmo"   u16 version 2   u8 bytes of a real   u8 int8
- *   u32 window   u32 inputs   u32 outputs   u32 fingerprint of the other options that matter and of the first metric
- *   u32 n samples   u32 p pending samples   u32 1: the window's model serves, 0: the start model
- *   u32 pending samples that a wanted refit waits for; 2^32 - 1: none is wanted
- *   u32 random   u32 since the last refit
- *   u32 taken, absorbed, dropped, refused_value, refused_label, refused_full, refits, rejected, failed
- *   real ridge as used, old score, new score
- *   u32 seen, one per class
- *   real M, one per input: of the stored numbers
- *   n times, oldest first: u16 label, the sample (d reals, or bytes with int8), real alpha, c of them
- *   p times, oldest first: u16 label, the sample
- *   u32 CRC-32 of all bytes before it
+ * FORMAT.md, "The state of a learner", has the bytes.
  */
 
 #define STATE_MAGIC UINT32_C(0x6f6d6672)

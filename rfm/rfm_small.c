@@ -312,7 +312,7 @@ static rfm_real power_of_two(int e) {
 
 /* x 2^exponent, to the nearest integer: halves go up. */
 static int16_t input_integer(rfm_real x, int exponent) {
-    rfm_real value = x * power_of_two(exponent), rest;
+    rfm_real value = x * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2), rest; /* 2^-128 itself is no normal number */
     int32_t nearest;
     if (value > R(32767)) value = R(32767);
     if (value < R(-32768)) value = R(-32768);

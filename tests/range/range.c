@@ -348,7 +348,7 @@ static void scale_fitting(fitting *f) {
     const scaling x = draw_scaling("X", f->data.x.cols);
     const int y = draw_exponent(), start = chance(2) ? 0 : draw_exponent(),
               weights = chance(2) ? 0 : draw_exponent() / 2;
-    int l = f->o.bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? 0 : chance(4) ? draw_exponent() : x.all;
+    int p, l = f->o.bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? 0 : chance(4) ? draw_exponent() : x.all;
     scale_view(f->data.x, &x, 0);
     scale_view(f->data.x_validation, &x, 0);
     scale_view(f->data.y, NULL, y);
@@ -360,7 +360,9 @@ static void scale_fitting(fitting *f) {
     if (x.each != NULL || abs(y) > GENTLE || abs(start) > GENTLE || abs(weights) > GENTLE || abs(l) > GENTLE)
         slack.statuses = 1;
     slack.least = LEAST * 1e5;
-    slack.no_values = highest(&x, f->data.x.cols) + start / 2 < SMALLEST || y < SMALLEST;
+    /* every update of an M that is left as it comes multiplies P by what Y is */
+    p = start / 2 + (f->o.scale == RFM_SCALE_NONE && y < 0 ? (int)f->o.iterations * y : 0);
+    slack.no_values = highest(&x, f->data.x.cols) + start / 2 < SMALLEST || y < SMALLEST || p < SMALLEST;
     if (x.each != NULL || abs(x.all) > EXACT || abs(y) > EXACT || abs(start) > EXACT || abs(weights) > EXACT ||
         abs(l) > EXACT)
         slack.no_values |= RFM_REAL_BYTES == 8;

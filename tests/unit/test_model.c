@@ -281,6 +281,7 @@ static void test_round_trip(void) {
                         if (!test_little_endian()) continue;
                         blob = write_blob(&size);
                         if (blob == NULL) continue;
+                        CHECK_INT(s.kernel == RFM_L1 ? 2 : 0, blob[AT_MAJOR + 2]); /* the lowest minor version that has it */
                         CHECK_INT(RFM_OK, rfm_model_open(blob, size, &m));
                         CHECK_SIZE(s.n, m.n);
                         CHECK_SIZE(s.d, m.d);

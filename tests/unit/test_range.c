@@ -135,6 +135,38 @@ static void test_points_of_weight(void) {
     }
 }
 
+/* Centred gradients do not care where the rows of no weight stand. */
+static void test_centred_order(void) {
+    const size_t n = 600;
+    double m[2];
+    size_t turn, i;
+
+    for (turn = 0; turn < 2; turn++) {
+        rfm_real *w, value = 0;
+
+        test_reset();
+        test_note("centred order", turn, 0, 0);
+        if (!model_make(&a, n, 1, 1)) TEST_IGNORE();
+        w = test_take(n * sizeof *w);
+        if (w == NULL) TEST_IGNORE();
+        for (i = 0; i < n; i++) {
+            const size_t at = turn ? n - 1 - i : i;
+
+            w[at] = (rfm_real)(i < 540 ? 0 : 1);
+            a.x.at[at * a.x.stride] = (rfm_real)test_number(17, i, 0);
+            a.y.at[at * a.y.stride] = 3 * a.x.at[at * a.x.stride];
+        }
+        a.data.weights = w;
+        a.o.kernel = RFM_GAUSSIAN, a.o.metric = RFM_DIAGONAL, a.o.center = 1;
+        a.o.bandwidth = 60, a.o.ridge = (rfm_real)1e-3;
+        if (model_fit(&a) == TEST_SKIP) TEST_IGNORE();
+        CHECK_INT(RFM_OK, rfm_metric(&a.m, rfm_view(&value, 1, 1)));
+        m[turn] = (double)value;
+    }
+    CHECK(m[0] > 0);
+    CHECK_BELOW(fabs(m[0] - m[1]), 0.05 * m[1]);
+}
+
 /* ---- rfm_fit ------------------------------------------------------------------------------------------------------- */
 
 static const int metrics[] = { RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL };
@@ -369,6 +401,30 @@ static void test_ridge_below_rounding(void) {
             rest -= (double)a.m.alpha[j] *
                     model_phi(&a.m, model_distance(&a.m, a.x.at + i * a.x.stride, a.x.at + j * a.x.stride));
         CHECK_BELOW(fabs(rest), 0.05);
+    }
+}
+
+/* Weights and ridge times the same power of two: the ridge that had to grow grows by the same. */
+static void test_ridge_of_weights(void) {
+    const size_t n = 16;
+    rfm_real w[16], first = 0;
+    size_t i;
+    int power;
+
+    for (power = 0; power >= -60; power -= 20) {
+        test_reset();
+        test_note("weights", (size_t)-power, 0, 0);
+        CHECK(model_make(&a, n, 1, 1));
+        for (i = 0; i < n; i++) w[i] = (rfm_real)ldexp(1, power);
+        a.data.weights = w;
+        a.o.kernel = RFM_GAUSSIAN;
+        a.o.bandwidth = 80;
+        a.o.ridge = (rfm_real)ldexp(TEST_EPS / 64, power);
+        a.o.iterations = 0;
+        if (model_fit(&a) == TEST_SKIP) TEST_IGNORE();
+        if (power == 0) first = a.path[0].ridge;
+        CHECK(a.path[0].ridge > a.o.ridge);
+        CHECK(a.path[0].ridge == (rfm_real)ldexp((double)first, power));
     }
 }
 
@@ -686,6 +742,7 @@ int main(void) {
     RUN_TEST(test_wide_start);
     RUN_TEST(test_points_unused);
     RUN_TEST(test_points_of_weight);
+    RUN_TEST(test_centred_order);
     RUN_TEST(test_targets);
     RUN_TEST(test_features);
     RUN_TEST(test_tiny_rows);
@@ -693,6 +750,7 @@ int main(void) {
     RUN_TEST(test_large_metric);
     RUN_TEST(test_small_scores);
     RUN_TEST(test_ridge_below_rounding);
+    RUN_TEST(test_ridge_of_weights);
     RUN_TEST(test_start_range);
     RUN_TEST(test_near_gradients);
     RUN_TEST(test_far);

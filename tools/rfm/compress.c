@@ -97,6 +97,9 @@ static size_t read_features(const char *word, double *threshold) {
 
 static void read_model(job *t) {
     model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->source);
+    if (rfm_kernels[t->source.kernel].axes)
+        fail("%s: a model of the kernel %s cannot be made smaller; train one with --kernel laplace", t->a->operands[0],
+             rfm_kernels[t->source.kernel].name);
     if (rfm_model_summary(&t->source, &t->summary, NULL, 0) == RFM_OK && t->summary.steps <= MOST_ITERATIONS + 1)
         (void)rfm_model_summary(&t->source, &t->summary, t->path, MOST_ITERATIONS + 1);
 }
