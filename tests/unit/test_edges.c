@@ -365,8 +365,22 @@ static void test_no_head(void) {
     CHECK_INT(RFM_ENULL, rfm_blob_open(NULL, sizeof blob, RFM_F32, &head));
 }
 
+/* exp of what is not positive: 2.5 ulp, and 0 where it is next to nothing. */
+static void test_exp(void) {
+    size_t i;
+
+    for (i = 0; i <= 400; i++) {
+        const rfm_real x = (rfm_real)(-(double)i / 5);
+
+        test_note("exp", i, 0, 0);
+        CHECK_BELOW(fabs((double)rfm_exp(x) / exp((double)x) - 1), 3 * TEST_EPS);
+    }
+    CHECK(rfm_exp((rfm_real)-1e4) == 0 && rfm_exp(0) == 1);
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(test_exp);
     RUN_TEST(test_rank_weights);
     RUN_TEST(test_rank_of_one_row);
     RUN_TEST(test_importance);
