@@ -58,10 +58,12 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     p->base.kernel = kernel_of("--kernel", a->kernel);
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
-    if (a->exponent > 0 && kernel_has_exponent(p->base.kernel)) {
-        double most = (double)rfm_kernels[p->base.kernel].most;
-        if (a->exponent > most) usage("--exponent: expected a number above 0, at most %g with --kernel %s", most, a->kernel);
-        p->base.exponent = (rfm_real)a->exponent;
+    if (a->exponent > 0) {
+        int has = kernel_has_exponent(p->base.kernel);
+        double most = has ? (double)rfm_kernels[p->base.kernel].most : 2;
+        if (a->exponent > most || (rfm_real)a->exponent <= 0)
+            usage("--exponent: expected a number above 0, at most %g with --kernel %s", most, a->kernel);
+        if (has) p->base.exponent = (rfm_real)a->exponent;
     }
     if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
         usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
