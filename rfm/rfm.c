@@ -2847,10 +2847,12 @@ static void solve_pseudo(training *f) {
     weigh_alpha(f);
 }
 
+#define RESIDUAL_ROWS 4 /* rounding that matters is everywhere: a few rows show it */
+
 /* At row i the machine should say y_i - ridge alpha_i / w_i. How far off it is at some rows, in the same units as rhs, which is not in
  * use here and takes their kernel values: this is what rounding does to a prediction. */
 static rfm_real largest_residual(training *f) {
-    size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(f->width, n), step = n / rows, i, j, k;
+    size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(min_size(RESIDUAL_ROWS, f->width), n), step = n / rows, i, j, k;
     rfm_real most = R(0);
     product_and(&f->solve.pack, is_l1(f->o->kernel), 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1),
                 operand_of(f->centers, 1, r), 0, f->rhs, n, NULL, NULL);
