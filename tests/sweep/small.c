@@ -218,7 +218,7 @@ static void check_loss(making *t) {
     compare("loss", rfm_cview(&t->loss, 1, 1), &expected,
             coarse(m)
                 ? -1
-                : 1e4 * EPSILON * (expected + size * sqrt(expected * (double)m->n) + (double)t->ridge * size * size));
+                : 1e3 * EPSILON * (expected + size * sqrt(expected * (double)m->n) + (double)t->ridge * size * size));
     for (i = 0; i < count; i++) largest = fmax(largest, fabs((double)t->gradient[i]));
     for (turn = 0; turn < 5 && most > 0 && !coarse(m); turn++) {
         const size_t at = draw(count);
@@ -370,7 +370,7 @@ static void check_integers(making *t) {
         }
     }
     /* alpha is fitted anew to the targets, if there are some */
-    if (!coarse(m) && !cut_off(&opened) && !(error <= 1.5 * model_error + 0.3 * spread + rounding))
+    if (!coarse(m) && !cut_off(&opened) && !(error <= 1.1 * model_error + 0.3 * spread + rounding))
         fail("integers are off by %.3g, the model by %.3g, of %.3g", error, model_error, spread);
     for (i = 0; i < 3; i++) { /* anything goes in */
         for (j = 0; j < m->d; j++) xi[j] = (int16_t)((long)draw(65536) - 32768);
