@@ -6,7 +6,7 @@
  * those of the portable code. */
 #include "rfm_port.h"
 
-#if RFM_SCORES_HAVE_DSP
+#if RFM_LOOP_HAVE_DSP
 
 #include "rfm_small.h"
 
@@ -227,7 +227,7 @@ static void project(const rfm_model_i *m, int16_t *u, int16_t *z, uint32_t *t) {
     }
 }
 
-int32_t rfm_scores_i_dsp(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
+int32_t rfm_loop_i_dsp(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const int8_t *row = (const int8_t *)m->centers, *alpha = (const int8_t *)m->alpha;
     const uint32_t phi432 = (uint32_t)(uintptr_t)m->phi + 432;
     const int32_t last = (int32_t)m->nodes - 1 - 216;
@@ -261,5 +261,5 @@ int32_t rfm_scores_i_dsp(const rfm_model_i *m, int16_t *scratch, int32_t *scores
 }
 
 #else
-typedef int rfm_scores_i_dsp_is_for_armv7e_m;
+typedef int rfm_loop_i_dsp_is_for_armv7e_m;
 #endif

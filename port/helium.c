@@ -15,7 +15,7 @@
  * fewer than four rows are left, the other lanes repeat the first of them and do not count.
  */
 
-#if RFM_SCORES_HAVE_HELIUM
+#if RFM_LOOP_HAVE_HELIUM
 
 #include <arm_mve.h>
 
@@ -108,7 +108,7 @@ static inline void add(float *scores, const float *alpha, size_t c, const float 
         }
 }
 
-rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
+rfm_real rfm_loop_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const float *alpha = m->alpha;
     float *z = scratch + m->d, scale, phi[4];
     size_t d = m->d, r = m->r, c = m->c, left, i;
@@ -166,7 +166,7 @@ rfm_real rfm_scores_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scor
  * 2^32 and do not depend on the order, and nothing overflows: the bits are those of the portable code.
  */
 
-#if RFM_SCORES_HAVE_HELIUM_I
+#if RFM_LOOP_HAVE_HELIUM_I
 
 #include "rfm_small.h"
 
@@ -346,7 +346,7 @@ ADD(add_16, int16_t, 32, OFFSETS_16,
     "vshr.s32 q0, q0, #8\n\t"
     "vaddva.s32 %[sum], q0\n\t")
 
-int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
+int32_t rfm_loop_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const int bytes = m->type;
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
     int16_t *z = scratch + m->d;
@@ -378,6 +378,6 @@ int32_t rfm_scores_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *sco
 
 #endif
 
-#if !RFM_SCORES_HAVE_HELIUM && !RFM_SCORES_HAVE_HELIUM_I
-typedef int rfm_scores_helium_is_for_mve;
+#if !RFM_LOOP_HAVE_HELIUM && !RFM_LOOP_HAVE_HELIUM_I
+typedef int rfm_loop_helium_is_for_mve;
 #endif

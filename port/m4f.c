@@ -7,7 +7,7 @@
  * of floats, hence the assembly; rows that are left over and other than four outputs are in C. */
 #include "rfm_port.h"
 
-#if RFM_SCORES_HAVE_M4F
+#if RFM_LOOP_HAVE_M4F
 
 #include <string.h>
 
@@ -186,7 +186,7 @@ static uint32_t add(const float *s, size_t n, const float *alpha, float scale, u
     return nearest;
 }
 
-rfm_real rfm_scores_m4f(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
+rfm_real rfm_loop_m4f(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const float *center = m->centers, *alpha = m->alpha;
     float *z = scratch + m->d, scale;
     size_t d = m->d, r = m->r, c = m->c, left, n = d < 4 ? d : d / 4 * 4, i;
@@ -212,5 +212,5 @@ rfm_real rfm_scores_m4f(const rfm_model *m, rfm_real *scratch, rfm_real *scores)
 }
 
 #else
-typedef int rfm_scores_m4f_is_for_cortex_m;
+typedef int rfm_loop_m4f_is_for_cortex_m;
 #endif

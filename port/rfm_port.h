@@ -25,26 +25,26 @@ struct rfm_model_i; /* rfm_small.h */
 
 /* Which loops for rfm_predict_one it has: Cortex-M with a single-precision FPU (M4F, M7, M33, M55), and with Helium's floats (M55). */
 #if RFM_REAL_BYTES == 4 && defined(__GNUC__) && defined(__ARM_ARCH_PROFILE) && defined(__ARM_FP) && defined(__ARM_FEATURE_FMA)
-#define RFM_SCORES_HAVE_M4F (__ARM_ARCH_PROFILE == 'M' && (__ARM_FP & 4) != 0)
+#define RFM_LOOP_HAVE_M4F (__ARM_ARCH_PROFILE == 'M' && (__ARM_FP & 4) != 0)
 #else
-#define RFM_SCORES_HAVE_M4F 0
+#define RFM_LOOP_HAVE_M4F 0
 #endif
 #if RFM_REAL_BYTES == 4 && defined(__ARM_FEATURE_MVE)
-#define RFM_SCORES_HAVE_HELIUM ((__ARM_FEATURE_MVE & 2) != 0)
+#define RFM_LOOP_HAVE_HELIUM ((__ARM_FEATURE_MVE & 2) != 0)
 #else
-#define RFM_SCORES_HAVE_HELIUM 0
+#define RFM_LOOP_HAVE_HELIUM 0
 #endif
 
 /* Which loops for rfm_predict_i: Cortex-M with the DSP extension (M4, M7, M33, M55), and with Helium (M55). */
 #if defined(__GNUC__) && defined(__ARM_ARCH_PROFILE) && defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN)
-#define RFM_SCORES_HAVE_DSP (__ARM_ARCH_PROFILE == 'M' && __ARM_FEATURE_DSP == 1)
+#define RFM_LOOP_HAVE_DSP (__ARM_ARCH_PROFILE == 'M' && __ARM_FEATURE_DSP == 1)
 #else
-#define RFM_SCORES_HAVE_DSP 0
+#define RFM_LOOP_HAVE_DSP 0
 #endif
 #if defined(__GNUC__) && defined(__ARM_FEATURE_MVE) && !defined(__ARM_BIG_ENDIAN)
-#define RFM_SCORES_HAVE_HELIUM_I ((__ARM_FEATURE_MVE & 1) != 0)
+#define RFM_LOOP_HAVE_HELIUM_I ((__ARM_FEATURE_MVE & 1) != 0)
 #else
-#define RFM_SCORES_HAVE_HELIUM_I 0
+#define RFM_LOOP_HAVE_HELIUM_I 0
 #endif
 
 #ifdef __cplusplus
@@ -52,19 +52,19 @@ extern "C" {
 #endif
 
 /* The last argument but one of rfm_predict_one; README.md has the contract. */
-#if RFM_SCORES_HAVE_M4F
-rfm_real rfm_scores_m4f(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* m4f.c */
+#if RFM_LOOP_HAVE_M4F
+rfm_real rfm_loop_m4f(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* m4f.c */
 #endif
-#if RFM_SCORES_HAVE_HELIUM
-rfm_real rfm_scores_helium(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* helium.c */
+#if RFM_LOOP_HAVE_HELIUM
+rfm_real rfm_loop_helium(const rfm_model *model, rfm_real *scratch, rfm_real *scores); /* helium.c */
 #endif
 
 /* The last argument but one of rfm_predict_i. */
-#if RFM_SCORES_HAVE_DSP
-int32_t rfm_scores_i_dsp(const struct rfm_model_i *model, int16_t *scratch, int32_t *scores); /* dsp.c */
+#if RFM_LOOP_HAVE_DSP
+int32_t rfm_loop_i_dsp(const struct rfm_model_i *model, int16_t *scratch, int32_t *scores); /* dsp.c */
 #endif
-#if RFM_SCORES_HAVE_HELIUM_I
-int32_t rfm_scores_i_helium(const struct rfm_model_i *model, int16_t *scratch, int32_t *scores); /* helium.c */
+#if RFM_LOOP_HAVE_HELIUM_I
+int32_t rfm_loop_i_helium(const struct rfm_model_i *model, int16_t *scratch, int32_t *scores); /* helium.c */
 #endif
 
 #ifndef RFM_NO_TRAIN

@@ -208,7 +208,7 @@ rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
 #define BLOB_TABLE 48  /* where the table of sections starts */
 
 /* Sections of a model in floating point, in the order of the table. */
-enum { PART_SHIFT, PART_P, PART_CENTERS, PART_ALPHA, PART_OFFSET, PARTS = RFM_PART_SUMMARY + 1 };
+enum { SECTION_SHIFT, SECTION_P, SECTION_CENTERS, SECTION_ALPHA, SECTION_OFFSET, SECTIONS = RFM_SECTION_SUMMARY + 1 };
 
 static int little_endian(void) {
     const uint16_t one = 1;
@@ -256,8 +256,8 @@ uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size) {
 }
 
 /* A section that lies within the blob, aligned, and *bytes of it; NULL: it does not, or has no bytes. */
-static const unsigned char *part_at(const unsigned char *blob, uint32_t part, uint32_t *bytes) {
-    const unsigned char *entry = blob + BLOB_TABLE + 8 * part;
+static const unsigned char *section_at(const unsigned char *blob, uint32_t section, uint32_t *bytes) {
+    const unsigned char *entry = blob + BLOB_TABLE + 8 * section;
     uint32_t size = get_u32(blob + 12), offset = get_u32(entry);
     *bytes = get_u32(entry + 4);
     if (*bytes == 0 || offset % RFM_ALIGN != 0 || offset > size || *bytes > size - offset) return NULL;
@@ -265,9 +265,9 @@ static const unsigned char *part_at(const unsigned char *blob, uint32_t part, ui
 }
 
 /* Names, if there are any: exactly `strings` of them. */
-static int names_right(const unsigned char *blob, uint32_t part, uint32_t strings) {
+static int names_right(const unsigned char *blob, uint32_t section, uint32_t strings) {
     uint32_t bytes, i;
-    const unsigned char *text = part_at(blob, part, &bytes);
+    const unsigned char *text = section_at(blob, section, &bytes);
     if (text == NULL) return bytes == 0;
     for (i = 0; i < bytes; i++)
         if (text[i] == 0) strings--;
@@ -280,7 +280,7 @@ static int names_right(const unsigned char *blob, uint32_t part, uint32_t string
 /* The summary, if there is one: as long as it says. Its scales are reals, in a blob of integers f32. */
 static int summary_right(const unsigned char *blob, uint32_t d) {
     uint32_t bytes, steps, scales, shift = 2 + blob[16] / RFM_F64;
-    const unsigned char *summary = part_at(blob, RFM_PART_SUMMARY, &bytes);
+    const unsigned char *summary = section_at(blob, RFM_SECTION_SUMMARY, &bytes);
     if (bytes == 0) return 1;
     if (summary == NULL || bytes < SUMMARY_FIXED) return 0;
     bytes -= SUMMARY_FIXED;
@@ -296,13 +296,13 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 
 /* What the sections say beyond their numbers, and the sizes in the head. */
 static ALONE int blob_right(const unsigned char *b) {
-    uint32_t bytes = get_u32(b + 12), parts = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
-    if (parts < PARTS || parts > (bytes - BLOB_TABLE) / 8) return 0;
+    uint32_t bytes = get_u32(b + 12), sections = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
+    if (sections < SECTIONS || sections > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
         if (get_u32(b + i) == 0) return 0;
     if (b[17] >= RFM_KERNELS || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
     if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return 0;
-    return names_right(b, RFM_PART_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_PART_INPUT_NAMES, d) && summary_right(b, d);
+    return names_right(b, RFM_SECTION_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_SECTION_INPUT_NAMES, d) && summary_right(b, d);
 }
 
 int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head) {
@@ -314,7 +314,7 @@ int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head)
     if (get_u32(b) != BLOB_MAGIC) return RFM_EMAGIC;
     if ((get_u32(b + 8) & 0xffff) != BLOB_MAJOR) return RFM_EVERSION;
     bytes = get_u32(b + 12);
-    if (bytes > size || bytes < BLOB_TABLE + 8 * PARTS) return RFM_ETRUNCATED;
+    if (bytes > size || bytes < BLOB_TABLE + 8 * SECTIONS) return RFM_ETRUNCATED;
     if (rfm_crc32(0, b + BLOB_COVERED, bytes - BLOB_COVERED) != get_u32(b + 4)) return RFM_ECHECKSUM;
     if ((b[16] & types) == 0 || (b[16] & (b[16] - 1u)) != 0 || !little_endian()) return RFM_ETYPE;
     if (!blob_right(b)) return RFM_ECONTENT;
@@ -325,9 +325,9 @@ int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head)
 
 typedef char blob_is_as_in_memory[offsetof(rfm_blob, temperature) - offsetof(rfm_blob, type) == 24 ? 1 : -1];
 
-const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each, uint32_t bytes) {
+const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each, uint32_t bytes) {
     uint32_t there, left, i;
-    const unsigned char *at = part < get_u32(head->at + 44) ? part_at(head->at, part, &there) : NULL;
+    const unsigned char *at = section < get_u32(head->at + 44) ? section_at(head->at, section, &there) : NULL;
     if (at == NULL) return NULL;
     left = there;
     do /* left = there - count * each * bytes, a product that need not fit; `there` ends it */
@@ -339,14 +339,14 @@ const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, u
     return left == 0 ? at : NULL;
 }
 
-ALONE const void *rfm_blob_text(const rfm_blob *head, uint32_t part) {
+ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
     uint32_t bytes;
-    return part_at(head->at, part, &bytes);
+    return section_at(head->at, section, &bytes);
 }
 
 /* A section of count * each finite numbers; NULL: it is not that. */
-static const rfm_real *part_numbers(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each) {
-    const rfm_real *numbers = (const rfm_real *)rfm_blob_part(head, part, count, each, sizeof(rfm_real));
+static const rfm_real *section_numbers(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each) {
+    const rfm_real *numbers = (const rfm_real *)rfm_blob_array(head, section, count, each, sizeof(rfm_real));
     return numbers != NULL && rfm_finite((size_t)count * each, numbers) ? numbers : NULL;
 }
 
@@ -355,23 +355,23 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
     if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
-    for (i = PART_SHIFT; i <= PART_OFFSET; i++) {
-        uint32_t count = i < PART_CENTERS ? head.d : i < PART_OFFSET ? head.n : head.c, each = 1;
-        if (i == PART_CENTERS || (i == PART_P && head.metric == RFM_FULL)) each = head.r;
-        if (i == PART_ALPHA) each = head.c;
-        if (part_numbers(&head, i, count, each) == NULL) return RFM_ECONTENT;
+    for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++) {
+        uint32_t count = i < SECTION_CENTERS ? head.d : i < SECTION_OFFSET ? head.n : head.c, each = 1;
+        if (i == SECTION_CENTERS || (i == SECTION_P && head.metric == RFM_FULL)) each = head.r;
+        if (i == SECTION_ALPHA) each = head.c;
+        if (section_numbers(&head, i, count, each) == NULL) return RFM_ECONTENT;
     }
     model->n = head.n, model->d = head.d, model->c = head.c, model->r = head.r;
     model->kernel = head.kernel, model->metric = head.metric, model->task = head.task;
     model->bandwidth = R(1), model->exponent = R(head.exponent), model->temperature = R(head.temperature);
-    model->shift = (const rfm_real *)rfm_blob_text(&head, PART_SHIFT);
-    model->p = (const rfm_real *)rfm_blob_text(&head, PART_P);
-    model->centers = (const rfm_real *)rfm_blob_text(&head, PART_CENTERS);
-    model->alpha = (const rfm_real *)rfm_blob_text(&head, PART_ALPHA);
-    model->offset = (const rfm_real *)rfm_blob_text(&head, PART_OFFSET);
-    model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
-    model->input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
-    model->summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
+    model->shift = (const rfm_real *)rfm_blob_section(&head, SECTION_SHIFT);
+    model->p = (const rfm_real *)rfm_blob_section(&head, SECTION_P);
+    model->centers = (const rfm_real *)rfm_blob_section(&head, SECTION_CENTERS);
+    model->alpha = (const rfm_real *)rfm_blob_section(&head, SECTION_ALPHA);
+    model->offset = (const rfm_real *)rfm_blob_section(&head, SECTION_OFFSET);
+    model->class_names = (const char *)rfm_blob_section(&head, RFM_SECTION_CLASS_NAMES);
+    model->input_names = (const char *)rfm_blob_section(&head, RFM_SECTION_INPUT_NAMES);
+    model->summary = rfm_blob_section(&head, RFM_SECTION_SUMMARY);
     return RFM_OK;
 }
 
@@ -465,7 +465,7 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
     return largest;
 }
 
-int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_scores loop, rfm_real *novelty) {
+int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop, rfm_real *novelty) {
     rfm_real largest = R(-1);
     real_bits bad = 0;
     size_t i;
@@ -3449,12 +3449,12 @@ static size_t text_bytes(const char *names, size_t strings) {
     return names == NULL ? 0 : (size_t)(rfm_name(names, strings) - names);
 }
 
-int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *total) {
+int rfm_blob_layout(uint32_t sections, const size_t *bytes, size_t *at, size_t *total) {
     const size_t most = UINT32_MAX - RFM_ALIGN; /* of `end`: it can be rounded up */
-    size_t end = BLOB_TABLE + 8 * (size_t)parts;
+    size_t end = BLOB_TABLE + 8 * (size_t)sections;
     uint32_t i;
-    if (parts > (most - BLOB_TABLE) / 8) return RFM_EOVERFLOW;
-    for (i = 0; i < parts; i++) {
+    if (sections > (most - BLOB_TABLE) / 8) return RFM_EOVERFLOW;
+    for (i = 0; i < sections; i++) {
         end = round_up(end, RFM_ALIGN);
         at[i] = bytes[i] == 0 ? 0 : end;
         if (end > most || bytes[i] > most - end) return RFM_EOVERFLOW;
@@ -3464,7 +3464,7 @@ int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *tot
     return RFM_OK;
 }
 
-void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, const size_t *bytes, const size_t *at, size_t total) {
+void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections, const size_t *bytes, const size_t *at, size_t total) {
     uint32_t i;
     memset(blob, 0, total);
     rfm_put_u32(blob, BLOB_MAGIC);
@@ -3477,8 +3477,8 @@ void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, c
     rfm_put_u32(blob + 32, head->r);
     put_float(blob + 36, R(head->exponent));
     put_float(blob + 40, R(head->temperature));
-    rfm_put_u32(blob + 44, parts);
-    for (i = 0; i < parts; i++) {
+    rfm_put_u32(blob + 44, sections);
+    for (i = 0; i < sections; i++) {
         rfm_put_u32(blob + BLOB_TABLE + 8 * i, (uint32_t)at[i]);
         rfm_put_u32(blob + BLOB_TABLE + 8 * i + 4, (uint32_t)bytes[i]);
     }
@@ -3488,41 +3488,41 @@ void rfm_blob_end(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob
 
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
-    size_t bytes[PARTS], at[PARTS], total;
+    size_t bytes[SECTIONS], at[SECTIONS], total;
 } blob_plan;
 
-static int blob_plan_of(const rfm_parts *w, blob_plan *plan) {
+static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
     const rfm_model *m = w == NULL ? NULL : w->model;
     int status = m == NULL ? RFM_ENULL : check_model(m);
-    size_t count[PARTS], i;
+    size_t count[SECTIONS], i;
     if (status != RFM_OK) return status;
-    count[PART_SHIFT] = m->d;
-    count[PART_P] = m->metric == RFM_FULL ? m->r : 1;
-    count[PART_CENTERS] = m->n;
-    count[PART_ALPHA] = m->n;
-    count[PART_OFFSET] = m->c;
-    for (i = PART_SHIFT; i <= PART_OFFSET; i++) {
-        size_t each = i == PART_P ? m->d : i == PART_CENTERS ? m->r : i == PART_ALPHA ? m->c : 1;
+    count[SECTION_SHIFT] = m->d;
+    count[SECTION_P] = m->metric == RFM_FULL ? m->r : 1;
+    count[SECTION_CENTERS] = m->n;
+    count[SECTION_ALPHA] = m->n;
+    count[SECTION_OFFSET] = m->c;
+    for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++) {
+        size_t each = i == SECTION_P ? m->d : i == SECTION_CENTERS ? m->r : i == SECTION_ALPHA ? m->c : 1;
         if (!multiply_fits(count[i], each, &plan->bytes[i]) || !multiply_fits(plan->bytes[i], sizeof(rfm_real), &plan->bytes[i]))
             return RFM_EOVERFLOW;
     }
-    plan->bytes[RFM_PART_CLASS_NAMES] = text_bytes(w->class_names, m->c == 1 ? 2 : m->c);
-    plan->bytes[RFM_PART_INPUT_NAMES] = text_bytes(w->input_names, m->d);
-    plan->bytes[RFM_PART_SUMMARY] = 0;
+    plan->bytes[RFM_SECTION_CLASS_NAMES] = text_bytes(w->class_names, m->c == 1 ? 2 : m->c);
+    plan->bytes[RFM_SECTION_INPUT_NAMES] = text_bytes(w->input_names, m->d);
+    plan->bytes[RFM_SECTION_SUMMARY] = 0;
     if (w->summary != NULL)
-        plan->bytes[RFM_PART_SUMMARY] = SUMMARY_FIXED + SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
+        plan->bytes[RFM_SECTION_SUMMARY] = SUMMARY_FIXED + SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
                                         (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
-    return rfm_blob_layout(PARTS, plan->bytes, plan->at, &plan->total);
+    return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
 }
 
-int rfm_model_size(const rfm_parts *parts, size_t *bytes) {
+int rfm_model_size(const rfm_contents *contents, size_t *bytes) {
     blob_plan plan;
-    int status = parts == NULL || bytes == NULL ? RFM_ENULL : blob_plan_of(parts, &plan);
+    int status = contents == NULL || bytes == NULL ? RFM_ENULL : blob_plan_of(contents, &plan);
     if (status == RFM_OK) *bytes = plan.total;
     return status;
 }
 
-static int check_parts(const rfm_parts *w) {
+static int check_contents(const rfm_contents *w) {
     const rfm_model *m = w->model;
     size_t i;
     if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !(w->temperature >= R(0) && w->temperature <= R(3.0e38))) return RFM_EVALUE;
@@ -3539,23 +3539,23 @@ static int check_parts(const rfm_parts *w) {
 }
 
 /* The numbers of one section, folded. */
-static void fold_numbers(const rfm_parts *w, int part, rfm_real *to) {
+static void fold_numbers(const rfm_contents *w, int section, rfm_real *to) {
     const rfm_model *m = w->model;
     rfm_real inverse = R(1) / m->bandwidth;
     size_t i, j, rows = m->metric == RFM_FULL ? m->r : 1;
-    switch (part) {
-    case PART_SHIFT:
+    switch (section) {
+    case SECTION_SHIFT:
         for (j = 0; j < m->d; j++) to[j] = w->x_mean != NULL ? w->x_mean[j] + w->x_scale[j] * m->shift[j] : m->shift[j];
         break;
-    case PART_P:
+    case SECTION_P:
         for (i = 0; i < rows; i++)
             for (j = 0; j < m->d; j++)
                 to[i * m->d + j] = (m->p != NULL ? m->p[i * m->d + j] : R(1)) * inverse / (w->x_scale != NULL ? w->x_scale[j] : R(1));
         break;
-    case PART_CENTERS:
+    case SECTION_CENTERS:
         for (i = 0; i < m->n * m->r; i++) to[i] = m->centers[i] * inverse;
         break;
-    case PART_ALPHA:
+    case SECTION_ALPHA:
         for (i = 0; i < m->n; i++)
             for (j = 0; j < m->c; j++) to[i * m->c + j] = m->alpha[i * m->c + j] * (w->y_scale != NULL ? w->y_scale[j] : R(1));
         break;
@@ -3567,7 +3567,7 @@ static void fold_numbers(const rfm_parts *w, int part, rfm_real *to) {
     }
 }
 
-static void put_summary(const rfm_parts *w, unsigned char *at) {
+static void put_summary(const rfm_contents *w, unsigned char *at) {
     const rfm_summary *s = w->summary;
     uint32_t steps = s->path != NULL ? s->steps : 0, i;
     put_float(at, s->bandwidth);
@@ -3588,12 +3588,12 @@ static void put_summary(const rfm_parts *w, unsigned char *at) {
     if (w->x_scale != NULL) memcpy(at, w->x_scale, w->model->d * sizeof(rfm_real));
 }
 
-int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
+int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     unsigned char *b = (unsigned char *)blob;
     rfm_blob head;
     blob_plan plan;
     int status = blob == NULL ? RFM_ENULL : blob_plan_of(w, &plan), i;
-    if (status == RFM_OK) status = check_parts(w);
+    if (status == RFM_OK) status = check_contents(w);
     if (status != RFM_OK) return status;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < plan.total) return RFM_EARENA;
@@ -3601,15 +3601,15 @@ int rfm_model_write(const rfm_parts *w, void *blob, size_t size) {
     head.type = sizeof(rfm_real), head.kernel = (uint8_t)w->model->kernel, head.task = (uint8_t)w->task;
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
     head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent, head.temperature = (float)w->temperature;
-    rfm_blob_begin(b, &head, PARTS, plan.bytes, plan.at, plan.total);
-    for (i = 0; i <= PART_OFFSET; i++) {
+    rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
+    for (i = 0; i <= SECTION_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
         fold_numbers(w, i, numbers);
         if (!rfm_finite(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
     }
-    if (plan.bytes[RFM_PART_CLASS_NAMES] > 0) memcpy(b + plan.at[RFM_PART_CLASS_NAMES], w->class_names, plan.bytes[RFM_PART_CLASS_NAMES]);
-    if (plan.bytes[RFM_PART_INPUT_NAMES] > 0) memcpy(b + plan.at[RFM_PART_INPUT_NAMES], w->input_names, plan.bytes[RFM_PART_INPUT_NAMES]);
-    if (plan.bytes[RFM_PART_SUMMARY] > 0) put_summary(w, b + plan.at[RFM_PART_SUMMARY]);
+    if (plan.bytes[RFM_SECTION_CLASS_NAMES] > 0) memcpy(b + plan.at[RFM_SECTION_CLASS_NAMES], w->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
+    if (plan.bytes[RFM_SECTION_INPUT_NAMES] > 0) memcpy(b + plan.at[RFM_SECTION_INPUT_NAMES], w->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
+    if (plan.bytes[RFM_SECTION_SUMMARY] > 0) put_summary(w, b + plan.at[RFM_SECTION_SUMMARY]);
     rfm_blob_end(b);
     if (status != RFM_OK) memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
     return status;

@@ -134,8 +134,14 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 /* For a declaration of such memory: static RFM_ALIGNED unsigned char memory[4096]; */
 #if defined(__GNUC__)
 #define RFM_ALIGNED __attribute__((aligned(RFM_ALIGN)))
+#elif defined(_MSC_VER)
+#define RFM_ALIGNED __declspec(align(RFM_ALIGN))
+#elif defined(__cplusplus) && __cplusplus >= 201103L
+#define RFM_ALIGNED alignas(RFM_ALIGN)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define RFM_ALIGNED _Alignas(RFM_ALIGN)
+#else
+#define RFM_ALIGNED /* nothing standard: a static array may have to be moved up to an aligned address by hand */
 #endif
 
 /* What the outputs mean. */
@@ -174,9 +180,9 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 #define RFM_F64 8
 
 /* Sections that every blob can have; the others belong to the number type. */
-#define RFM_PART_CLASS_NAMES 5
-#define RFM_PART_INPUT_NAMES 6
-#define RFM_PART_SUMMARY     7
+#define RFM_SECTION_CLASS_NAMES 5
+#define RFM_SECTION_INPUT_NAMES 6
+#define RFM_SECTION_SUMMARY     7
 
 /* The head of a blob. */
 typedef struct {
@@ -191,11 +197,11 @@ typedef struct {
  * or a big-endian machine), RFM_ECONTENT: *head is unchanged. */
 int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head);
 
-/* Section `part` of an opened blob if it consists of count * each elements of `bytes` bytes (all > 0); NULL: it does not. */
-const void *rfm_blob_part(const rfm_blob *head, uint32_t part, uint32_t count, uint32_t each, uint32_t bytes);
+/* Section `section` of an opened blob if it consists of count * each elements of `bytes` bytes (all > 0); NULL: it does not. */
+const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each, uint32_t bytes);
 
 /* Class names, input names or the summary of an opened blob; NULL: there are none. */
-const void *rfm_blob_text(const rfm_blob *head, uint32_t part);
+const void *rfm_blob_section(const rfm_blob *head, uint32_t section);
 
 /* A little-endian integer of a blob or a slot, at any address. */
 uint32_t rfm_get_u32(const void *at);
@@ -209,15 +215,15 @@ uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size);
 /* Numbers of scratch for a model with d inputs and rank r. */
 #define RFM_PREDICT_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
 
-/* Plug-in for the work of a prediction. scratch: x - shift (d), then room for z = P (x - shift) (r), to be computed. Then scores[k] +=
- * sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model for this plug-in, scores unchanged; the portable
+/* The loop of a prediction, for one kind of processor. scratch: x - shift (d), then room for z = P (x - shift) (r), to be computed. Then scores[k] +=
+ * sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model for this loop, scores unchanged; the portable
  * code does it then. Those of port/ are for RFM_LAPLACE and RFM_GAUSSIAN, and say so for RFM_GENERAL. */
-typedef rfm_real (*rfm_scores)(const rfm_model *model, rfm_real *scratch, rfm_real *scores);
+typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real *scores);
 
 /* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable code.
  * *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything that was
  * trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
-int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_scores loop, rfm_real *novelty);
+int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop, rfm_real *novelty);
 
 /* The class that the scores mean (0 for RFM_REGRESS), and its probability by a softmax of the scores with the model's temperature:
  * *confidence, if not NULL; 0 if the model has none. */
@@ -503,21 +509,21 @@ typedef struct {
     const char *class_names;          /* c strings, two if c = 1, one after the other, as in rfm_model; NULL: leave out */
     const char *input_names;
     const rfm_summary *summary;       /* NULL: leave out */
-} rfm_parts;
+} rfm_contents;
 
 /* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is 16-byte aligned
  * memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale
  * that is not positive, task, temperature), RFM_EFINITE (the model is not finite), RFM_ETYPE (this machine's byte order is not the
  * blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
-int rfm_model_size(const rfm_parts *parts, size_t *bytes);
-int rfm_model_write(const rfm_parts *parts, void *blob, size_t size);
+int rfm_model_size(const rfm_contents *contents, size_t *bytes);
+int rfm_model_write(const rfm_contents *contents, void *blob, size_t size);
 
 /* How blobs of any type are put together: the place of every section, then the sections' bytes by their owner, then the checksum. bytes[i]
  * is the length of section i, 0: not there; at[i] becomes its offset; *total that of the whole. RFM_EOVERFLOW: 4 GiB; at[] is undefined then. */
-int rfm_blob_layout(uint32_t parts, const size_t *bytes, size_t *at, size_t *total);
+int rfm_blob_layout(uint32_t sections, const size_t *bytes, size_t *at, size_t *total);
 
 /* Zeros, the head (head->at is not looked at) and the table into `blob`, of the layout's total size. */
-void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t parts, const size_t *bytes, const size_t *at, size_t total);
+void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections, const size_t *bytes, const size_t *at, size_t total);
 void rfm_blob_end(unsigned char *blob);
 
 /* The summary of an opened model, and up to `room` steps of its path. RFM_ENULL, RFM_EVALUE (it has none). */

@@ -29,7 +29,7 @@
  *   |offset_k + sum over any centres| < 2^31       |offset_k| + 2^B sum_i |alpha_ik| <= 2^31 - 32769, and a term is at most 2^B |alpha_ik|:
  *                                                  so for RFM_I16 is what is shifted by 8, and rounding down stops at that integer
  *
- * so sums may be taken in any order: every plug-in gives the same bits. The code is short rather than fast, because firmware of 2 KB has all
+ * so sums may be taken in any order: every loop gives the same bits. The code is short rather than fast, because firmware of 2 KB has all
  * of it: lengths are compared by subtraction, in place of products of 64 bits; what is checked is described first, in a model of its own.
  */
 
@@ -37,8 +37,8 @@
 typedef char shift_is_arithmetic[(-5 >> 1) == -3 ? 1 : -1];
 typedef char input_is_8_bytes[sizeof(rfm_input_i) == 8 ? 1 : -1];
 
-/* Sections of a model of integers, beside RFM_PART_...; what is in the first: FORMAT.md, rfm_model_open_i. */
-enum { PART_NUMBERS, PART_PHI, PARTS = RFM_PART_SUMMARY + 1 };
+/* Sections of a model of integers, beside RFM_SECTION_...; what is in the first: FORMAT.md, rfm_model_open_i. */
+enum { SECTION_NUMBERS, SECTION_PHI, SECTIONS = RFM_SECTION_SUMMARY + 1 };
 
 #define U_MOST 4095           /* of u, RFM_FULL */
 #define SUM_MOST 0x7fff7fffu  /* 2^31 - 32769 */
@@ -64,7 +64,7 @@ static uint32_t bits_of(const void *at) {
 }
 
 /* Bytes of a section of an opened blob, in this machine's byte order then. */
-static uint32_t part_bytes(const rfm_blob *head, uint32_t part) { return bits_of(head->at + 48 + 8 * part + 4); }
+static uint32_t section_bytes(const rfm_blob *head, uint32_t section) { return bits_of(head->at + 48 + 8 * section + 4); }
 
 /* left - count * each, a product that need not fit; 0 if that is not positive. */
 static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
@@ -78,7 +78,7 @@ static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
 /* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does not overflow where the
  * section was long enough for the lines before. */
 static ALONE uint32_t length_off(const rfm_blob *head) {
-    uint32_t left = part_bytes(head, PART_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
+    uint32_t left = section_bytes(head, SECTION_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
     left = less(left, 4 + 4, head->c);
     if (head->metric == RFM_FULL) each += head->d * head->type + 1;
@@ -100,7 +100,7 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
     m->alpha = at, at += m->n * m->c * (size_t)m->type;
     m->p = NULL, m->shifts = NULL;
     if (m->metric == RFM_FULL) m->p = at, m->shifts = (const uint8_t *)at + m->d * m->r * (size_t)m->type;
-    m->phi = (const uint16_t *)phi, m->nodes = part_bytes(head, PART_PHI) / 2;
+    m->phi = (const uint16_t *)phi, m->nodes = section_bytes(head, SECTION_PHI) / 2;
 }
 
 /* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large
@@ -170,12 +170,12 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
     const void *at, *phi;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, RFM_I8 | RFM_I16, &head);
     if (status != RFM_OK) return status;
-    at = rfm_blob_text(&head, PART_NUMBERS), phi = rfm_blob_text(&head, PART_PHI);
+    at = rfm_blob_section(&head, SECTION_NUMBERS), phi = rfm_blob_section(&head, SECTION_PHI);
     if (at == NULL || phi == NULL || length_off(&head) != 0 || !numbers_right(&head, (const char *)at, phi)) return RFM_ECONTENT;
     describe(&head, (const char *)at, phi, model);
-    model->class_names = (const char *)rfm_blob_text(&head, RFM_PART_CLASS_NAMES);
-    model->input_names = (const char *)rfm_blob_text(&head, RFM_PART_INPUT_NAMES);
-    model->summary = rfm_blob_text(&head, RFM_PART_SUMMARY);
+    model->class_names = (const char *)rfm_blob_section(&head, RFM_SECTION_CLASS_NAMES);
+    model->input_names = (const char *)rfm_blob_section(&head, RFM_SECTION_INPUT_NAMES);
+    model->summary = rfm_blob_section(&head, RFM_SECTION_SUMMARY);
     return RFM_OK;
 }
 
@@ -269,7 +269,7 @@ static ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int
     return largest;
 }
 
-int rfm_predict_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_scores_i loop, rfm_notes_i *notes) {
+int rfm_predict_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_loop_i loop, rfm_notes_i *notes) {
     uint32_t saturated = 0;
     int32_t largest = -1;
     size_t i;
@@ -800,7 +800,7 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 typedef struct thinning {
     rows rows;
-    const rfm_thin *how;
+    const rfm_centers_options *how;
     size_t m;                                       /* centres: no more than asked for */
     int (*kernel)(struct thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count);
                                /* kt (m, count) = K(centres, points first..); points are the rows, or the centres themselves */
@@ -1337,7 +1337,7 @@ static int polish(thinning *t) {
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
 
-static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, thinning *t) {
+static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, thinning *t) {
     int status = how == NULL ? RFM_ENULL : rows_start(ctx, model, data, 1, &t->rows);
     if (status != RFM_OK) return status;
     if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
@@ -1347,7 +1347,7 @@ static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_
     return RFM_OK;
 }
 
-int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch,
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, size_t *scratch,
                            size_t *store) {
     thinning t;
     rfm_arena kept, measure;
@@ -1381,7 +1381,7 @@ static int thin(thinning *t) {
     return RFM_OK;
 }
 
-int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small) {
+int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, rfm_arena *store, rfm_model *small) {
     thinning t;
     size_t used, store_used;
     int status = check_arenas(ctx, store, small);
@@ -1456,7 +1456,7 @@ static int loss_of(thinning *t, rfm_real *loss) {
 
 int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient) {
     thinning t;
-    rfm_thin how;
+    rfm_centers_options how;
     size_t used;
     rfm_real value;
     int status = check_arenas(ctx, ctx == NULL ? NULL : ctx->arena, loss);
@@ -1498,7 +1498,7 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 typedef struct {
     thinning t;
-    rfm_thin how;
+    rfm_centers_options how;
     rfm_model_i to;
     rfm_input_i *inputs; /* what `to` points at */
     void *p, *centers, *alpha;
@@ -1938,7 +1938,7 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
 typedef struct {
     const void *from[ARRAYS];
     size_t length[ARRAYS];
-    size_t bytes[PARTS], at[PARTS], total;
+    size_t bytes[SECTIONS], at[SECTIONS], total;
 } blob_plan;
 
 static size_t names_bytes(const char *names, size_t count) { return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names); }
@@ -1953,9 +1953,9 @@ static int plan_array(blob_plan *plan, int i, const void *from, size_t count, si
     uint64_t length = (uint64_t)count * each;
     if (count > UINT32_MAX || each > UINT32_MAX || length > UINT32_MAX / bytes) return 0;
     length = from == NULL ? 0 : length * bytes;
-    if (length > UINT32_MAX - plan->bytes[PART_NUMBERS]) return 0;
+    if (length > UINT32_MAX - plan->bytes[SECTION_NUMBERS]) return 0;
     plan->from[i] = from, plan->length[i] = (size_t)length;
-    plan->bytes[PART_NUMBERS] += (size_t)length;
+    plan->bytes[SECTION_NUMBERS] += (size_t)length;
     return 1;
 }
 
@@ -1978,11 +1978,11 @@ static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
         !plan_array(plan, 6, full ? m->p : NULL, m->r, m->d, type) || !plan_array(plan, 7, full ? m->shifts : NULL, m->r, 1, 1) ||
         m->nodes > UINT32_MAX / 2)
         return RFM_EOVERFLOW;
-    plan->bytes[PART_PHI] = 2 * m->nodes;
-    plan->bytes[RFM_PART_CLASS_NAMES] = names_bytes(m->class_names, m->c == 1 ? 2 : m->c);
-    plan->bytes[RFM_PART_INPUT_NAMES] = names_bytes(m->input_names, m->d);
-    plan->bytes[RFM_PART_SUMMARY] = summary_bytes((const unsigned char *)m->summary);
-    return rfm_blob_layout(PARTS, plan->bytes, plan->at, &plan->total);
+    plan->bytes[SECTION_PHI] = 2 * m->nodes;
+    plan->bytes[RFM_SECTION_CLASS_NAMES] = names_bytes(m->class_names, m->c == 1 ? 2 : m->c);
+    plan->bytes[RFM_SECTION_INPUT_NAMES] = names_bytes(m->input_names, m->d);
+    plan->bytes[RFM_SECTION_SUMMARY] = summary_bytes((const unsigned char *)m->summary);
+    return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
 }
 
 int rfm_model_size_i(const rfm_model_i *model, size_t *bytes) {
@@ -2013,13 +2013,13 @@ int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     head.n = (uint32_t)m->n, head.d = (uint32_t)m->d, head.c = (uint32_t)m->c, head.r = (uint32_t)m->r;
     head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric, head.task = (uint8_t)m->task;
     head.exponent = 1.0f, head.temperature = 0.0f;
-    rfm_blob_begin(b, &head, PARTS, plan.bytes, plan.at, plan.total);
-    for (i = 0, at = plan.at[PART_NUMBERS]; i < ARRAYS; at += plan.length[i++]) put(b, at, plan.from[i], plan.length[i]);
-    put(b, plan.at[PART_PHI], m->phi, plan.bytes[PART_PHI]);
-    put(b, plan.at[RFM_PART_CLASS_NAMES], m->class_names, plan.bytes[RFM_PART_CLASS_NAMES]);
-    put(b, plan.at[RFM_PART_INPUT_NAMES], m->input_names, plan.bytes[RFM_PART_INPUT_NAMES]);
-    put(b, plan.at[RFM_PART_SUMMARY], m->summary, plan.bytes[RFM_PART_SUMMARY]);
-    if (m->summary != NULL && sizeof(rfm_real) != 4) memset(b + plan.at[RFM_PART_SUMMARY] + 24, 0, 4);
+    rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
+    for (i = 0, at = plan.at[SECTION_NUMBERS]; i < ARRAYS; at += plan.length[i++]) put(b, at, plan.from[i], plan.length[i]);
+    put(b, plan.at[SECTION_PHI], m->phi, plan.bytes[SECTION_PHI]);
+    put(b, plan.at[RFM_SECTION_CLASS_NAMES], m->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
+    put(b, plan.at[RFM_SECTION_INPUT_NAMES], m->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
+    put(b, plan.at[RFM_SECTION_SUMMARY], m->summary, plan.bytes[RFM_SECTION_SUMMARY]);
+    if (m->summary != NULL && sizeof(rfm_real) != 4) memset(b + plan.at[RFM_SECTION_SUMMARY] + 24, 0, 4);
     rfm_blob_end(b);
     return RFM_OK;
 }

@@ -62,9 +62,9 @@ typedef struct {
     uint32_t saturated; /* inputs outside the calibrated range; they were taken as its end */
 } rfm_notes_i;
 
-/* Plug-in for the work of a prediction: scratch has u (d), then room for z (r); scores[k] += sum_i alpha_ik phi(t_i); returns the largest phi.
- * Every plug-in gives the same bits. A negative number: not a model for this plug-in, scores unchanged; the portable code does it then. */
-typedef int32_t (*rfm_scores_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
+/* The loop of a prediction, for one kind of processor: scratch has u (d), then room for z (r); scores[k] += sum_i alpha_ik phi(t_i); returns the largest phi.
+ * Every loop gives the same bits. A negative number: not a model for this loop, scores unchanged; the portable code does it then. */
+typedef int32_t (*rfm_loop_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
 
 /* What rfm_predict_i takes, from numbers in the units that were trained on: xi (d) is x 2^exponent, rounded, at most what an int16_t holds.
  * Where exponent is 0 for all inputs, integers in these units can be used as they are. A multiplication per input, in software where there is
@@ -72,7 +72,7 @@ typedef int32_t (*rfm_scores_i)(const rfm_model_i *model, int16_t *scratch, int3
 int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi);
 
 /* scores (c), x (d), scratch RFM_PREDICT_I_SCRATCH(d, r) numbers. `loop` NULL: portable code; notes may be NULL. RFM_ENULL. */
-int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_scores_i loop, rfm_notes_i *notes);
+int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_loop_i loop, rfm_notes_i *notes);
 
 /* The class that the scores mean; 0 for RFM_REGRESS. */
 size_t rfm_class_i(const rfm_model_i *model, const int32_t *scores);
@@ -113,12 +113,12 @@ typedef struct {
     rfm_real ridge;    /* of the refit, > 0 */
     size_t polish;     /* gradient steps on the centres after that, each with a refit; the loss never rises. 0: none */
     uint32_t seed;
-} rfm_thin;
+} rfm_centers_options;
 
 /* m centres in place of the model's, and alpha refitted against all rows: (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge
  * regression), sample weights as in rfm_fit. The offset stays. Ticks. */
-int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, rfm_arena *store, rfm_model *small);
-int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_thin *how, size_t *scratch, size_t *store);
+int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, rfm_arena *store, rfm_model *small);
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, size_t *scratch, size_t *store);
 
 /* What the refit and the polish make small: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k phi(|center_j - center_k|),
  * ridge >= 0, and its gradient by the model's centres, (n, r), if that is not NULL. Nothing written on failure. */

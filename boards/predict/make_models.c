@@ -66,7 +66,7 @@ static void make(FILE *f, const spec *s) {
     static uint64_t memory[MOST]; /* the blob starts at its first multiple of 16 bytes */
     unsigned char *blob = (unsigned char *)memory + (16 - (uintptr_t)memory % 16) % 16;
     rfm_model model, opened;
-    rfm_parts parts;
+    rfm_contents parts;
     size_t bytes, i, j, k;
     int status;
 

@@ -1,6 +1,6 @@
 /* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one that runs
  * and says how much stack it took, while the plug-in counts its instructions; with MEASURE_integers those that predict and run do it in
- * integers. LOOP is the plug-in of rfm_predict_one or rfm_predict_i. */
+ * integers. LOOP is the loop that rfm_predict_one or rfm_predict_i is given. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,13 +8,13 @@
 #include "rfm_small.h"
 
 #if defined MEASURE_dsp
-#define LOOP rfm_scores_i_dsp
+#define LOOP rfm_loop_i_dsp
 #elif defined MEASURE_helium && defined MEASURE_integers
-#define LOOP rfm_scores_i_helium
+#define LOOP rfm_loop_i_helium
 #elif defined MEASURE_m4f
-#define LOOP rfm_scores_m4f
+#define LOOP rfm_loop_m4f
 #elif defined MEASURE_helium
-#define LOOP rfm_scores_helium
+#define LOOP rfm_loop_helium
 #else
 #define LOOP NULL
 #endif

@@ -43,7 +43,7 @@ static size_t largest(const float *y, size_t c) {
 }
 
 /* 0, or what is wrong. `worst`, in 1e-9 of what the tolerance is a share of, grows. */
-static const char *check(const example *e, const rfm_model *model, rfm_scores loop, size_t *worst) {
+static const char *check(const example *e, const rfm_model *model, rfm_loop loop, size_t *worst) {
     static float x[64], scores[MOST_OUTPUTS + 1], scratch[129];
     size_t i, j, k, used = RFM_PREDICT_SCRATCH(e->d, e->r), class_of;
     float nearest = -1.0f;
@@ -86,14 +86,14 @@ static const char *check(const example *e, const rfm_model *model, rfm_scores lo
 int main(void) {
     static const struct {
         const char *name;
-        rfm_scores loop;
+        rfm_loop loop;
     } loops[] = {
         {"portable", NULL},
-#if RFM_SCORES_HAVE_M4F
-        {"m4f", rfm_scores_m4f},
+#if RFM_LOOP_HAVE_M4F
+        {"m4f", rfm_loop_m4f},
 #endif
-#if RFM_SCORES_HAVE_HELIUM
-        {"helium", rfm_scores_helium},
+#if RFM_LOOP_HAVE_HELIUM
+        {"helium", rfm_loop_helium},
 #endif
     };
     const uint16_t one = 1;

@@ -31,7 +31,7 @@ static uint32_t crc_of(uint32_t crc, uint32_t value, size_t bytes) {
 }
 
 /* NULL, or what is wrong. */
-static const char *check(const rfm_model_i *model, rfm_scores_i loop, uint32_t expected) {
+static const char *check(const rfm_model_i *model, rfm_loop_i loop, uint32_t expected) {
     static int16_t x[MOST_INPUTS], scratch[2 * MOST_INPUTS + 1];
     static int32_t scores[MOST_OUTPUTS + 1];
     uint32_t crc = 0, stream = 1;
@@ -53,14 +53,14 @@ static const char *check(const rfm_model_i *model, rfm_scores_i loop, uint32_t e
 int main(void) {
     static const struct {
         const char *name;
-        rfm_scores_i loop;
+        rfm_loop_i loop;
     } loops[] = {
         {"portable", NULL},
-#if RFM_SCORES_HAVE_DSP
-        {"dsp", rfm_scores_i_dsp},
+#if RFM_LOOP_HAVE_DSP
+        {"dsp", rfm_loop_i_dsp},
 #endif
-#if RFM_SCORES_HAVE_HELIUM_I
-        {"helium", rfm_scores_i_helium},
+#if RFM_LOOP_HAVE_HELIUM_I
+        {"helium", rfm_loop_i_helium},
 #endif
     };
     const uint16_t one = 1;

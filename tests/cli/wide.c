@@ -8,7 +8,7 @@ int main(int argc, char **argv) {
     size_t d = argc == 3 ? strtoul(argv[1], NULL, 10) : 0, i, bytes = 0;
     rfm_real *p = calloc(2 * d + 1, sizeof *p), centers[2] = {0, 1}, alpha[2] = {1, -1};
     rfm_model m = {0};
-    rfm_parts parts = {0};
+    rfm_contents parts = {0};
     void *blob = NULL;
     FILE *out = argc == 3 ? fopen(argv[2], "wb") : NULL;
     if (p == NULL || out == NULL) return 1;

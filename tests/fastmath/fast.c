@@ -24,7 +24,7 @@ static void check(const char *what, int expect, int status) {
 static void refuse(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real *value, rfm_real bad,
                    int is_y) {
     const rfm_real good = *value;
-    rfm_thin how;
+    rfm_centers_options how;
     rfm_model small;
     rfm_model_i small_i;
     rfm_real loss;

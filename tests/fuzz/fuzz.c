@@ -146,7 +146,7 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
     rfm_real numbers[600], *at = numbers;
     rfm_step path[2];
     rfm_model model;
-    rfm_parts parts;
+    rfm_contents parts;
     rfm_summary summary;
     size_t size = 0, i, p;
     uint32_t x = (uint32_t)index + 1;

@@ -322,7 +322,7 @@ static int finite_model(const rfm_model *m) {
 
 /* The blob of a model: written in exactly its size, opened, used. */
 static void call_write(const rfm_model *m) {
-    rfm_parts parts;
+    rfm_contents parts;
     rfm_summary summary;
     size_t size = 0;
     unsigned char *blob;
@@ -385,7 +385,7 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
     const size_t what = fuzz_below(&in, 5);
     rfm_model small, before;
     rfm_model_i integers;
-    rfm_thin how;
+    rfm_centers_options how;
     rfm_arena store;
     rfm_real *number = reals(m->d), *scale = reals(m->d), *gradient = reals(m->n * m->r),
              ridge = fuzz_real(&in, values);

@@ -8,7 +8,7 @@
 typedef struct {
     fitting *f;
     size_t rank;
-    rfm_thin thin;
+    rfm_centers_options thin;
     int type;
     rfm_real ridge;
     rfm_model small;
@@ -416,7 +416,7 @@ static void check_blob(making *t) {
     rfm_real *x = take_reals(m->d), *scores = take_reals(m->c), *scratch;
     double *z = take(m->d * sizeof *z), *expected = take(m->c * sizeof *expected), all = 0;
     rfm_model opened;
-    rfm_parts parts;
+    rfm_contents parts;
     size_t bytes = 0, i, j, k;
     void *blob;
     memset(&parts, 0, sizeof parts);

@@ -117,7 +117,7 @@ static void test_weight_zero(void) {
         rfm_arena arena, store;
         rfm_ctx ctx;
         rfm_data data;
-        rfm_thin how;
+        rfm_centers_options how;
         rfm_model small;
         size_t need = 0, kept = 0;
 
@@ -154,7 +154,7 @@ static void test_farthest(void) {
         rfm_arena arena, store;
         rfm_ctx ctx;
         rfm_data data;
-        rfm_thin how;
+        rfm_centers_options how;
         size_t need = 0, kept = 0;
 
         test_reset();
@@ -182,7 +182,7 @@ static void test_summary_of_integers(void) {
     const rfm_model m = make();
     rfm_model opened;
     rfm_model_i integers, again;
-    rfm_parts parts;
+    rfm_contents parts;
     rfm_summary summary;
     rfm_step path[2];
     rfm_arena arena, store;

@@ -107,7 +107,7 @@ static const char input_text[] = "u\0velocity\0w\0x";
 static const rfm_step steps[] = { { (rfm_real)0.5, (rfm_real)0.25, (rfm_real)2.5, 3 }, { (rfm_real)0.375, (rfm_real)0.125, (rfm_real)1.5, 2 } };
 
 static rfm_model made; /* what make() makes */
-static rfm_parts parts;
+static rfm_contents parts;
 static rfm_summary summary;
 
 /* `count` numbers within `spread` of `middle`; NULL if there is no room. */
@@ -153,7 +153,7 @@ static int make(const spec *s) {
 }
 
 /* What output k of the model in `w` shall be for raw inputs x; *size is the sum of what is added up. */
-static double expect(const rfm_parts *w, const rfm_real *x, size_t k, double *size) {
+static double expect(const rfm_contents *w, const rfm_real *x, size_t k, double *size) {
     const rfm_model *m = w->model;
     double sum = m->offset == NULL ? 0 : (double)m->offset[k], scale = w->y_scale == NULL ? 1 : (double)w->y_scale[k];
     const double mean = w->y_mean == NULL ? 0 : (double)w->y_mean[k];
@@ -213,7 +213,7 @@ static unsigned char *small_blob(size_t *size) {
 /* ---- there and back ---------------------------------------------------------------------------------------------------- */
 
 /* predict_one and, where there is room for it, rfm_predict, of raw inputs. 1: rfm_predict too. */
-static int check_predictions(const rfm_parts *w, const rfm_model *m, uint32_t stream, double bound) {
+static int check_predictions(const rfm_contents *w, const rfm_model *m, uint32_t stream, double bound) {
     const size_t rows = 3, start = test_mark();
     rfm_mat x = test_mat(rows, m->d, 0, 0), y = test_mat(rows, m->c, 1, 0), scores = test_mat(1, m->c, 0, 0);
     rfm_mat scratch = test_mat(1, RFM_PREDICT_SCRATCH(m->d, m->r), 0, 0);
@@ -263,7 +263,7 @@ static void test_round_trip(void) {
     spec s = { 1, 3, 1, 2, 0, 0, 0, 0 };
     size_t c, size = 0, done = 0, both = 0;
     unsigned char *blob;
-    rfm_parts plain;
+    rfm_contents plain;
     rfm_model m;
 
     for (s.kernel = RFM_LAPLACE; s.kernel < RFM_KERNELS; s.kernel++)
@@ -957,7 +957,7 @@ static rfm_real declined(const rfm_model *m, rfm_real *scratch, rfm_real *scores
     return -1;
 }
 
-/* A plug-in gets x - shift, and scores that hold the offset; if it declines, the portable code does the work. */
+/* A loop gets x - shift, and scores that hold the offset; if it declines, the portable code does the work. */
 static void test_plug_in(void) {
     static const spec s = { 2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1, 0 };
     const rfm_real x[2] = { 1, 2 };

@@ -439,7 +439,7 @@ static void test_start_blob(void) {
     static const rfm_real scale[2] = { 4, (rfm_real)0.25 }, mean[2] = { 1, 2 };
     rfm_online_options q;
     rfm_summary summary;
-    rfm_parts parts;
+    rfm_contents parts;
     rfm_model m, opened;
     rfm_online *o;
     size_t bytes = 0, begin, i;
@@ -1375,7 +1375,7 @@ static void test_reservoir_saturates(void) {
 
 /* It can be written, and opened again; if this machine has blobs, and the pool room for one. */
 static void check_blob(const rfm_online *o, const rfm_model *m) {
-    rfm_parts parts;
+    rfm_contents parts;
     rfm_model opened;
     size_t bytes = 0;
     void *blob;

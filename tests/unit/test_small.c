@@ -410,7 +410,7 @@ static void test_predict_full(void) {
     }
 }
 
-/* A plug-in that does not know the model leaves it to the portable code; one that does is believed. */
+/* A loop that does not know the model leaves it to the portable code; one that does is believed. */
 static int32_t declines(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     (void)m, (void)scratch, (void)scores;
     return -1;

@@ -258,7 +258,7 @@ static void test_model_in_place(void) {
     const rfm_real x = 3;
     rfm_real score[2], scratch[2][2];
     rfm_model made, model[2];
-    rfm_parts parts;
+    rfm_contents parts;
     size_t size;
     unsigned char *blob;
     const unsigned char *at;

@@ -16,7 +16,7 @@ void *train(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *b
     rfm_summary summary;
     rfm_data data;
     rfm_model model;
-    rfm_parts parts;
+    rfm_contents parts;
     void *blob;
     for (i = 0; i < rows; i++) y[i * c + scenario_row(w, i, i < first ? 0 : i - first, x + i * d)] = 1;
     for (j = 0; j < d; j++) {

@@ -95,7 +95,7 @@ static void compare(job *j, const rfm_model *model, int method, size_t centers, 
     size_t seed, tries = method == RFM_CENTERS_LEVERAGE || method == RFM_CENTERS_KMEANS ? j->seeds : 1, scratch, kept,
                  bytes = 0, ignored;
     for (seed = 0; seed < tries; seed++) {
-        rfm_thin how;
+        rfm_centers_options how;
         rfm_model thin;
         rfm_arena store;
         double start = seconds_now();

@@ -54,7 +54,7 @@ static int fewer_centers(const rfm_ctx *ctx, const rfm_model *source, const rfm_
     rfm_arena none;
     rfm_ctx sizes = measuring(ctx, &none);
     size_t scratch = 0, store = 0;
-    rfm_thin thin;
+    rfm_centers_options thin;
     step s;
     int status;
     memset(&thin, 0, sizeof thin);
@@ -121,7 +121,7 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         rfm_step path[MOST_ITERATIONS + 1];
         rfm_summary summary;
         rfm_model m = *source;
-        rfm_parts parts;
+        rfm_contents parts;
         memset(&parts, 0, sizeof parts);
         if (rank < m.r) m.metric = RFM_FULL, m.p = source->shift; /* there is one: more is not looked at */
         m.r = rank, m.n = centers;
@@ -192,7 +192,7 @@ void *small_blob(const any_model *model, const extras *e, size_t *bytes) {
         rfm_step path[MOST_ITERATIONS + 1];
         rfm_summary summary;
         rfm_real *p = NULL, *zeros = NULL;
-        rfm_parts parts;
+        rfm_contents parts;
         memset(&parts, 0, sizeof parts);
         parts.model = &m, parts.task = m.task, parts.temperature = m.temperature;
         parts.class_names = e->class_names, parts.input_names = e->input_names;

@@ -158,7 +158,7 @@ static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, r
 
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
                   size_t *bytes, rfm_model *opened) {
-    rfm_parts parts;
+    rfm_contents parts;
     rfm_summary summary;
     rfm_model moved;
     rfm_real *room = NULL;

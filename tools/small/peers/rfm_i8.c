@@ -4,8 +4,8 @@
 
 #include "peer.h"
 
-#if defined RFM_SCORES_HAVE_DSP && RFM_SCORES_HAVE_DSP
-#define LOOP rfm_scores_i_dsp
+#if defined RFM_LOOP_HAVE_DSP && RFM_LOOP_HAVE_DSP
+#define LOOP rfm_loop_i_dsp
 #else
 #define LOOP NULL
 #endif

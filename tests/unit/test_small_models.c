@@ -38,7 +38,7 @@ typedef struct {
     const rfm_model *from;
     rfm_data data;
     size_t rank;    /* RANK */
-    rfm_thin how;   /* CENTERS; its ridge is that of the others */
+    rfm_centers_options how;   /* CENTERS; its ridge is that of the others */
     int type;       /* INTEGERS */
     rfm_model to;   /* the results */
     rfm_model_i to_i;
