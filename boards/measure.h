@@ -27,16 +27,17 @@ extern uint32_t __stack_bottom[];
 #define STACK_POINTER(p) __asm__ volatile("mv %0, sp" : "=r"(p) : : "memory")
 #endif
 
-/* Around the call, in the function that makes it and has `volatile uint32_t *word, *top`: so the stack pointer is the one that the call is
- * made with. Volatile: no call of memset. */
-#define PAINT_STACK() \
-    do { \
-        STACK_POINTER(top); \
+/* Around the call, in the function that makes it and has `volatile uint32_t *word, *top`: so the stack pointer is the
+ * one that the call is made with. Volatile: no call of memset. */
+#define PAINT_STACK()                                                  \
+    do {                                                               \
+        STACK_POINTER(top);                                            \
         for (word = __stack_bottom; word < top; word++) *word = PAINT; \
     } while (0)
-#define PRINT_STACK(name) \
-    do { \
-        for (word = __stack_bottom; word < top && *word == PAINT; word++) {} \
+#define PRINT_STACK(name)                                                           \
+    do {                                                                            \
+        for (word = __stack_bottom; word < top && *word == PAINT; word++) {         \
+        }                                                                           \
         print_number(name, (size_t)((volatile char *)top - (volatile char *)word)); \
     } while (0)
 

@@ -16,7 +16,7 @@ int main(void);
 void board_reset(void);
 void board_main(void);
 
-/* ---- semihosting: a breakpoint that the emulator (or a debugger) takes as a request ------------------------------ */
+/* ---- semihosting: a breakpoint that the emulator (or a debugger) takes as a request --------- */
 
 #define SYS_WRITEC        0x03
 #define SYS_WRITE0        0x04
@@ -70,7 +70,7 @@ static void print_hex(const char *name, uint32_t value) {
     for (shift = 28; shift >= 0; shift -= 4) board_putchar("0123456789abcdef"[(value >> shift) & 15u]);
 }
 
-/* ---- start ---------------------------------------------------------------------------------------------------------- */
+/* ---- start ---------------------------------------------------------------------------------- */
 
 #define PAINT 0xa5a5a5a5u
 

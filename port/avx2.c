@@ -1,5 +1,5 @@
-/* rfm port for x86-64 with AVX2 and FMA (Haswell 2013, Zen 2017, and later). Needs no compiler flags with gcc and clang;
- * the caller (or dispatch.c) must have checked the processor. */
+/* rfm port for x86-64 with AVX2 and FMA (Haswell 2013, Zen 2017, and later). Needs no compiler flags with gcc and
+ * clang; the caller (or dispatch.c) must have checked the processor. */
 #include "rfm_port.h"
 
 #if RFM_PORT_HAVE_X86
@@ -35,7 +35,7 @@
 #define MR 6
 #define NR 16
 
-/* ---- matrix product ------------------------------------------------------------------------------------------------- */
+/* ---- matrix product ------------------------------------------------------------------------- */
 
 /* The tile (6, 16) is twelve registers, row i in ci0, ci1. One step of k: two loads of B, six broadcasts of A, twelve
  * FMAs. That leaves two registers for the broadcasts, enough for two FMAs per cycle. */
@@ -82,17 +82,18 @@
 #define EACH_ROW(F) F(0) F(1) F(2) F(3) F(4) F(5)
 
 #define ZERO(i) __m256 c##i##0 = _mm256_setzero_ps(), c##i##1 = _mm256_setzero_ps();
-#define FETCH(i) _mm_prefetch((const char *)(c + (i) * ldc), _MM_HINT_T0); \
-    _mm_prefetch((const char *)(c + (i) * ldc + NR - 1), _MM_HINT_T0);
-#define STORE(i)                                                \
-    _mm256_storeu_ps(c + (i) * ldc, _mm256_mul_ps(s, c##i##0)); \
-    _mm256_storeu_ps(c + (i) * ldc + 8, _mm256_mul_ps(s, c##i##1));
-#define ADD(i)                                                                                    \
-    _mm256_storeu_ps(c + (i) * ldc, _mm256_fmadd_ps(s, c##i##0, _mm256_loadu_ps(c + (i) * ldc))); \
-    _mm256_storeu_ps(c + (i) * ldc + 8, _mm256_fmadd_ps(s, c##i##1, _mm256_loadu_ps(c + (i) * ldc + 8)));
+#define FETCH(i)                                            \
+    _mm_prefetch((const char *)(c + (i)*ldc), _MM_HINT_T0); \
+    _mm_prefetch((const char *)(c + (i)*ldc + NR - 1), _MM_HINT_T0);
+#define STORE(i)                                              \
+    _mm256_storeu_ps(c + (i)*ldc, _mm256_mul_ps(s, c##i##0)); \
+    _mm256_storeu_ps(c + (i)*ldc + 8, _mm256_mul_ps(s, c##i##1));
+#define ADD(i)                                                                                \
+    _mm256_storeu_ps(c + (i)*ldc, _mm256_fmadd_ps(s, c##i##0, _mm256_loadu_ps(c + (i)*ldc))); \
+    _mm256_storeu_ps(c + (i)*ldc + 8, _mm256_fmadd_ps(s, c##i##1, _mm256_loadu_ps(c + (i)*ldc + 8)));
 
-AVX2 static void avx2_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c, size_t ldc,
-                           int add) {
+AVX2 static void avx2_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c,
+                           size_t ldc, int add) {
     const float *a3 = a + 3 * rs;
     EACH_ROW(ZERO)
     EACH_ROW(FETCH)
@@ -106,31 +107,39 @@ AVX2 static void avx2_gemm(size_t k, float alpha, const float *a, size_t rs, siz
     }
 }
 
-/* ---- triangular solve ----------------------------------------------------------------------------------------------- */
+/* ---- triangular solve ----------------------------------------------------------------------- */
 
-#define LOAD(i) __m256 c##i##0 = _mm256_loadu_ps(t + (i) * NR), c##i##1 = _mm256_loadu_ps(t + (i) * NR + 8);
+#define LOAD(i) __m256 c##i##0 = _mm256_loadu_ps(t + (i)*NR), c##i##1 = _mm256_loadu_ps(t + (i)*NR + 8);
 
 /* Row q is finished: scale it, store it, and take it out of the rows below. The triangle is at a, by columns. */
-#define PIVOT(q)                                                  \
-    do {                                                          \
-        const __m256 d = _mm256_broadcast_ss(a + (q) * MR + (q)); \
-        c##q##0 = _mm256_mul_ps(d, c##q##0);                      \
-        c##q##1 = _mm256_mul_ps(d, c##q##1);                      \
-        _mm256_storeu_ps(t + (q) * NR, c##q##0);                  \
-        _mm256_storeu_ps(t + (q) * NR + 8, c##q##1);              \
+#define PIVOT(q)                                                \
+    do {                                                        \
+        const __m256 d = _mm256_broadcast_ss(a + (q)*MR + (q)); \
+        c##q##0 = _mm256_mul_ps(d, c##q##0);                    \
+        c##q##1 = _mm256_mul_ps(d, c##q##1);                    \
+        _mm256_storeu_ps(t + (q)*NR, c##q##0);                  \
+        _mm256_storeu_ps(t + (q)*NR + 8, c##q##1);              \
     } while (0)
-#define BELOW(i, q)                                               \
-    do {                                                          \
-        const __m256 l = _mm256_broadcast_ss(a + (q) * MR + (i)); \
-        FNMADD(c##i##0, l, c##q##0);                              \
-        FNMADD(c##i##1, l, c##q##1);                              \
+#define BELOW(i, q)                                             \
+    do {                                                        \
+        const __m256 l = _mm256_broadcast_ss(a + (q)*MR + (i)); \
+        FNMADD(c##i##0, l, c##q##0);                            \
+        FNMADD(c##i##1, l, c##q##1);                            \
     } while (0)
 /* The rows from i down, without row q. */
 #define FROM_5(q) BELOW(5, q)
-#define FROM_4(q) BELOW(4, q); FROM_5(q)
-#define FROM_3(q) BELOW(3, q); FROM_4(q)
-#define FROM_2(q) BELOW(2, q); FROM_3(q)
-#define FROM_1(q) BELOW(1, q); FROM_2(q)
+#define FROM_4(q) \
+    BELOW(4, q);  \
+    FROM_5(q)
+#define FROM_3(q) \
+    BELOW(3, q);  \
+    FROM_4(q)
+#define FROM_2(q) \
+    BELOW(2, q);  \
+    FROM_3(q)
+#define FROM_1(q) \
+    BELOW(1, q);  \
+    FROM_2(q)
 
 AVX2 static void avx2_trsm(size_t k, const float *a, float *b) {
     enum { rs = 1, cs = MR };
@@ -138,15 +147,20 @@ AVX2 static void avx2_trsm(size_t k, const float *a, float *b) {
     const float *a3 = a + 3 * rs;
     EACH_ROW(LOAD)
     LOOP(FNMADD);
-    PIVOT(0); FROM_1(0);
-    PIVOT(1); FROM_2(1);
-    PIVOT(2); FROM_3(2);
-    PIVOT(3); FROM_4(3);
-    PIVOT(4); FROM_5(4);
+    PIVOT(0);
+    FROM_1(0);
+    PIVOT(1);
+    FROM_2(1);
+    PIVOT(2);
+    FROM_3(2);
+    PIVOT(3);
+    FROM_4(3);
+    PIVOT(4);
+    FROM_5(4);
     PIVOT(5);
 }
 
-/* ---- four rows of a symmetric matrix --------------------------------------------------------------------------------- */
+/* ---- four rows of a symmetric matrix -------------------------------------------------------- */
 
 /* All ones in the first n of eight lanes. */
 AVX2 static inline __m256i lanes(size_t n) {
@@ -208,9 +222,10 @@ AVX2 static void avx2_rows4(size_t n, const float *a, size_t lda, const float co
     dots[3] += sum8(_mm256_add_ps(d3, e3));
 }
 
-/* ---- element by element ----------------------------------------------------------------------------------------------- */
+/* ---- element by element --------------------------------------------------------------------- */
 
-/* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result NaN. */
+/* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result
+ * NaN. */
 AVX2 static inline __m256 exp8(__m256 x) {
     x = _mm256_max_ps(_mm256_set1_ps(RFM_EXP_LOW), x);
     x = _mm256_min_ps(_mm256_set1_ps(RFM_EXP_HIGH), x);
@@ -248,7 +263,8 @@ AVX2 static inline __m256 phi8(__m256 s, __m256 inverse) {
 
 /* Its weight; where s = 0 the quotient is not a number and the mask makes it 0. */
 AVX2 static inline __m256 weight8(__m256 s, __m256 phi, __m256 inverse) {
-    return _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s), _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_NEQ_UQ));
+    return _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s),
+                         _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_NEQ_UQ));
 }
 
 AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
@@ -284,7 +300,7 @@ AVX2 static int avx2_finite(size_t n, const float *x) {
     return _mm256_testz_si256(bad, bad);
 }
 
-/* ---- packing ------------------------------------------------------------------------------------------------------------- */
+/* ---- packing -------------------------------------------------------------------------------- */
 
 /* Eight columns of eight rows, turned: r[i] lane j becomes r[j] lane i. */
 AVX2 static inline void turn8(__m256 r[8]) {
@@ -310,8 +326,8 @@ AVX2 static inline void store6(float *dst, __m256 v) {
     _mm_storel_pi((__m64 *)(void *)(dst + 4), _mm256_extractf128_ps(v, 1));
 }
 
-/* Rows of memory across the panel are copied, rows along it are turned eight columns at a time. A panel of six is written as
- * vectors of eight, each over the surplus of the one before; the last one must not have any. */
+/* Rows of memory across the panel are copied, rows along it are turned eight columns at a time. A panel of six is
+ * written as vectors of eight, each over the surplus of the one before; the last one must not have any. */
 AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst) {
     size_t p = 0;
     if (rs == 1 && width == NR) {
@@ -321,9 +337,11 @@ AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, si
         }
     } else if (rs == 1) {
         for (; p < k; p++) {
-            _mm_prefetch((const char *)(a + p * cs + 64), _MM_HINT_T0); /* the panels after this one, in the same rows */
+            _mm_prefetch((const char *)(a + p * cs + 64),
+                         _MM_HINT_T0); /* the panels after this one, in the same rows */
             _mm_storeu_ps(dst + p * MR, _mm_loadu_ps(a + p * cs));
-            _mm_storel_pi((__m64 *)(void *)(dst + p * MR + 4), _mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)(const void *)(a + p * cs + 4)));
+            _mm_storel_pi((__m64 *)(void *)(dst + p * MR + 4),
+                          _mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)(const void *)(a + p * cs + 4)));
         }
     } else if (width == NR) {
         for (; p + 8 <= k; p += 8) {
@@ -349,8 +367,7 @@ AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, si
 }
 
 const rfm_port rfm_port_avx2 = {
-    "avx2", MR, NR, 144, 384, 4080, avx2_gemm, avx2_trsm, avx2_rows4, avx2_exp, avx2_finite, avx2_pack,
-    avx2_laplace,
+    "avx2", MR, NR, 144, 384, 4080, avx2_gemm, avx2_trsm, avx2_rows4, avx2_exp, avx2_finite, avx2_pack, avx2_laplace,
 };
 
 #else

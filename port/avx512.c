@@ -1,6 +1,6 @@
-/* rfm port for x86-64 with AVX-512F (Skylake-SP 2017, Zen 4 2022, and later). Needs no compiler flags with gcc and clang;
- * the caller (or dispatch.c) must have checked the processor. With RFM_PORT_EMULATED, for tests only, the intrinsics are
- * taken to be functions for any machine. */
+/* rfm port for x86-64 with AVX-512F (Skylake-SP 2017, Zen 4 2022, and later). Needs no compiler flags with gcc and
+ * clang; the caller (or dispatch.c) must have checked the processor. With RFM_PORT_EMULATED, for tests only, the
+ * intrinsics are taken to be functions for any machine. */
 #include "rfm_port.h"
 
 #if RFM_PORT_HAVE_X86 || defined(RFM_PORT_EMULATED)
@@ -33,10 +33,10 @@
 #define MR 12
 #define NR 32
 
-/* ---- matrix product ------------------------------------------------------------------------------------------------- */
+/* ---- matrix product ------------------------------------------------------------------------- */
 
-/* The tile (12, 32) is 24 of the 32 registers, row i in ci0, ci1. One step of k: two loads of B, twelve broadcasts of A,
- * 24 FMAs. Rows are addressed in threes, from a, a3, a6, a9: base + {0, 1, 2} rs is one addressing mode. */
+/* The tile (12, 32) is 24 of the 32 registers, row i in ci0, ci1. One step of k: two loads of B, twelve broadcasts of
+ * A, 24 FMAs. Rows are addressed in threes, from a, a3, a6, a9: base + {0, 1, 2} rs is one addressing mode. */
 
 #define ROW(op, i, at)                           \
     do {                                         \
@@ -87,16 +87,16 @@
 #define EACH_ROW(F) F(0, 0) F(1, 1) F(2, 2) F(3, 3) F(4, 4) F(5, 5) F(6, 6) F(7, 7) F(8, 8) F(9, 9) F(A, 10) F(B, 11)
 
 #define ZERO(i, n) __m512 c##i##0 = _mm512_setzero_ps(), c##i##1 = _mm512_setzero_ps();
-#define FETCH(i, n)                                                \
-    _mm_prefetch((const char *)(c + (n) * ldc), _MM_HINT_T0);      \
-    _mm_prefetch((const char *)(c + (n) * ldc + 16), _MM_HINT_T0); \
-    _mm_prefetch((const char *)(c + (n) * ldc + 31), _MM_HINT_T0);
-#define STORE(i, n)                                             \
-    _mm512_storeu_ps(c + (n) * ldc, _mm512_mul_ps(s, c##i##0)); \
-    _mm512_storeu_ps(c + (n) * ldc + 16, _mm512_mul_ps(s, c##i##1));
-#define ADD(i, n)                                                                                 \
-    _mm512_storeu_ps(c + (n) * ldc, _mm512_fmadd_ps(s, c##i##0, _mm512_loadu_ps(c + (n) * ldc))); \
-    _mm512_storeu_ps(c + (n) * ldc + 16, _mm512_fmadd_ps(s, c##i##1, _mm512_loadu_ps(c + (n) * ldc + 16)));
+#define FETCH(i, n)                                              \
+    _mm_prefetch((const char *)(c + (n)*ldc), _MM_HINT_T0);      \
+    _mm_prefetch((const char *)(c + (n)*ldc + 16), _MM_HINT_T0); \
+    _mm_prefetch((const char *)(c + (n)*ldc + 31), _MM_HINT_T0);
+#define STORE(i, n)                                           \
+    _mm512_storeu_ps(c + (n)*ldc, _mm512_mul_ps(s, c##i##0)); \
+    _mm512_storeu_ps(c + (n)*ldc + 16, _mm512_mul_ps(s, c##i##1));
+#define ADD(i, n)                                                                             \
+    _mm512_storeu_ps(c + (n)*ldc, _mm512_fmadd_ps(s, c##i##0, _mm512_loadu_ps(c + (n)*ldc))); \
+    _mm512_storeu_ps(c + (n)*ldc + 16, _mm512_fmadd_ps(s, c##i##1, _mm512_loadu_ps(c + (n)*ldc + 16)));
 
 AVX512 static void avx512_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c,
                                size_t ldc, int add) {
@@ -113,37 +113,57 @@ AVX512 static void avx512_gemm(size_t k, float alpha, const float *a, size_t rs,
     }
 }
 
-/* ---- triangular solve ----------------------------------------------------------------------------------------------- */
+/* ---- triangular solve ----------------------------------------------------------------------- */
 
-#define LOAD(i, n) __m512 c##i##0 = _mm512_loadu_ps(t + (n) * NR), c##i##1 = _mm512_loadu_ps(t + (n) * NR + 16);
+#define LOAD(i, n) __m512 c##i##0 = _mm512_loadu_ps(t + (n)*NR), c##i##1 = _mm512_loadu_ps(t + (n)*NR + 16);
 
 /* Row q is finished: scale it, store it, and take it out of the rows below. The triangle is at a, by columns. */
-#define PIVOT(q, n)                                         \
-    do {                                                    \
-        const __m512 d = _mm512_set1_ps(a[(n) * MR + (n)]); \
-        c##q##0 = _mm512_mul_ps(d, c##q##0);                \
-        c##q##1 = _mm512_mul_ps(d, c##q##1);                \
-        _mm512_storeu_ps(t + (n) * NR, c##q##0);            \
-        _mm512_storeu_ps(t + (n) * NR + 16, c##q##1);       \
+#define PIVOT(q, n)                                       \
+    do {                                                  \
+        const __m512 d = _mm512_set1_ps(a[(n)*MR + (n)]); \
+        c##q##0 = _mm512_mul_ps(d, c##q##0);              \
+        c##q##1 = _mm512_mul_ps(d, c##q##1);              \
+        _mm512_storeu_ps(t + (n)*NR, c##q##0);            \
+        _mm512_storeu_ps(t + (n)*NR + 16, c##q##1);       \
     } while (0)
-#define BELOW(i, in, q, qn)                                   \
-    do {                                                      \
-        const __m512 l = _mm512_set1_ps(a[(qn) * MR + (in)]); \
-        FNMADD(c##i##0, l, c##q##0);                          \
-        FNMADD(c##i##1, l, c##q##1);                          \
+#define BELOW(i, in, q, qn)                                 \
+    do {                                                    \
+        const __m512 l = _mm512_set1_ps(a[(qn)*MR + (in)]); \
+        FNMADD(c##i##0, l, c##q##0);                        \
+        FNMADD(c##i##1, l, c##q##1);                        \
     } while (0)
 /* The rows from i down, without row q. */
 #define FROM_B(q, n) BELOW(B, 11, q, n)
-#define FROM_A(q, n) BELOW(A, 10, q, n); FROM_B(q, n)
-#define FROM_9(q, n) BELOW(9, 9, q, n); FROM_A(q, n)
-#define FROM_8(q, n) BELOW(8, 8, q, n); FROM_9(q, n)
-#define FROM_7(q, n) BELOW(7, 7, q, n); FROM_8(q, n)
-#define FROM_6(q, n) BELOW(6, 6, q, n); FROM_7(q, n)
-#define FROM_5(q, n) BELOW(5, 5, q, n); FROM_6(q, n)
-#define FROM_4(q, n) BELOW(4, 4, q, n); FROM_5(q, n)
-#define FROM_3(q, n) BELOW(3, 3, q, n); FROM_4(q, n)
-#define FROM_2(q, n) BELOW(2, 2, q, n); FROM_3(q, n)
-#define FROM_1(q, n) BELOW(1, 1, q, n); FROM_2(q, n)
+#define FROM_A(q, n)    \
+    BELOW(A, 10, q, n); \
+    FROM_B(q, n)
+#define FROM_9(q, n)   \
+    BELOW(9, 9, q, n); \
+    FROM_A(q, n)
+#define FROM_8(q, n)   \
+    BELOW(8, 8, q, n); \
+    FROM_9(q, n)
+#define FROM_7(q, n)   \
+    BELOW(7, 7, q, n); \
+    FROM_8(q, n)
+#define FROM_6(q, n)   \
+    BELOW(6, 6, q, n); \
+    FROM_7(q, n)
+#define FROM_5(q, n)   \
+    BELOW(5, 5, q, n); \
+    FROM_6(q, n)
+#define FROM_4(q, n)   \
+    BELOW(4, 4, q, n); \
+    FROM_5(q, n)
+#define FROM_3(q, n)   \
+    BELOW(3, 3, q, n); \
+    FROM_4(q, n)
+#define FROM_2(q, n)   \
+    BELOW(2, 2, q, n); \
+    FROM_3(q, n)
+#define FROM_1(q, n)   \
+    BELOW(1, 1, q, n); \
+    FROM_2(q, n)
 
 AVX512 static void avx512_trsm(size_t k, const float *a, float *b) {
     enum { rs = 1, cs = MR };
@@ -151,21 +171,32 @@ AVX512 static void avx512_trsm(size_t k, const float *a, float *b) {
     const float *a3 = a + 3 * rs, *a6 = a + 6 * rs, *a9 = a + 9 * rs;
     EACH_ROW(LOAD)
     LOOP(FNMADD);
-    PIVOT(0, 0); FROM_1(0, 0);
-    PIVOT(1, 1); FROM_2(1, 1);
-    PIVOT(2, 2); FROM_3(2, 2);
-    PIVOT(3, 3); FROM_4(3, 3);
-    PIVOT(4, 4); FROM_5(4, 4);
-    PIVOT(5, 5); FROM_6(5, 5);
-    PIVOT(6, 6); FROM_7(6, 6);
-    PIVOT(7, 7); FROM_8(7, 7);
-    PIVOT(8, 8); FROM_9(8, 8);
-    PIVOT(9, 9); FROM_A(9, 9);
-    PIVOT(A, 10); FROM_B(A, 10);
+    PIVOT(0, 0);
+    FROM_1(0, 0);
+    PIVOT(1, 1);
+    FROM_2(1, 1);
+    PIVOT(2, 2);
+    FROM_3(2, 2);
+    PIVOT(3, 3);
+    FROM_4(3, 3);
+    PIVOT(4, 4);
+    FROM_5(4, 4);
+    PIVOT(5, 5);
+    FROM_6(5, 5);
+    PIVOT(6, 6);
+    FROM_7(6, 6);
+    PIVOT(7, 7);
+    FROM_8(7, 7);
+    PIVOT(8, 8);
+    FROM_9(8, 8);
+    PIVOT(9, 9);
+    FROM_A(9, 9);
+    PIVOT(A, 10);
+    FROM_B(A, 10);
     PIVOT(B, 11);
 }
 
-/* ---- four rows of a symmetric matrix --------------------------------------------------------------------------------- */
+/* ---- four rows of a symmetric matrix -------------------------------------------------------- */
 
 /* The first n of sixteen lanes. */
 AVX512 static inline __mmask16 lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
@@ -227,9 +258,10 @@ AVX512 static void avx512_rows4(size_t n, const float *a, size_t lda, const floa
     dots[3] += sum16(_mm512_add_ps(d3, e3));
 }
 
-/* ---- element by element ----------------------------------------------------------------------------------------------- */
+/* ---- element by element --------------------------------------------------------------------- */
 
-/* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result NaN. */
+/* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result
+ * NaN. */
 AVX512 static inline __m512 exp16(__m512 x) {
     x = _mm512_max_ps(_mm512_set1_ps(RFM_EXP_LOW), x);
     x = _mm512_min_ps(_mm512_set1_ps(RFM_EXP_HIGH), x);
@@ -287,10 +319,10 @@ AVX512 static int avx512_finite(size_t n, const float *x) {
     return bad == 0;
 }
 
-/* ---- packing ----------------------------------------------------------------------------------------------------------- */
+/* ---- packing -------------------------------------------------------------------------------- */
 
-/* Both widths are multiples of four. Where rs = 1 the panel's columns are pieces of memory's rows and are copied, else blocks
- * of four by four are turned. */
+/* Both widths are multiples of four. Where rs = 1 the panel's columns are pieces of memory's rows and are copied, else
+ * blocks of four by four are turned. */
 AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst) {
     size_t i, p = 0;
     if (rs == 1 && width == NR) {
@@ -319,12 +351,11 @@ AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs
     }
 }
 
-/* mc x kc of A is half of a second-level cache of 1 MiB; a panel of B (32 KiB) is the larger part of the first level's 32 or
- * 48 KiB. */
+/* mc x kc of A is half of a second-level cache of 1 MiB; a panel of B (32 KiB) is the larger part of the first level's
+ * 32 or 48 KiB. */
 const rfm_port rfm_port_avx512 = {
-    "avx512", MR, NR, 480, 256, 4096, avx512_gemm,
-    avx512_trsm, avx512_rows4, avx512_exp, avx512_finite, avx512_pack,
-    avx512_laplace,
+    "avx512",    MR,           NR,         480,           256,         4096,           avx512_gemm,
+    avx512_trsm, avx512_rows4, avx512_exp, avx512_finite, avx512_pack, avx512_laplace,
 };
 
 #else

@@ -1,5 +1,5 @@
-/* Which ports are in this build, and which of them this machine can run. No state: every call asks the processor again, so
- * ask once and keep the answer. */
+/* Which ports are in this build, and which of them this machine can run. No state: every call asks the processor again,
+ * so ask once and keep the answer. */
 #include "rfm_port.h"
 
 #include <string.h>
@@ -15,8 +15,10 @@ static void cpuid(uint32_t leaf, uint32_t out[4]) {
 #if defined(_MSC_VER)
     int r[4];
     __cpuid(r, 0);
-    if ((uint32_t)r[0] < leaf) memset(r, 0, sizeof r);
-    else __cpuidex(r, (int)leaf, 0);
+    if ((uint32_t)r[0] < leaf)
+        memset(r, 0, sizeof r);
+    else
+        __cpuidex(r, (int)leaf, 0);
     memcpy(out, r, sizeof r);
 #else
     uint32_t a = 0, b, c = 0, d;
@@ -72,7 +74,8 @@ static int runs(size_t index) {
 
 #endif
 
-static const rfm_port *const ports[] = { /* slowest first */
+static const rfm_port *const ports[] = {
+    /* slowest first */
     &rfm_port_scalar,
 #if RFM_PORT_HAVE_X86
     &rfm_port_avx2,

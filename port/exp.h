@@ -9,11 +9,11 @@
  * the most found over all floats beyond +-2^-31 (nearer to 0 the result is 1).
  *
  * 2^n is applied as 2^(n >> 1), then 2^(n - (n >> 1)): both are normal numbers for n in -150..128 and the first product
- * is exact, so a subnormal result is rounded once and an overflow gives infinity. x is first clamped to LOW..HIGH, where
- * the result already is 0 and infinity, so that n keeps to that range.
+ * is exact, so a subnormal result is rounded once and an overflow gives infinity. x is first clamped to LOW..HIGH,
+ * where the result already is 0 and infinity, so that n keeps to that range.
  *
- * Every fused operation is written as such and no other can be fused: the same bits from every compiler, and on every machine that
- * has FMA and subnormals. */
+ * Every fused operation is written as such and no other can be fused: the same bits from every compiler, and on every
+ * machine that has FMA and subnormals. */
 #ifndef RFM_PORT_EXP_H
 #define RFM_PORT_EXP_H
 

@@ -11,13 +11,13 @@
 
 /* The tile, NR / 4 vectors wide: 8 x 12 takes 24 of AArch64's 32 registers, 4 x 8 takes 8 of ARMv7's 16. */
 #if defined(__aarch64__)
-#define MR 8
-#define NR 12
+#define MR          8
+#define NR          12
 #define EACH_ROW(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-#define WIDE(...) __VA_ARGS__ /* what the third vector needs */
+#define WIDE(...)   __VA_ARGS__ /* what the third vector needs */
 #else
-#define MR 4
-#define NR 8
+#define MR          4
+#define NR          8
 #define EACH_ROW(F) F(0) F(1) F(2) F(3)
 #define WIDE(...)
 #endif
@@ -29,23 +29,24 @@
 #define HOLD(p) ((void)0)
 #endif
 
-/* ---- matrix product ------------------------------------------------------------------------------------------------- */
+/* ---- matrix product ------------------------------------------------------------------------- */
 
 /* Row i += (element of A) * (row of B). AArch64 multiplies by one lane of a register for free: A comes four rows at a
- * time where they lie together (rs = 1), else one by one into lane 0. ARMv7 has to spread the element over a register. */
+ * time where they lie together (rs = 1), else one by one into lane 0. ARMv7 has to spread the element over a register.
+ */
 #if defined(__aarch64__)
 
 /* gcc is given the instruction itself: with intrinsics it copies and spills the tile. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MULADD(c, b, v, lane) __asm__("fmla %0.4s, %1.4s, %2.s[" #lane "]" : "+w"(c) : "w"(b), "w"(v))
 #define MULSUB(c, b, v, lane) __asm__("fmls %0.4s, %1.4s, %2.s[" #lane "]" : "+w"(c) : "w"(b), "w"(v))
-#define LANE0       float
-#define IN_LANE0(s) (s)
+#define LANE0                 float
+#define IN_LANE0(s)           (s)
 #else
 #define MULADD(c, b, v, lane) ((c) = vfmaq_laneq_f32(c, b, v, lane))
 #define MULSUB(c, b, v, lane) ((c) = vfmsq_laneq_f32(c, b, v, lane))
-#define LANE0       float32x4_t
-#define IN_LANE0(s) vsetq_lane_f32(s, vdupq_n_f32(0.0f), 0)
+#define LANE0                 float32x4_t
+#define IN_LANE0(s)           vsetq_lane_f32(s, vdupq_n_f32(0.0f), 0)
 #endif
 
 #define ROW(op, i, v, lane)       \
@@ -54,10 +55,10 @@
         op(c##i##1, b1, v, lane); \
         op(c##i##2, b2, v, lane); \
     } while (0)
-#define ROW_AT(op, i)                           \
-    do {                                        \
-        const LANE0 ai = IN_LANE0(a[(i) * rs]); \
-        ROW(op, i, ai, 0);                      \
+#define ROW_AT(op, i)                         \
+    do {                                      \
+        const LANE0 ai = IN_LANE0(a[(i)*rs]); \
+        ROW(op, i, ai, 0);                    \
     } while (0)
 #define ROWS_TOGETHER(op)                        \
     do {                                         \
@@ -72,26 +73,35 @@
         ROW(op, 6, ah, 2);                       \
         ROW(op, 7, ah, 3);                       \
     } while (0)
-#define ROWS_APART(op)                                              \
-    do {                                                            \
-        ROW_AT(op, 0); ROW_AT(op, 1); ROW_AT(op, 2); ROW_AT(op, 3); \
-        HOLD(a);                                                    \
-        ROW_AT(op, 4); ROW_AT(op, 5); ROW_AT(op, 6); ROW_AT(op, 7); \
+#define ROWS_APART(op) \
+    do {               \
+        ROW_AT(op, 0); \
+        ROW_AT(op, 1); \
+        ROW_AT(op, 2); \
+        ROW_AT(op, 3); \
+        HOLD(a);       \
+        ROW_AT(op, 4); \
+        ROW_AT(op, 5); \
+        ROW_AT(op, 6); \
+        ROW_AT(op, 7); \
     } while (0)
 
 #else
 
 #define MULADD(c, b, v) ((c) = vfmaq_f32(c, b, v))
 #define MULSUB(c, b, v) ((c) = vfmsq_f32(c, b, v))
-#define ROW_AT(op, i)                                       \
-    do {                                                    \
-        const float32x4_t ai = vld1q_dup_f32(a + (i) * rs); \
-        op(c##i##0, b0, ai);                                \
-        op(c##i##1, b1, ai);                                \
+#define ROW_AT(op, i)                                     \
+    do {                                                  \
+        const float32x4_t ai = vld1q_dup_f32(a + (i)*rs); \
+        op(c##i##0, b0, ai);                              \
+        op(c##i##1, b1, ai);                              \
     } while (0)
-#define ROWS_APART(op)                                              \
-    do {                                                            \
-        ROW_AT(op, 0); ROW_AT(op, 1); ROW_AT(op, 2); ROW_AT(op, 3); \
+#define ROWS_APART(op) \
+    do {               \
+        ROW_AT(op, 0); \
+        ROW_AT(op, 1); \
+        ROW_AT(op, 2); \
+        ROW_AT(op, 3); \
     } while (0)
 #define ROWS_TOGETHER(op) ROWS_APART(op)
 
@@ -108,27 +118,26 @@
         HOLD(a);                                       \
     } while (0)
 
-#define LOOP(op, rows)           \
-    do {                         \
-        for (; k >= 4; k -= 4) { \
-            STEP(op, rows);      \
-            STEP(op, rows);      \
-            STEP(op, rows);      \
-            STEP(op, rows);      \
-        }                        \
-        for (; k > 0; k--)       \
-            STEP(op, rows);      \
+#define LOOP(op, rows)                     \
+    do {                                   \
+        for (; k >= 4; k -= 4) {           \
+            STEP(op, rows);                \
+            STEP(op, rows);                \
+            STEP(op, rows);                \
+            STEP(op, rows);                \
+        }                                  \
+        for (; k > 0; k--) STEP(op, rows); \
     } while (0)
 
 #define ZERO(i) float32x4_t c##i##0 = vdupq_n_f32(0.0f), c##i##1 = c##i##0 WIDE(, c##i##2 = c##i##0);
-#define STORE(i)                                         \
-    vst1q_f32(c + (i) * ldc, vmulq_f32(s, c##i##0));     \
-    vst1q_f32(c + (i) * ldc + 4, vmulq_f32(s, c##i##1)); \
-    WIDE(vst1q_f32(c + (i) * ldc + 8, vmulq_f32(s, c##i##2));)
-#define ADD(i)                                                                         \
-    vst1q_f32(c + (i) * ldc, vfmaq_f32(vld1q_f32(c + (i) * ldc), s, c##i##0));         \
-    vst1q_f32(c + (i) * ldc + 4, vfmaq_f32(vld1q_f32(c + (i) * ldc + 4), s, c##i##1)); \
-    WIDE(vst1q_f32(c + (i) * ldc + 8, vfmaq_f32(vld1q_f32(c + (i) * ldc + 8), s, c##i##2));)
+#define STORE(i)                                       \
+    vst1q_f32(c + (i)*ldc, vmulq_f32(s, c##i##0));     \
+    vst1q_f32(c + (i)*ldc + 4, vmulq_f32(s, c##i##1)); \
+    WIDE(vst1q_f32(c + (i)*ldc + 8, vmulq_f32(s, c##i##2));)
+#define ADD(i)                                                                     \
+    vst1q_f32(c + (i)*ldc, vfmaq_f32(vld1q_f32(c + (i)*ldc), s, c##i##0));         \
+    vst1q_f32(c + (i)*ldc + 4, vfmaq_f32(vld1q_f32(c + (i)*ldc + 4), s, c##i##1)); \
+    WIDE(vst1q_f32(c + (i)*ldc + 8, vfmaq_f32(vld1q_f32(c + (i)*ldc + 8), s, c##i##2));)
 
 static void neon_gemm(size_t k, float alpha, const float *a, size_t rs, size_t cs, const float *b, float *c, size_t ldc,
                       int add) {
@@ -147,63 +156,78 @@ static void neon_gemm(size_t k, float alpha, const float *a, size_t rs, size_t c
     }
 }
 
-/* ---- triangular solve ----------------------------------------------------------------------------------------------- */
+/* ---- triangular solve ----------------------------------------------------------------------- */
 
-#define LOAD(i)                                                                          \
-    float32x4_t c##i##0 = vld1q_f32(t + (i) * NR), c##i##1 = vld1q_f32(t + (i) * NR + 4) \
-        WIDE(, c##i##2 = vld1q_f32(t + (i) * NR + 8));
+#define LOAD(i)                                  \
+    float32x4_t c##i##0 = vld1q_f32(t + (i)*NR), \
+                c##i##1 = vld1q_f32(t + (i)*NR + 4) WIDE(, c##i##2 = vld1q_f32(t + (i)*NR + 8));
 
 /* Row q is finished: scale it, store it, and take it out of the rows below. The triangle is at a, by columns. */
-#define PIVOT(q)                                                 \
-    do {                                                         \
-        const float32x4_t d = vld1q_dup_f32(a + (q) * MR + (q)); \
-        c##q##0 = vmulq_f32(d, c##q##0);                         \
-        c##q##1 = vmulq_f32(d, c##q##1);                         \
-        vst1q_f32(t + (q) * NR, c##q##0);                        \
-        vst1q_f32(t + (q) * NR + 4, c##q##1);                    \
-        WIDE(c##q##2 = vmulq_f32(d, c##q##2);                    \
-             vst1q_f32(t + (q) * NR + 8, c##q##2);)              \
+#define PIVOT(q)                                                                   \
+    do {                                                                           \
+        const float32x4_t d = vld1q_dup_f32(a + (q)*MR + (q));                     \
+        c##q##0 = vmulq_f32(d, c##q##0);                                           \
+        c##q##1 = vmulq_f32(d, c##q##1);                                           \
+        vst1q_f32(t + (q)*NR, c##q##0);                                            \
+        vst1q_f32(t + (q)*NR + 4, c##q##1);                                        \
+        WIDE(c##q##2 = vmulq_f32(d, c##q##2); vst1q_f32(t + (q)*NR + 8, c##q##2);) \
     } while (0)
-#define BELOW(i, q)                                              \
-    do {                                                         \
-        const float32x4_t l = vld1q_dup_f32(a + (q) * MR + (i)); \
-        c##i##0 = vfmsq_f32(c##i##0, l, c##q##0);                \
-        c##i##1 = vfmsq_f32(c##i##1, l, c##q##1);                \
-        WIDE(c##i##2 = vfmsq_f32(c##i##2, l, c##q##2);)          \
+#define BELOW(i, q)                                            \
+    do {                                                       \
+        const float32x4_t l = vld1q_dup_f32(a + (q)*MR + (i)); \
+        c##i##0 = vfmsq_f32(c##i##0, l, c##q##0);              \
+        c##i##1 = vfmsq_f32(c##i##1, l, c##q##1);              \
+        WIDE(c##i##2 = vfmsq_f32(c##i##2, l, c##q##2);)        \
     } while (0)
 /* The rows from i down, without row q. */
 #define FROM_7(q) BELOW(7, q)
-#define FROM_6(q) BELOW(6, q); FROM_7(q)
-#define FROM_5(q) BELOW(5, q); FROM_6(q)
-#define FROM_4(q) BELOW(4, q); FROM_5(q)
+#define FROM_6(q) \
+    BELOW(6, q);  \
+    FROM_7(q)
+#define FROM_5(q) \
+    BELOW(5, q);  \
+    FROM_6(q)
+#define FROM_4(q) \
+    BELOW(4, q);  \
+    FROM_5(q)
 #define FROM_3(q) BELOW(3, q) WIDE(; FROM_4(q))
-#define FROM_2(q) BELOW(2, q); FROM_3(q)
-#define FROM_1(q) BELOW(1, q); FROM_2(q)
+#define FROM_2(q) \
+    BELOW(2, q);  \
+    FROM_3(q)
+#define FROM_1(q) \
+    BELOW(1, q);  \
+    FROM_2(q)
 
 static void neon_trsm(size_t k, const float *a, float *b) {
     enum { rs = 1, cs = MR };
     float *t = b + k * NR;
     EACH_ROW(LOAD)
     LOOP(MULSUB, ROWS_TOGETHER);
-    PIVOT(0); FROM_1(0);
-    PIVOT(1); FROM_2(1);
-    PIVOT(2); FROM_3(2);
+    PIVOT(0);
+    FROM_1(0);
+    PIVOT(1);
+    FROM_2(1);
+    PIVOT(2);
+    FROM_3(2);
     PIVOT(3);
 #if MR == 8
     FROM_4(3);
-    PIVOT(4); FROM_5(4);
-    PIVOT(5); FROM_6(5);
-    PIVOT(6); FROM_7(6);
+    PIVOT(4);
+    FROM_5(4);
+    PIVOT(5);
+    FROM_6(5);
+    PIVOT(6);
+    FROM_7(6);
     PIVOT(7);
 #endif
     (void)rs; /* where rows are taken together */
 }
 
-/* ---- vectors at the end of an array ----------------------------------------------------------------------------------- */
+/* ---- vectors at the end of an array --------------------------------------------------------- */
 
 /* The first n < 4 lanes, the others 0. They go through the same arithmetic as whole vectors. */
 static inline float32x4_t load_part(const float *x, size_t n) {
-    float t[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    float t[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     size_t i;
     for (i = 0; i < n; i++) t[i] = x[i];
     return vld1q_f32(t);
@@ -216,7 +240,7 @@ static inline void store_part(float *y, float32x4_t v, size_t n) {
     for (i = 0; i < n; i++) y[i] = t[i];
 }
 
-/* ---- four rows of a symmetric matrix --------------------------------------------------------------------------------- */
+/* ---- four rows of a symmetric matrix -------------------------------------------------------- */
 
 /* Always in the same order, so that a result depends on nothing but its data. */
 static inline float sum4(float32x4_t v) {
@@ -233,7 +257,8 @@ static inline float sum4(float32x4_t v) {
         d = vfmaq_f32(d, w, xj);   \
     } while (0)
 
-static void neon_rows4(size_t n, const float *a, size_t lda, const float coef[4], const float *x, float *y, float dots[4]) {
+static void neon_rows4(size_t n, const float *a, size_t lda, const float coef[4], const float *x, float *y,
+                       float dots[4]) {
     const float *r0 = a, *r1 = a + lda, *r2 = a + 2 * lda, *r3 = a + 3 * lda;
     const float32x4_t f0 = vld1q_dup_f32(coef), f1 = vld1q_dup_f32(coef + 1);
     const float32x4_t f2 = vld1q_dup_f32(coef + 2), f3 = vld1q_dup_f32(coef + 3);
@@ -271,7 +296,7 @@ static void neon_rows4(size_t n, const float *a, size_t lda, const float coef[4]
     dots[3] += sum4(vaddq_f32(d3, e3));
 }
 
-/* ---- element by element ----------------------------------------------------------------------------------------------- */
+/* ---- element by element --------------------------------------------------------------------- */
 
 /* The nearest integers, as floats. ARMv7 has no such instruction: adding 1.5 * 2^23 leaves no place for a fraction. */
 static inline float32x4_t round4(float32x4_t x) {
@@ -321,13 +346,17 @@ static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, f
         const int whole = i + 4 <= n;
         const float32x4_t s = vsqrtq_f32(whole ? vld1q_f32(s2 + i) : load_part(s2 + i, n - i));
         const float32x4_t e = exp4(vmulq_f32(s, minus));
-        if (whole) vst1q_f32(phi + i, e);
-        else store_part(phi + i, e, n - i);
+        if (whole)
+            vst1q_f32(phi + i, e);
+        else
+            store_part(phi + i, e, n - i);
         if (w != NULL) {
             const uint32x4_t v = vreinterpretq_u32_f32(vdivq_f32(vmulq_f32(scale, e), s));
             const float32x4_t some = vreinterpretq_f32_u32(vbicq_u32(v, vceqzq_f32(s)));
-            if (whole) vst1q_f32(w + i, some);
-            else store_part(w + i, some, n - i);
+            if (whole)
+                vst1q_f32(w + i, some);
+            else
+                store_part(w + i, some, n - i);
         }
     }
 }
@@ -348,10 +377,10 @@ static int neon_finite(size_t n, const float *x) {
     return (vget_lane_u32(any, 0) | vget_lane_u32(any, 1)) == 0;
 }
 
-/* ---- packing ----------------------------------------------------------------------------------------------------------- */
+/* ---- packing -------------------------------------------------------------------------------- */
 
-/* Both widths are multiples of four. Where rs = 1 the panel's columns are pieces of memory's rows and are copied, else blocks
- * of four by four are turned. */
+/* Both widths are multiples of four. Where rs = 1 the panel's columns are pieces of memory's rows and are copied, else
+ * blocks of four by four are turned. */
 static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t cs, float *dst) {
     size_t i, p = 0;
     if (rs == 1) {
@@ -375,8 +404,7 @@ static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t 
 }
 
 const rfm_port rfm_port_neon = {
-    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_finite,
-    neon_pack, neon_laplace,
+    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_finite, neon_pack, neon_laplace,
 };
 
 #else

@@ -1,7 +1,8 @@
 /* The ports compiled into this build, and the choice between them at run time.
  *
  * A build that knows its machine needs neither this header's functions nor dispatch.c: it compiles one port file and
- * passes its table, e.g. ctx.port = &rfm_port_neon. A build that doesn't compiles all of port/ and asks rfm_port_auto(). */
+ * passes its table, e.g. ctx.port = &rfm_port_neon. A build that doesn't compiles all of port/ and asks
+ * rfm_port_auto(). */
 #ifndef RFM_PORT_H
 #define RFM_PORT_H
 
@@ -23,8 +24,10 @@ struct rfm_model_i; /* rfm_small.h */
 #define RFM_PORT_HAVE_NEON 0
 #endif
 
-/* Which loops for rfm_predict_one it has: Cortex-M with a single-precision FPU (M4F, M7, M33, M55), and with Helium's floats (M55). */
-#if RFM_REAL_BYTES == 4 && defined(__GNUC__) && defined(__ARM_ARCH_PROFILE) && defined(__ARM_FP) && defined(__ARM_FEATURE_FMA)
+/* Which loops for rfm_predict_one it has: Cortex-M with a single-precision FPU (M4F, M7, M33, M55), and with Helium's
+ * floats (M55). */
+#if RFM_REAL_BYTES == 4 && defined(__GNUC__) && defined(__ARM_ARCH_PROFILE) && defined(__ARM_FP) && \
+    defined(__ARM_FEATURE_FMA)
 #define RFM_LOOP_HAVE_M4F (__ARM_ARCH_PROFILE == 'M' && (__ARM_FP & 4) != 0)
 #else
 #define RFM_LOOP_HAVE_M4F 0

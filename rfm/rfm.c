@@ -21,8 +21,8 @@
  *  18. Writing models     folding, the blob
  *  19. Insight            what a model has learned
  *
- * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to the
- * next number. Loops over matrices go through one routine, product(), which takes transposes as strides.
+ * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to
+ * the next number. Loops over matrices go through one routine, product(), which takes transposes as strides.
  */
 #include "rfm.h"
 
@@ -30,36 +30,36 @@
 #include <math.h>
 #include <string.h>
 
-/* ==== 1. Numbers ==================================================================================================== */
+/* ==== 1. Numbers ============================================================================= */
 
 #define R(x) ((rfm_real)(x)) /* a constant of the number type: folded by the compiler, never a double at run time */
 
-#define REAL_EPS RFM_LIMIT(EPSILON)
+#define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* the smallest normal number */
-#define REAL_MOST RFM_LIMIT(MAX)
+#define REAL_MOST  RFM_LIMIT(MAX)
 
 #if RFM_REAL_BYTES == 8
-#define BANDWIDTH_MOST R(1e100) /* L is at most this, and at least its reciprocal */
-#define UNIT_LEAST R(0x1p-1021)     /* 1 / UNIT_LEAST is finite, */
+#define BANDWIDTH_MOST R(1e100)     /* L is at most this, and at least its reciprocal */
+#define UNIT_LEAST     R(0x1p-1021) /* 1 / UNIT_LEAST is finite, */
 #define DISTANCE_LEAST R(0x1p-640)  /* DISTANCE_LEAST / L is normal, */
-#define INVERSE_MOST R(0x1p507)     /* INVERSE_MOST^2 is finite */
+#define INVERSE_MOST   R(0x1p507)   /* INVERSE_MOST^2 is finite */
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
-#define REAL_SIGN_BIT UINT64_C(0x8000000000000000)
+#define REAL_SIGN_BIT      UINT64_C(0x8000000000000000)
 #else
-#define BANDWIDTH_MOST R(1e12)
-#define UNIT_LEAST R(0x1p-125)
-#define DISTANCE_LEAST R(0x1p-80)
-#define INVERSE_MOST R(0x1p59)
+#define BANDWIDTH_MOST     R(1e12)
+#define UNIT_LEAST         R(0x1p-125)
+#define DISTANCE_LEAST     R(0x1p-80)
+#define INVERSE_MOST       R(0x1p59)
 typedef uint32_t real_bits;
 #define REAL_EXPONENT_BITS UINT32_C(0x7f800000)
-#define REAL_SIGN_BIT UINT32_C(0x80000000)
+#define REAL_SIGN_BIT      UINT32_C(0x80000000)
 #endif
 
 /* AT_4: `at` is a multiple of 4. ALONE: a function that is there once makes shorter code. */
 #if defined(__GNUC__)
 #define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE __attribute__((noinline))
+#define ALONE    __attribute__((noinline))
 #else
 #define AT_4(at) (at)
 #define ALONE
@@ -79,7 +79,7 @@ ALONE int rfm_finite(size_t n, const rfm_real *x) {
     return (bad & REAL_SIGN_BIT) == 0;
 }
 
-/* ==== 2. Status ===================================================================================================== */
+/* ==== 2. Status ============================================================================== */
 
 const char *rfm_status_text(int status) {
     switch (status) {
@@ -110,11 +110,12 @@ const char *rfm_status_text(int status) {
     }
 }
 
-/* ==== 3. Small functions ==============================================================================================
+/* ==== 3. Small functions ========================================================================
  *
- * What prediction of one row needs from a mathematics library, in float: a few instructions, no errno, no tables, and the same
- * bits on every machine. small_exp: for x <= 0, at most 2.5 ulp from the truth, 0 below -87. small_sqrt: exactly rounded; numbers
- * below the normal range count as 0. small_log: for x > 0, error at most 1.2e-7 max(1, |log x|). In double these are libm's.
+ * What prediction of one row needs from a mathematics library, in float: a few instructions, no errno, no tables, and
+ * the same bits on every machine. small_exp: for x <= 0, at most 2.5 ulp from the truth, 0 below -87. small_sqrt:
+ * exactly rounded; numbers below the normal range count as 0. small_log: for x > 0, error at most 1.2e-7 max(1, |log
+ * x|). In double these are libm's.
  */
 
 #if RFM_REAL_BYTES == 8
@@ -161,7 +162,8 @@ static float small_sqrt(float x) {
     return x;
 }
 #elif defined(__arm__) || defined(__riscv) || defined(RFM_SOFT_SQRT)
-/* No FPU: bit by bit on the integers, in less than half of what the C library takes. x = m 2^e, e even and m in [1, 4). */
+/* No FPU: bit by bit on the integers, in less than half of what the C library takes. x = m 2^e, e even and m in [1,
+ * 4). */
 static float small_sqrt(float x) {
     uint32_t exponent = bits_of(x) >> 23, odd = (exponent & 1) ^ 1, rest, twice = 0, root = 0, bit;
     if (exponent == 0) return 0.0f;
@@ -196,16 +198,16 @@ static rfm_real small_abs(rfm_real x) { return x < R(0) ? -x : x; }
 rfm_real rfm_exp(rfm_real x) { return small_exp(x); }
 rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
 
-/* ==== 4. Models =======================================================================================================
+/* ==== 4. Models =================================================================================
  *
- * FORMAT.md describes the blob. Numbers are used in place. Firmware of 2 KB has all of the reader in it, so it is short: no 64-bit products,
- * no division.
+ * FORMAT.md describes the blob. Numbers are used in place. Firmware of 2 KB has all of the reader in it, so it is
+ * short: no 64-bit products, no division.
  */
 
-#define BLOB_MAGIC 0x626d6672u /* "rfmb" */
-#define BLOB_MAJOR 1
-#define BLOB_COVERED 8 /* the checksum is of everything from here on */
-#define BLOB_TABLE 48  /* where the table of sections starts */
+#define BLOB_MAGIC   0x626d6672u /* "rfmb" */
+#define BLOB_MAJOR   1
+#define BLOB_COVERED 8  /* the checksum is of everything from here on */
+#define BLOB_TABLE   48 /* where the table of sections starts */
 
 /* Sections of a model in floating point, in the order of the table. */
 enum { SECTION_SHIFT, SECTION_P, SECTION_CENTERS, SECTION_ALPHA, SECTION_OFFSET, SECTIONS = RFM_SECTION_SUMMARY + 1 };
@@ -245,8 +247,9 @@ uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size) {
         crc ^= *bytes++;
         for (bit = 8; bit > 0; bit--) crc = crc >> 1 ^ (crc & 1) * 0xedb88320;
 #else
-        static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                           0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+        static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                           0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                           0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
         crc ^= *bytes++;
         crc = crc >> 4 ^ table[crc & 15];
         crc = crc >> 4 ^ table[crc & 15];
@@ -275,7 +278,7 @@ static int names_right(const unsigned char *blob, uint32_t section, uint32_t str
 }
 
 #define SUMMARY_FIXED 32 /* bytes before the path */
-#define SUMMARY_STEP 16
+#define SUMMARY_STEP  16
 
 /* The summary, if there is one: as long as it says. Its scales are reals, in a blob of integers f32. */
 static int summary_right(const unsigned char *blob, uint32_t d) {
@@ -291,7 +294,7 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 }
 
 /* Numbers that are not negative have the order of their bits. */
-#define BITS_TWO 0x40000000u  /* 2.0f */
+#define BITS_TWO     0x40000000u /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
 /* What the sections say beyond their numbers, and the sizes in the head. */
@@ -300,9 +303,12 @@ static ALONE int blob_right(const unsigned char *b) {
     if (sections < SECTIONS || sections > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
         if (get_u32(b + i) == 0) return 0;
-    if (b[17] >= RFM_KERNELS || b[19] > RFM_CLASSIFY || (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d))) return 0;
+    if (b[17] >= RFM_KERNELS || b[19] > RFM_CLASSIFY ||
+        (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d)))
+        return 0;
     if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return 0;
-    return names_right(b, RFM_SECTION_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_SECTION_INPUT_NAMES, d) && summary_right(b, d);
+    return names_right(b, RFM_SECTION_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_SECTION_INPUT_NAMES, d) &&
+           summary_right(b, d);
 }
 
 int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head) {
@@ -375,10 +381,11 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     return RFM_OK;
 }
 
-/* ==== 5. Kernels ======================================================================================================
+/* ==== 5. Kernels ================================================================================
  *
- * phi = exp(-c (s / L)^q): what a kernel is beyond this formula stands in one entry of a table. `distance` is s^2 where the norm is 2, s where
- * it is 1. A gradient needs w = -phi'(s) / s, or -phi'(s) where the norm is 1: with t = c (s / L)^q it is q t phi / distance.
+ * phi = exp(-c (s / L)^q): what a kernel is beyond this formula stands in one entry of a table. `distance` is s^2 where
+ * the norm is 2, s where it is 1. A gradient needs w = -phi'(s) / s, or -phi'(s) where the norm is 1: with t = c (s /
+ * L)^q it is q t phi / distance.
  */
 
 typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
@@ -394,7 +401,8 @@ static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real dista
 }
 
 #ifndef RFM_NO_TRAIN
-const rfm_kernel rfm_kernels[RFM_KERNELS] = { /* by RFM_LAPLACE ... */
+const rfm_kernel rfm_kernels[RFM_KERNELS] = {
+    /* by RFM_LAPLACE ... */
     {"laplace", 2, R(1), R(0), 0},
     {"gaussian", 2, R(2), R(0), 0},
     {"general", 2, R(0), R(2), 0},
@@ -428,7 +436,7 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
 }
 #endif
 
-/* ==== 6. One row ======================================================================================================
+/* ==== 6. One row ================================================================================
  *
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
@@ -448,7 +456,8 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
         rfm_real sum = R(0);
         if (m->metric == RFM_FULL)
             for (j = 0; j < d; j++) sum += *p++ * scratch[j];
-        else sum = m->metric == RFM_DIAGONAL ? p[i] * scratch[i] : scratch[i];
+        else
+            sum = m->metric == RFM_DIAGONAL ? p[i] * scratch[i] : scratch[i];
         z[i] = sum;
     }
     for (i = 0; i < m->n; i++) {
@@ -465,7 +474,8 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
     return largest;
 }
 
-int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop, rfm_real *novelty) {
+int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
+                    rfm_real *novelty) {
     rfm_real largest = R(-1);
     real_bits bad = 0;
     size_t i;
@@ -513,7 +523,7 @@ const char *rfm_name(const char *names, size_t i) {
 
 #ifndef RFM_NO_TRAIN
 
-/* ==== 7. Sizes and units ================================================================================================
+/* ==== 7. Sizes and units ========================================================================
  *
  * Products of sizes that need not fit; numbers brought to size 1 by a power of two, so that they can be squared.
  */
@@ -532,7 +542,8 @@ static int multiply_fits(size_t a, size_t b, size_t *product) {
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
-/* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for 0. */
+/* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for
+ * 0. */
 static rfm_real unit_of(rfm_real largest) {
     real_bits bits;
     rfm_real unit;
@@ -561,7 +572,7 @@ static void multiply(size_t n, rfm_real *x, rfm_real by) {
     for (i = 0; i < n; i++) x[i] *= by;
 }
 
-/* ==== 8. Arena ====================================================================================================== */
+/* ==== 8. Arena =============================================================================== */
 
 /* Under AddressSanitizer every block is followed by a red zone, and what is not handed out is poisoned. Under
  * MemorySanitizer a block's contents are undefined when it is handed out. */
@@ -578,18 +589,18 @@ static void multiply(size_t n, rfm_real *x, rfm_real by) {
 #ifdef ARENA_ASAN
 void __asan_poison_memory_region(void const volatile *at, size_t size);
 void __asan_unpoison_memory_region(void const volatile *at, size_t size);
-#define ARENA_POISON(at, size) __asan_poison_memory_region(at, size)
+#define ARENA_POISON(at, size)   __asan_poison_memory_region(at, size)
 #define ARENA_UNPOISON(at, size) __asan_unpoison_memory_region(at, size)
-#define ARENA_RED_ZONE RFM_ALIGN
+#define ARENA_RED_ZONE           RFM_ALIGN
 #elif defined(ARENA_MSAN)
 void __msan_allocated_memory(const volatile void *at, size_t size);
-#define ARENA_POISON(at, size) ((void)(at), (void)(size))
+#define ARENA_POISON(at, size)   ((void)(at), (void)(size))
 #define ARENA_UNPOISON(at, size) __msan_allocated_memory(at, size)
-#define ARENA_RED_ZONE 0
+#define ARENA_RED_ZONE           0
 #else
-#define ARENA_POISON(at, size) ((void)(at), (void)(size))
+#define ARENA_POISON(at, size)   ((void)(at), (void)(size))
 #define ARENA_UNPOISON(at, size) ((void)(at), (void)(size))
-#define ARENA_RED_ZONE 0
+#define ARENA_RED_ZONE           0
 #endif
 
 int rfm_arena_init(rfm_arena *arena, void *memory, size_t size) {
@@ -664,8 +675,8 @@ uint32_t rfm_random(uint32_t *state) {
     return *state = x;
 }
 
-/* Packed panels of a vector port start on a cache line. The padding is taken whether or not the arena's address needs it,
- * so that the need does not depend on the address. */
+/* Packed panels of a vector port start on a cache line. The padding is taken whether or not the arena's address needs
+ * it, so that the need does not depend on the address. */
 #define CACHE_LINE 64
 static rfm_real *take_panels(rfm_arena *arena, const rfm_port *port, size_t rows, size_t cols) {
     size_t pad = port->nr * sizeof(rfm_real) <= RFM_ALIGN ? 0 : (CACHE_LINE - RFM_ALIGN) / sizeof(rfm_real);
@@ -676,11 +687,12 @@ static rfm_real *take_panels(rfm_arena *arena, const rfm_port *port, size_t rows
         return NULL;
     }
     block = rfm_arena_reals(arena, 1, count + pad);
-    if (block != NULL && pad != 0) block += (CACHE_LINE - (uintptr_t)block % CACHE_LINE) % CACHE_LINE / sizeof(rfm_real);
+    if (block != NULL && pad != 0)
+        block += (CACHE_LINE - (uintptr_t)block % CACHE_LINE) % CACHE_LINE / sizeof(rfm_real);
     return block;
 }
 
-/* ==== 9. Work =======================================================================================================
+/* ==== 9. Work ===================================================================================
  *
  * Jobs for the caller's workers, and how much of the whole is done.
  */
@@ -713,7 +725,7 @@ static int advance(progress *p, rfm_real work) {
     return p->cancelled;
 }
 
-/* ==== 10. Arguments ================================================================================================= */
+/* ==== 10. Arguments ========================================================================== */
 
 rfm_mat rfm_view(rfm_real *at, size_t rows, size_t cols) {
     rfm_mat v;
@@ -801,13 +813,13 @@ static int finite_upper(const rfm_port *port, rfm_cmat a) {
     return 1;
 }
 
-/* ==== 11. Portable kernels ============================================================================================ */
+/* ==== 11. Portable kernels =================================================================== */
 
 #define SCALAR_MR 4
 #define SCALAR_NR 4
 
-static void gemm_scalar(size_t k, rfm_real alpha, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c,
-                        size_t ldc, int add) {
+static void gemm_scalar(size_t k, rfm_real alpha, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b,
+                        rfm_real *c, size_t ldc, int add) {
     rfm_real t[SCALAR_MR][SCALAR_NR];
     size_t i, j, p;
     for (i = 0; i < SCALAR_MR; i++)
@@ -829,8 +841,8 @@ static void trsm_portable(size_t mr, size_t nr, size_t k, const rfm_real *a, rfm
     }
 }
 
-static void rows4_portable(size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x, rfm_real *y,
-                           rfm_real dots[4]) {
+static void rows4_portable(size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x,
+                           rfm_real *y, rfm_real dots[4]) {
     const rfm_real *a0 = a, *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
     rfm_real d0 = R(0), d1 = R(0), d2 = R(0), d3 = R(0);
     size_t j;
@@ -848,33 +860,40 @@ static void exp_portable(size_t n, const rfm_real *x, rfm_real *y) {
 }
 
 const rfm_port rfm_port_scalar = {
-    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL,
-    NULL,
+    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL, NULL,
 };
 
 static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_real *b) {
-    if (port->trsm != NULL) port->trsm(k, a, b);
-    else trsm_portable(port->mr, port->nr, k, a, b);
+    if (port->trsm != NULL)
+        port->trsm(k, a, b);
+    else
+        trsm_portable(port->mr, port->nr, k, a, b);
 }
 
-static void port_exp(const rfm_port *port, size_t n, rfm_real *x) { (port->exp != NULL ? port->exp : exp_portable)(n, x, x); }
-
-static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x,
-                       rfm_real *y, rfm_real dots[4]) {
-    if (port->rows4 != NULL) port->rows4(n, a, lda, coef, x, y, dots);
-    else rows4_portable(n, a, lda, coef, x, y, dots);
+static void port_exp(const rfm_port *port, size_t n, rfm_real *x) {
+    (port->exp != NULL ? port->exp : exp_portable)(n, x, x);
 }
 
-/* ==== 12. Products ====================================================================================================
+static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4],
+                       const rfm_real *x, rfm_real *y, rfm_real dots[4]) {
+    if (port->rows4 != NULL)
+        port->rows4(n, a, lda, coef, x, y, dots);
+    else
+        rows4_portable(n, a, lda, coef, x, y, dots);
+}
+
+/* ==== 12. Products ==============================================================================
  *
  * C (m, n) = alpha A B + beta C, A (m, k), B (k, n), each operand with two strides, so that a transpose costs nothing.
- * B is packed kc x nc at a time (shared by all workers), A mc x kc at a time (per worker); the port's micro-kernel makes tiles
- * of mr x nr. With few columns A would be packed for little use, so then the micro-kernel reads it in place. The order of the
- * sums depends on the sizes and the port only. Cost 2 m n k; scratch: one block of B, a block of A and a tile per worker.
+ * B is packed kc x nc at a time (shared by all workers), A mc x kc at a time (per worker); the port's micro-kernel
+ * makes tiles of mr x nr. With few columns A would be packed for little use, so then the micro-kernel reads it in
+ * place. The order of the sums depends on the sizes and the port only. Cost 2 m n k; scratch: one block of B, a block
+ * of A and a tile per worker.
  */
 
-/* Element (i, j) is at[i * rs + j * cs]. Or, with rows_of not NULL or symmetric set: a symmetric matrix with a zero diagonal of which
- * only the part below the diagonal is there, rs apart; its row i is row + i, or rows_of[row + i], its column j is col + j. */
+/* Element (i, j) is at[i * rs + j * cs]. Or, with rows_of not NULL or symmetric set: a symmetric matrix with a zero
+ * diagonal of which only the part below the diagonal is there, rs apart; its row i is row + i, or rows_of[row + i], its
+ * column j is col + j. */
 typedef struct {
     const rfm_real *at;
     size_t rs, cs;
@@ -898,8 +917,10 @@ static operand operand_symmetric(const rfm_real *at, size_t ld, const uint32_t *
 
 /* The operand without its first i rows and j columns. */
 static operand operand_from(operand o, size_t i, size_t j) {
-    if (o.symmetric) o.row += i, o.col += j;
-    else o.at += i * o.rs + j * o.cs;
+    if (o.symmetric)
+        o.row += i, o.col += j;
+    else
+        o.at += i * o.rs + j * o.cs;
     return o;
 }
 
@@ -907,9 +928,9 @@ static operand operand_from(operand o, size_t i, size_t j) {
 typedef struct {
     const rfm_ctx *ctx;
     const rfm_port *port;
-    rfm_real *a;     /* workers x a_size */
-    rfm_real *b;     /* (kc, nc) in panels */
-    rfm_real *tile;  /* workers x (mr, nr) */
+    rfm_real *a;    /* workers x a_size */
+    rfm_real *b;    /* (kc, nc) in panels */
+    rfm_real *tile; /* workers x (mr, nr) */
     size_t a_size;
 } packing;
 
@@ -946,37 +967,43 @@ static void pack_symmetric(const rfm_port *port, size_t width, size_t rows, size
         before = from.row > from.col ? min_size(k, from.row - from.col) : 0;
         beyond = from.row + rows > from.col ? min_size(k, from.row + rows - from.col) : 0;
         pack_panel(port, width, rows, before, operand_of(from.at + from.row * from.rs + from.col, from.rs, 1), dst);
-        pack_panel(port, width, rows, k - beyond, operand_of(from.at + (from.col + beyond) * from.rs + from.row, 1, from.rs),
-                   dst + beyond * width);
-    } else before = 0, beyond = k;
+        pack_panel(port, width, rows, k - beyond,
+                   operand_of(from.at + (from.col + beyond) * from.rs + from.row, 1, from.rs), dst + beyond * width);
+    } else
+        before = 0, beyond = k;
     for (p = before; p < beyond; p++) {
         size_t col = from.col + p;
         for (i = 0; i < rows; i++) {
             size_t row = from.rows_of != NULL ? from.rows_of[from.row + i] : from.row + i;
-            dst[p * width + i] = row > col ? from.at[row * from.rs + col] : row < col ? from.at[col * from.rs + row] : R(0);
+            dst[p * width + i] = row > col   ? from.at[row * from.rs + col]
+                                 : row < col ? from.at[col * from.rs + row]
+                                             : R(0);
         }
         for (; i < width; i++) dst[p * width + i] = R(0);
     }
 }
 
-/* A (count, k) in panels of `width` rows; B when its rows and columns change places. Always along the rows of memory: if
- * those lie across the panels, PACK_STREAMS of them at a time through all panels. */
+/* A (count, k) in panels of `width` rows; B when its rows and columns change places. Always along the rows of memory:
+ * if those lie across the panels, PACK_STREAMS of them at a time through all panels. */
 #define PACK_STREAMS 32
 static void pack(const rfm_port *port, size_t width, size_t count, size_t k, operand from, rfm_real *dst) {
     size_t step = from.rs == 1 || from.symmetric ? PACK_STREAMS : k, first, p;
     for (p = 0; p < k; p += step)
         for (first = 0; first < count; first += width)
-            (from.symmetric ? pack_symmetric : pack_panel)(port, width, min_size(width, count - first), min_size(step, k - p),
-                                                           operand_from(from, first, p), dst + first * k + p * width);
+            (from.symmetric ? pack_symmetric : pack_panel)(port, width, min_size(width, count - first),
+                                                           min_size(step, k - p), operand_from(from, first, p),
+                                                           dst + first * k + p * width);
 }
 
-/* How long the pieces are when `size` is cut into as few of at most `most` as possible: equal ones, multiples of unit. */
+/* How long the pieces are when `size` is cut into as few of at most `most` as possible: equal ones, multiples of
+ * unit. */
 static size_t piece(size_t size, size_t most, size_t unit) {
     size_t pieces = (size + most - 1) / most;
     return min_size(round_up((size + pieces - 1) / pieces, unit), most);
 }
 
-/* What is done to a block of C while it is still in the cache: rows row.., columns col.. of the whole C; c is its corner. */
+/* What is done to a block of C while it is still in the cache: rows row.., columns col.. of the whole C; c is its
+ * corner. */
 typedef void (*finish_block)(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
                              size_t worker);
 
@@ -986,7 +1013,7 @@ typedef struct {
     const rfm_real *b; /* packed (k, n), panels of b_rows rows */
     rfm_real *c;       /* (m, n) */
     size_t ldc, m, n, k, mb, b_rows;
-    size_t column;     /* of C's first column, for `upper` */
+    size_t column; /* of C's first column, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
     int l1;              /* sums of |a - b| in place of products; alpha is not looked at */
@@ -995,8 +1022,8 @@ typedef struct {
 } product_args;
 
 /* C (mr, nr) = sum_p |A(i, p) - B(p, j)|, operands as port->gemm has them. */
-static void l1_tile(const rfm_port *port, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc,
-                    int add) {
+static void l1_tile(const rfm_port *port, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b,
+                    rfm_real *c, size_t ldc, int add) {
     size_t mr = port->mr, nr = port->nr, i, j, p;
     for (i = 0; i < mr; i++, a += rs, c += ldc) {
         for (j = 0; j < nr && !add; j++) c[j] = R(0);
@@ -1005,14 +1032,17 @@ static void l1_tile(const rfm_port *port, size_t k, const rfm_real *a, size_t rs
     }
 }
 
-static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc, int add) {
-    if (t->l1) l1_tile(t->s->port, t->k, a, rs, cs, b, c, ldc, add);
-    else t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
+static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c,
+                      size_t ldc, int add) {
+    if (t->l1)
+        l1_tile(t->s->port, t->k, a, rs, cs, b, c, ldc, add);
+    else
+        t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
 }
 
 /* One tile, rows row.. of C from column j of the block on. */
-static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a, size_t rs,
-                         size_t cs, rfm_real *tile) {
+static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a,
+                         size_t rs, size_t cs, rfm_real *tile) {
     const rfm_port *port = t->s->port;
     size_t nr = port->nr, ldc = t->ldc, i, q;
     const rfm_real *b = t->b + j * t->b_rows;
@@ -1047,9 +1077,13 @@ static void product_job(void *arg, size_t index, size_t worker) {
         for (j = g; j < end; j += nr) {
             size_t cols = min_size(nr, end - j);
             for (i = 0; i < rows; i += mr) {
-                if (t->upper && first + i >= t->column + j + cols) break; /* all below the diagonal, like those that follow */
-                if (i < whole) product_tile(t, first + i, mr, j, cols, a.at + i * a.rs, a.rs, a.cs, tile);
-                else product_tile(t, first + i, min_size(mr, rows - i), j, cols, packed + (i - whole) * t->k, 1, mr, tile);
+                /* All below the diagonal, like those that follow. */
+                if (t->upper && first + i >= t->column + j + cols) break;
+                if (i < whole)
+                    product_tile(t, first + i, mr, j, cols, a.at + i * a.rs, a.rs, a.cs, tile);
+                else
+                    product_tile(t, first + i, min_size(mr, rows - i), j, cols, packed + (i - whole) * t->k, 1, mr,
+                                 tile);
             }
         }
         if (t->finish != NULL)
@@ -1083,10 +1117,10 @@ static void product_rows(product_args *t) {
     run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
 }
 
-/* C = alpha A B or, with add, C += alpha A B; with l1 the sums of |a - b|; with upper only the part of the square C on and above its
- * diagonal. Each block of C is handed to `finish` when it is complete; then k must not be 0. */
-static void product_and(const packing *s, int l1, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
-                        rfm_real *c, size_t ldc, finish_block finish, const void *finish_arg) {
+/* C = alpha A B or, with add, C += alpha A B; with l1 the sums of |a - b|; with upper only the part of the square C on
+ * and above its diagonal. Each block of C is handed to `finish` when it is complete; then k must not be 0. */
+static void product_and(const packing *s, int l1, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a,
+                        operand b, int add, rfm_real *c, size_t ldc, finish_block finish, const void *finish_arg) {
     const rfm_port *port = s->port;
     size_t kb, nb, j, p;
     product_args t;
@@ -1117,8 +1151,8 @@ static void product_and(const packing *s, int l1, int upper, size_t m, size_t n,
     }
 }
 
-static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b, int add,
-                    rfm_real *c, size_t ldc) {
+static void product(const packing *s, int upper, size_t m, size_t n, size_t k, rfm_real alpha, operand a, operand b,
+                    int add, rfm_real *c, size_t ldc) {
     product_and(s, 0, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
 }
 
@@ -1208,22 +1242,22 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
     return leave(ctx, used, finite_upper(s.port, rfm_const(c)) ? RFM_OK : RFM_ERANGE);
 }
 
-/* ==== 13. Cholesky ====================================================================================================
+/* ==== 13. Cholesky ==============================================================================
  *
- * A = U'U, U upper, in place: blocks of block_rows rows, inside each of them leaves of CHOL_LEAF rows. After a leaf or a block
- *   U12 = U11'^-1 A12  (packed forward substitution, the port's trsm),  A22 -= U12' U12  (product).
- * Row-major upper is what makes both steps run along the rows of memory. Cost n^3 / 3.
+ * A = U'U, U upper, in place: blocks of block_rows rows, inside each of them leaves of CHOL_LEAF rows. After a leaf or
+ * a block U12 = U11'^-1 A12  (packed forward substitution, the port's trsm),  A22 -= U12' U12  (product). Row-major
+ * upper is what makes both steps run along the rows of memory. Cost n^3 / 3.
  */
 
 #define CHOL_BLOCK 192 /* rows of U between two updates of the whole rest */
-#define CHOL_LEAF 24   /* rows factored without packing; a block of fewer rows is one leaf */
-#define SOLVE_ROWS 96 /* rows of U in one step of a triangular solve */
+#define CHOL_LEAF  24  /* rows factored without packing; a block of fewer rows is one leaf */
+#define SOLVE_ROWS 96  /* rows of U in one step of a triangular solve */
 
 /* A multiple of mr, and at most kc, so that a block of U can be the packed B of a product. */
 static size_t chol_block_rows(const rfm_port *port) { return min_size(CHOL_BLOCK, port->kc) / port->mr * port->mr; }
 
-/* Room for the triangle of a block of U, in a Cholesky of chol_rows at most, in a solve of solve_rows; a panel of right-hand
- * sides per worker for the solve (a Cholesky keeps them in pack.b); and for products of at most m, n, k. */
+/* Room for the triangle of a block of U, in a Cholesky of chol_rows at most, in a solve of solve_rows; a panel of
+ * right-hand sides per worker for the solve (a Cholesky keeps them in pack.b); and for products of at most m, n, k. */
 typedef struct {
     packing pack;
     rfm_real *triangle; /* panel t of mr rows: (t + 1) mr columns */
@@ -1231,8 +1265,8 @@ typedef struct {
     size_t panel_size;
 } solving;
 
-static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows, size_t solve_rows, size_t m, size_t n, size_t k,
-                          solving *s) {
+static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows, size_t solve_rows, size_t m, size_t n,
+                          size_t k, solving *s) {
     const rfm_port *port = port_of(ctx);
     size_t panels = (max_size(chol_rows, solve_rows) + port->mr - 1) / port->mr;
     s->panel_size = round_up(solve_rows, port->mr) * port->nr;
@@ -1247,7 +1281,8 @@ static void pack_triangle(const rfm_port *port, size_t n, const rfm_real *u, siz
     size_t mr = port->mr, first, i, p;
     for (first = 0; first < n; first += mr) {
         size_t rows = min_size(mr, n - first);
-        if (!backward) pack_panel(port, mr, rows, first, operand_of(u + first, 1, ldu), dst);
+        if (!backward)
+            pack_panel(port, mr, rows, first, operand_of(u + first, 1, ldu), dst);
         else
             for (i = 0; i < mr; i++) {
                 const rfm_real *row = i < rows ? u + (n - 1 - first - i) * ldu + (n - first) : NULL;
@@ -1257,7 +1292,8 @@ static void pack_triangle(const rfm_port *port, size_t n, const rfm_real *u, siz
         for (p = 0; p < mr; p++, dst += mr) {
             for (i = 0; i < mr; i++) dst[i] = i == p ? R(1) : R(0);
             for (i = p; i < rows; i++) {
-                rfm_real value = backward ? u[(n - 1 - first - i) * ldu + (n - 1 - first - p)] : u[(first + p) * ldu + first + i];
+                rfm_real value =
+                    backward ? u[(n - 1 - first - i) * ldu + (n - 1 - first - p)] : u[(first + p) * ldu + first + i];
                 dst[i] = i == p ? R(1) / value : value;
             }
         }
@@ -1275,7 +1311,8 @@ typedef struct {
 static void solve_job(void *arg, size_t index, size_t worker) {
     const solve_args *t = (const solve_args *)arg;
     const rfm_port *port = t->s->pack.port;
-    size_t mr = port->mr, nr = port->nr, j0 = index * nr, cols = min_size(nr, t->n - j0), padded = round_up(t->rows, mr), i, j;
+    size_t mr = port->mr, nr = port->nr, j0 = index * nr, cols = min_size(nr, t->n - j0),
+           padded = round_up(t->rows, mr), i, j;
     rfm_real *panel = t->keep ? t->s->pack.b + index * padded * nr : t->s->panel + worker * t->s->panel_size;
     const rfm_real *triangle = t->s->triangle;
     for (i = 0; i < t->rows; i++) {
@@ -1318,8 +1355,8 @@ static size_t chol_leaf(size_t n, rfm_real *a, size_t lda) {
     return n;
 }
 
-/* Rows first..first+rows-1 of U are done up to column first+rows: do them up to `end`, and take them out of what is below. What
- * the solve leaves packed is the product's B. */
+/* Rows first..first+rows-1 of U are done up to column first+rows: do them up to `end`, and take them out of what is
+ * below. What the solve leaves packed is the product's B. */
 static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, size_t end) {
     const rfm_port *port = s->pack.port;
     size_t next = first + rows, rest = end - next;
@@ -1328,7 +1365,8 @@ static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, 
     product_args t;
     if (rest == 0) return;
     pack_triangle(port, rows, u11, a.stride, 0, s->triangle);
-    t.s = &s->pack, t.alpha = R(-1), t.l1 = 0, t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL, t.finish_arg = NULL;
+    t.s = &s->pack, t.alpha = R(-1), t.l1 = 0, t.add = 1, t.upper = 1, t.ldc = a.stride, t.finish = NULL,
+    t.finish_arg = NULL;
     t.a = operand_of(u12, 1, a.stride), t.k = rows;
     t.b = s->pack.b, t.b_rows = round_up(rows, port->mr);
     for (t.column = 0; t.column < rest; t.column += t.n) {
@@ -1388,8 +1426,8 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row) {
     return leave(ctx, used, done < a.rows ? RFM_ENOTPD : RFM_OK);
 }
 
-/* U' X = B from the first block of rows down: each solved block is taken out of all rows below it. U X = B from the last
- * block up: all rows below are taken out of a block before it is solved. Either way U is read along its rows. */
+/* U' X = B from the first block of rows down: each solved block is taken out of all rows below it. U X = B from the
+ * last block up: all rows below are taken out of a block before it is solved. Either way U is read along its rows. */
 static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
     size_t n = u.rows, done, rows;
     for (done = 0; done < n; done += rows) {
@@ -1410,13 +1448,14 @@ static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
     }
 }
 
-/* The right-hand sides are solved in a copy x, so that B changes only if all went well; its rows are filled up with zeros to
- * whole tiles. */
+/* The right-hand sides are solved in a copy x, so that B changes only if all went well; its rows are filled up with
+ * zeros to whole tiles. */
 static int solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s, rfm_real **x) {
     size_t rest = n > SOLVE_ROWS ? n - SOLVE_ROWS : 0, last = (n - 1) % SOLVE_ROWS + 1;
     c = round_up(c, port_of(ctx)->nr);
     *x = take_panels(arena, port_of(ctx), n, c);
-    return solving_layout(arena, ctx, 0, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0, max_size(min_size(n, SOLVE_ROWS), n - last), s);
+    return solving_layout(arena, ctx, 0, min_size(n, SOLVE_ROWS), rest, rest > 0 ? c : 0,
+                          max_size(min_size(n, SOLVE_ROWS), n - last), s);
 }
 
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes) {
@@ -1430,13 +1469,15 @@ int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes) {
     return need_of(solve_layout(&measure, ctx, n, c, &s, &x), &measure, bytes);
 }
 
-static void copy_rows(size_t rows, size_t cols, const rfm_real *from, size_t from_stride, rfm_real *to, size_t to_stride) {
+static void copy_rows(size_t rows, size_t cols, const rfm_real *from, size_t from_stride, rfm_real *to,
+                      size_t to_stride) {
     size_t i;
     for (i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, cols * sizeof *to);
 }
 
-/* The solve `first`, then `second` if it is another one. A number in U that is not finite makes the result not finite, unless it
- * is on the diagonal; so the rest of U need not be searched unless something is wrong: reading it takes as long as solving. */
+/* The solve `first`, then `second` if it is another one. A number in U that is not finite makes the result not finite,
+ * unless it is on the diagonal; so the rest of U need not be searched unless something is wrong: reading it takes as
+ * long as solving. */
 static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, rfm_mat b) {
     int status = check_ctx(ctx);
     size_t used, i;
@@ -1461,8 +1502,10 @@ static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, 
     copy_rows(b.rows, b.cols, b.at, b.stride, x.at, x.stride);
     solve(&s, first, u, x);
     if (second != first) solve(&s, second, u, x);
-    if (finite_view(s.pack.port, rfm_const(x))) copy_rows(b.rows, b.cols, x.at, x.stride, b.at, b.stride);
-    else status = finite_upper(s.pack.port, u) ? RFM_ERANGE : RFM_EFINITE;
+    if (finite_view(s.pack.port, rfm_const(x)))
+        copy_rows(b.rows, b.cols, x.at, x.stride, b.at, b.stride);
+    else
+        status = finite_upper(s.pack.port, u) ? RFM_ERANGE : RFM_EFINITE;
     return leave(ctx, used, status);
 }
 
@@ -1473,10 +1516,11 @@ int rfm_trsm(const rfm_ctx *ctx, int op, rfm_cmat u, rfm_mat b) {
 
 int rfm_chol_solve(const rfm_ctx *ctx, rfm_cmat u, rfm_mat b) { return solve_checked(ctx, RFM_TN, RFM_NN, u, b); }
 
-/* ---- rank-revealing: at every step the largest remaining diagonal element is the pivot --------------------------------
+/* ---- rank-revealing: at every step the largest remaining diagonal element is the pivot ---------
  *
- * In blocks of RANK_ROWS pivots: inside a block only the diagonal and the pivot's row are brought up to date, after it the rest by
- * one product. acc[i] = sum of U[p][i]^2 over the block's rows p, so A[i][i] - acc[i] is the remaining diagonal. */
+ * In blocks of RANK_ROWS pivots: inside a block only the diagonal and the pivot's row are brought up to date, after it
+ * the rest by one product. acc[i] = sum of U[p][i]^2 over the block's rows p, so A[i][i] - acc[i] is the remaining
+ * diagonal. */
 
 #define RANK_ROWS 32
 
@@ -1501,8 +1545,8 @@ static void swap_symmetric(size_t n, rfm_real *a, size_t lda, size_t j, size_t q
 }
 
 /* y[0..n) -= sum over rows p < rows of coef[p * step] a[p * lda + 0..n). */
-static void subtract_rows(const rfm_port *port, size_t rows, size_t n, const rfm_real *a, size_t lda, const rfm_real *coef,
-                          size_t step, rfm_real *y) {
+static void subtract_rows(const rfm_port *port, size_t rows, size_t n, const rfm_real *a, size_t lda,
+                          const rfm_real *coef, size_t step, rfm_real *y) {
     size_t p, j;
     for (p = 0; p + 4 <= rows; p += 4) {
         rfm_real four[4], unused[4] = {R(0), R(0), R(0), R(0)};
@@ -1539,7 +1583,9 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
         for (j = first; j < end; j++) {
             rfm_real *row = a.at + j * lda, best = a.at[j * lda + j] - acc[j], scale;
             size_t q = j;
-            int right = best >= -max_real(limit, rounding); /* not so for a NaN, which overflow leaves in a matrix of another kind */
+            int right =
+                best >=
+                -max_real(limit, rounding); /* not so for a NaN, which overflow leaves in a matrix of another kind */
             for (i = j + 1; i < n; i++) {
                 rfm_real left = a.at[i * lda + i] - acc[i];
                 if (left > best) best = left, q = i;
@@ -1558,7 +1604,8 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
             }
             row[j] = RFM_MATH(sqrt)(best);
             scale = R(1) / row[j];
-            subtract_rows(s->port, j - first, n - j - 1, a.at + first * lda + j + 1, lda, a.at + first * lda + j, lda, row + j + 1);
+            subtract_rows(s->port, j - first, n - j - 1, a.at + first * lda + j + 1, lda, a.at + first * lda + j, lda,
+                          row + j + 1);
             for (i = j + 1; i < n; i++) {
                 row[i] *= scale;
                 acc[i] += row[i] * row[i];
@@ -1588,28 +1635,29 @@ int rfm_chol_rank(const rfm_ctx *ctx, rfm_mat a, rfm_real tolerance, uint32_t *p
     return leave(ctx, used, status);
 }
 
-/* ==== 14. Eigenpairs ==================================================================================================
+/* ==== 14. Eigenpairs ============================================================================
  *
- * A = H T H' with T tridiagonal (Householder, in blocks), T = Z' diag(w) Z by divide and conquer, V = Z H'. Vectors are rows
- * throughout, so rotations and products run along memory. Cost 4/3 n^3 + up to 4/3 n^3 + 2 k n^2; scratch 2 n^2 and a few n,
- * and n^2 more when k < n. Fails only if the iteration inside a leaf or for a root of the secular equation does not end.
+ * A = H T H' with T tridiagonal (Householder, in blocks), T = Z' diag(w) Z by divide and conquer, V = Z H'. Vectors are
+ * rows throughout, so rotations and products run along memory. Cost 4/3 n^3 + up to 4/3 n^3 + 2 k n^2; scratch 2 n^2
+ * and a few n, and n^2 more when k < n. Fails only if the iteration inside a leaf or for a root of the secular equation
+ * does not end.
  */
 
-#define TRI_ROWS 32  /* reflectors gathered before they are applied to the rest of A */
+#define TRI_ROWS  32 /* reflectors gathered before they are applied to the rest of A */
 #define BACK_ROWS 64 /* reflectors applied together on the way back */
-#define EIG_LEAF 32  /* largest tridiagonal matrix that is solved by QL rotations */
+#define EIG_LEAF  32 /* largest tridiagonal matrix that is solved by QL rotations */
 
 typedef struct {
     packing pack;
-    rfm_real *q;            /* (n, n) eigenvectors of T in rows; is V itself when k = n */
+    rfm_real *q; /* (n, n) eigenvectors of T in rows; is V itself when k = n */
     size_t ldq;
-    rfm_real *s;            /* (n, n) eigenvectors of a rank-one update; before and after: reflectors */
-    rfm_real *rows;         /* (n, n) old eigenvectors in the order of the product */
-    rfm_real *d, *e, *tau;  /* diagonal, off-diagonal of T, factors of the reflectors: n each */
-    rfm_real *z, *dl, *zl, *root, *hat; /* of a merge: n each */
+    rfm_real *s;                          /* (n, n) eigenvectors of a rank-one update; before and after: reflectors */
+    rfm_real *rows;                       /* (n, n) old eigenvectors in the order of the product */
+    rfm_real *d, *e, *tau;                /* diagonal, off-diagonal of T, factors of the reflectors: n each */
+    rfm_real *z, *dl, *zl, *root, *hat;   /* of a merge: n each */
     uint32_t *order, *kept, *gone, *spot; /* of a merge: n each */
-    uint32_t *sorted;       /* sorted[i]: which row of its block has the i-th smallest eigenvalue */
-    unsigned char *side;    /* of a merge: which half of the columns a row has entries in */
+    uint32_t *sorted;                     /* sorted[i]: which row of its block has the i-th smallest eigenvalue */
+    unsigned char *side;                  /* of a merge: which half of the columns a row has entries in */
 } eigen;
 
 static int eig_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t k, eigen *g) {
@@ -1635,7 +1683,7 @@ static int eig_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t k, 
     return packing_layout(arena, ctx, n, n, max_size(square, max_size(2 * tri, back)), &g->pack);
 }
 
-/* ---- to tridiagonal form ------------------------------------------------------------------------------------------- */
+/* ---- to tridiagonal form -------------------------------------------------------------------- */
 
 static rfm_real dot(size_t n, const rfm_real *x, const rfm_real *y) {
     rfm_real s0 = R(0), s1 = R(0), s2 = R(0), s3 = R(0);
@@ -1671,8 +1719,8 @@ static void symv(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, 
 /* Below this a square loses digits; beside elements of size 1 a number whose square is 0 is 0. */
 #define SQUARE_LEAST (REAL_LEAST / REAL_EPS / REAL_EPS)
 
-/* x[0..n) becomes v with v[0] = 1, and (I - tau v v') x = (beta, 0, ...); returns tau, beta in *beta. The caller has scaled
- * A to largest element 1: squares do not overflow. */
+/* x[0..n) becomes v with v[0] = 1, and (I - tau v v') x = (beta, 0, ...); returns tau, beta in *beta. The caller has
+ * scaled A to largest element 1: squares do not overflow. */
 static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
     rfm_real tail = dot(n - 1, x + 1, x + 1), alpha, unit = R(1), b;
     size_t i;
@@ -1695,7 +1743,8 @@ static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
     return (b - alpha) / b;
 }
 
-/* dots and combinations of the rows of a stack of `count` rows, four at a time; the rows beyond count are zero or unused. */
+/* dots and combinations of the rows of a stack of `count` rows, four at a time; the rows beyond count are zero or
+ * unused. */
 static void stack_dots(const rfm_port *port, size_t count, size_t n, const rfm_real *rows, size_t ld, const rfm_real *x,
                        rfm_real *scratch, rfm_real *dots) {
     static const rfm_real none[4] = {R(0), R(0), R(0), R(0)};
@@ -1705,8 +1754,9 @@ static void stack_dots(const rfm_port *port, size_t count, size_t n, const rfm_r
     for (; p < count; p++) dots[p] = dot(n, rows + p * ld, x);
 }
 
-/* Upper triangle of A -> d, e; the reflectors' vectors stay in the rows of A, right of the diagonal, their factors in tau.
- * With V, W the vectors of a block, A is only brought up to date row by row inside it: A - V'W - W'V, as (V; W)' (W; V). */
+/* Upper triangle of A -> d, e; the reflectors' vectors stay in the rows of A, right of the diagonal, their factors in
+ * tau. With V, W the vectors of a block, A is only brought up to date row by row inside it: A - V'W - W'V, as (V; W)'
+ * (W; V). */
 static void tridiagonalise(const eigen *g, rfm_mat a) {
     const rfm_port *port = g->pack.port;
     size_t n = a.rows, lda = a.stride, first, j;
@@ -1738,14 +1788,14 @@ static void tridiagonalise(const eigen *g, rfm_mat a) {
         }
         if (end < n) {
             for (j = 0; j < rows; j++) memcpy(again + j * n + end, v + j * n + end, (n - end) * sizeof *again);
-            product(&g->pack, 1, n - end, n - end, 2 * rows, R(-1), operand_of(v + end, 1, n), operand_of(w + end, n, 1), 1,
-                    a.at + end * lda + end, lda);
+            product(&g->pack, 1, n - end, n - end, 2 * rows, R(-1), operand_of(v + end, 1, n),
+                    operand_of(w + end, n, 1), 1, a.at + end * lda + end, lda);
         }
     }
 }
 
-/* Z = Z H', Z (k, n) in rows, H = H_0 H_1 ... of the reflectors in the rows of A. BACK_ROWS at a time as I - V' T V with
- * T (b, b) upper triangular:  Z -= (Z V') (T' V). */
+/* Z = Z H', Z (k, n) in rows, H = H_0 H_1 ... of the reflectors in the rows of A. BACK_ROWS at a time as I - V' T V
+ * with T (b, b) upper triangular:  Z -= (Z V') (T' V). */
 static void back_transform(const eigen *g, rfm_mat a, size_t k, rfm_real *z, size_t ldz) {
     size_t n = a.rows, blocks = (n - 1 + BACK_ROWS - 1) / BACK_ROWS, i, j, p;
     while (blocks-- > 0) {
@@ -1773,7 +1823,7 @@ static void back_transform(const eigen *g, rfm_mat a, size_t k, rfm_real *z, siz
     }
 }
 
-/* ---- a leaf: QL with implicit shifts ----------------------------------------------------------------------------------- */
+/* ---- a leaf: QL with implicit shifts -------------------------------------------------------- */
 
 /* sqrt(a^2 + b^2) without overflow on the way. */
 static rfm_real length2(rfm_real a, rfm_real b) {
@@ -1802,10 +1852,13 @@ static int ql(size_t n, rfm_real *d, rfm_real *e, rfm_real *q, size_t ldq) {
             rfm_real g, r, s = R(1), c = R(1), p = R(0), f, b;
             int split = 0;
             for (m = low; m + 1 < n; m++)
-                if (RFM_MATH(fabs)(e[m]) <= REAL_EPS * REAL_EPS + R(0.5) * REAL_EPS * (RFM_MATH(fabs)(d[m]) + RFM_MATH(fabs)(d[m + 1]))) break;
+                if (RFM_MATH(fabs)(e[m]) <=
+                    REAL_EPS * REAL_EPS + R(0.5) * REAL_EPS * (RFM_MATH(fabs)(d[m]) + RFM_MATH(fabs)(d[m + 1])))
+                    break;
             if (m == low) break;
             if (sweep == 60) return RFM_ECONVERGE;
-            g = (d[low + 1] - d[low]) / (R(2) * e[low]); /* shift: the eigenvalue of the leading 2 x 2 nearer to d[low] */
+            g = (d[low + 1] - d[low]) /
+                (R(2) * e[low]); /* shift: the eigenvalue of the leading 2 x 2 nearer to d[low] */
             r = length2(g, R(1));
             g = d[m] - d[low] + e[low] / (g + (g >= R(0) ? r : -r));
             for (i = m; i-- > low;) { /* chase the bulge up */
@@ -1837,16 +1890,17 @@ static int ql(size_t n, rfm_real *d, rfm_real *e, rfm_real *q, size_t ldq) {
     return RFM_OK;
 }
 
-/* ---- divide and conquer --------------------------------------------------------------------------------------------------
+/* ---- divide and conquer ------------------------------------------------------------------------
  *
  * Two neighbouring blocks are joined by T = diag(T1, T2) + rho z z', so with their eigenvalues d the task is
  * diag(d) + rho z z', rho > 0. Small z and (nearly) equal d are deflated; the other eigenvalues are the roots of
  *   f(x) = 1/rho + sum z_i^2 / (d_i - x),
- * one in each gap. A root is kept as its distance from the nearer pole, and z is then recomputed so that the roots are exact
- * for it (Gu and Eisenstat): the vectors hat_i / (d_i - root) are orthogonal however close the roots are. */
+ * one in each gap. A root is kept as its distance from the nearer pole, and z is then recomputed so that the roots are
+ * exact for it (Gu and Eisenstat): the vectors hat_i / (d_i - root) are orthogonal however close the roots are. */
 
 /* Root `j` of f, d ascending, z > 0 (squared: z2). gap[i] = d[i] - root, each with small relative error. */
-static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z2, rfm_real rho, rfm_real *gap, rfm_real *root) {
+static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z2, rfm_real rho, rfm_real *gap,
+                        rfm_real *root) {
     const int last = j + 1 == n;
     const rfm_real inverse = R(1) / rho;
     size_t origin = j, i, tries;
@@ -1890,11 +1944,13 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
         f = inverse + psi + phi;
         error = R(8) * (phi - psi) + inverse + RFM_MATH(fabs)(x) * (dpsi + dphi);
         if (RFM_MATH(fabs)(f) <= REAL_EPS * error) break;
-        if (f < R(0)) low = x;
-        else high = x;
+        if (f < R(0))
+            low = x;
+        else
+            high = x;
         if (high - low <= REAL_EPS * max_real(RFM_MATH(fabs)(low), RFM_MATH(fabs)(high))) break;
         p = gap[j] - x; /* < 0 */
-        if (last) { /* psi as c + s / (p - step) */
+        if (last) {     /* psi as c + s / (p - step) */
             rfm_real c = f - p * dpsi;
             step = c > R(0) ? p + dpsi * p * p / c : R(0);
         } else { /* psi and phi each as a constant and its nearest pole */
@@ -1903,15 +1959,18 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
             c = f - p * dpsi - q * dphi;
             a = (p + q) * f - p * q * (dpsi + dphi);
             b = p * q * f;
-            if (c == R(0)) step = a != R(0) ? b / a : R(0);
+            if (c == R(0))
+                step = a != R(0) ? b / a : R(0);
             else {
                 root2 = RFM_MATH(sqrt)(max_real(a * a - R(4) * b * c, R(0)));
                 step = a <= R(0) ? (a - root2) / (R(2) * c) : R(2) * b / (a + root2);
             }
         }
         if (!(f * step < R(0))) step = -f / (dpsi + dphi);
-        if (tries > 30 || !(x + step > low && x + step < high)) x = R(0.5) * (low + high);
-        else x += step;
+        if (tries > 30 || !(x + step > low && x + step < high))
+            x = R(0.5) * (low + high);
+        else
+            x += step;
     }
     if (tries == 200) return RFM_ECONVERGE;
     for (i = 0; i < n; i++) gap[i] -= x;
@@ -1933,15 +1992,15 @@ static void sort_indices(size_t n, const rfm_real *d, uint32_t *index) {
     }
 }
 
-#define SIDE_LEFT 0
-#define SIDE_BOTH 1
+#define SIDE_LEFT  0
+#define SIDE_BOTH  1
 #define SIDE_RIGHT 2
 
 /* Two halves of a block on their way to be one: rows o.. of d and q, n1 and n2 of them. */
 typedef struct {
     size_t o, n1, n2, n;
-    size_t kept, gone;    /* rows that take part, rows that are eigenvectors already */
-    size_t count[3];      /* kept rows by the halves that they have entries in */
+    size_t kept, gone; /* rows that take part, rows that are eigenvectors already */
+    size_t count[3];   /* kept rows by the halves that they have entries in */
     rfm_real *d, *q;
     rfm_real rho;
 } joint;
@@ -1954,11 +2013,14 @@ static void deflate(const eigen *g, joint *t, rfm_real beta) {
     uint32_t *order = g->order, *sorted = g->sorted + t->o;
     for (i = 0; i < n1; i++) z[i] = r * q[i * ldq + n1 - 1], g->side[i] = SIDE_LEFT;
     for (; i < n; i++) z[i] = (beta < R(0) ? -r : r) * q[i * ldq + n1], g->side[i] = SIDE_RIGHT;
-    for (i = 0; i < n; i++) largest = max_real(largest, RFM_MATH(fabs)(d[i])), zmax = max_real(zmax, RFM_MATH(fabs)(z[i]));
+    for (i = 0; i < n; i++)
+        largest = max_real(largest, RFM_MATH(fabs)(d[i])), zmax = max_real(zmax, RFM_MATH(fabs)(z[i]));
     tolerance = R(8) * REAL_EPS * max_real(largest, zmax);
     for (i = 0, j = 0; i + j < n;) { /* both halves are sorted */
-        if (j == t->n2 || (i < n1 && d[sorted[i]] <= d[n1 + sorted[n1 + j]])) order[i + j] = sorted[i], i++;
-        else order[i + j] = (uint32_t)n1 + sorted[n1 + j], j++;
+        if (j == t->n2 || (i < n1 && d[sorted[i]] <= d[n1 + sorted[n1 + j]]))
+            order[i + j] = sorted[i], i++;
+        else
+            order[i + j] = (uint32_t)n1 + sorted[n1 + j], j++;
     }
     for (i = 0; i < n; i++) { /* kept[] ends with the candidate that the next one is compared with */
         size_t row = order[i], before;
@@ -2043,15 +2105,15 @@ static void assemble(const eigen *g, const joint *t, size_t low) {
         memcpy(rest + i * n, q + g->gone[i] * ldq, n * sizeof *q);
         g->root[kept + i] = t->d[g->gone[i]];
     }
-    product(&g->pack, 0, kept - low, n1, left, R(1), operand_of(g->s + low * kept, kept, 1), operand_of(from_left, n1, 1), 0,
-            q + low * ldq, ldq);
+    product(&g->pack, 0, kept - low, n1, left, R(1), operand_of(g->s + low * kept, kept, 1),
+            operand_of(from_left, n1, 1), 0, q + low * ldq, ldq);
     product(&g->pack, 0, kept - low, n2, right, R(1), operand_of(g->s + low * kept + t->count[SIDE_LEFT], kept, 1),
             operand_of(from_right, n2, 1), 0, q + low * ldq + n1, ldq);
     for (i = 0; i < t->gone; i++) memcpy(q + (kept + i) * ldq, rest + i * n, n * sizeof *q);
 }
 
-/* Eigenpairs of the block [o, o + n1 + n2) from those of its two halves, joined by the off-diagonal element beta; only the
- * `top` largest are made complete. */
+/* Eigenpairs of the block [o, o + n1 + n2) from those of its two halves, joined by the off-diagonal element beta; only
+ * the `top` largest are made complete. */
 static int merge(const eigen *g, size_t o, size_t n1, size_t n2, rfm_real beta, size_t top) {
     joint t;
     size_t low;
@@ -2071,7 +2133,8 @@ static int merge(const eigen *g, size_t o, size_t n1, size_t n2, rfm_real beta, 
     return RFM_OK;
 }
 
-/* T (d, e) -> eigenvalues in d, sorted[] and eigenvectors in the rows of q: leaves, then pairs of blocks until one is left. */
+/* T (d, e) -> eigenvalues in d, sorted[] and eigenvectors in the rows of q: leaves, then pairs of blocks until one is
+ * left. */
 static int divide_and_conquer(const eigen *g, size_t n, size_t top) {
     size_t leaves = 1, i, j, width;
     int status = RFM_OK;
@@ -2133,8 +2196,10 @@ static int eig(eigen *g, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
     int exponent, status;
     scale_to_one(a, &exponent);
     tridiagonalise(g, a);
-    if (g->q == NULL) g->q = v.at, g->ldq = v.stride;
-    else g->ldq = n;
+    if (g->q == NULL)
+        g->q = v.at, g->ldq = v.stride;
+    else
+        g->ldq = n;
     status = divide_and_conquer(g, n, k);
     if (status != RFM_OK) return status;
     if (g->q == v.at) { /* put the rows in order by way of a copy */
@@ -2170,22 +2235,23 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
     return leave(ctx, used, status);
 }
 
-/* ==== 15. Distances ====================================================================================================
+/* ==== 15. Distances =============================================================================
  *
- * s^2 = |x|^2 + |z|^2 - 2 x'z, the last term from a product, for rows that are projected (P x) and shifted to mean zero, so
- * that an offset of the data costs no digits. Where little is left of the norms the difference is taken directly, and what is
- * below the rounding of the coordinates counts as 0.
+ * s^2 = |x|^2 + |z|^2 - 2 x'z, the last term from a product, for rows that are projected (P x) and shifted to mean
+ * zero, so that an offset of the data costs no digits. Where little is left of the norms the difference is taken
+ * directly, and what is below the rounding of the coordinates counts as 0.
  */
 
 #define NEAR_SHARE R(1.0 / 256)                  /* s^2 below this share of |x|^2 + |z|^2 is taken directly */
 #define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
-#define NORM_MOST (REAL_MOST / R(8))             /* squared norms up to this give finite distances */
+#define NORM_MOST  (REAL_MOST / R(8))            /* squared norms up to this give finite distances */
 
 /* Where s^2 underflows, s / L is below eps. */
 static int bandwidth_right(rfm_real L) { return L >= R(1) / BANDWIDTH_MOST && L <= BANDWIDTH_MOST; }
 
 /* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
-static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *s2) {
+static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz,
+                           rfm_real *s2) {
     size_t j, q;
     for (j = 0; j < n; j++) {
         rfm_real norms = xx + zz[j], sum = R(0);
@@ -2198,9 +2264,11 @@ static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, c
     }
 }
 
-/* c[j] = -2 x'z_j -> s_j^2, j < n; xx and zz[j] are the squared norms. In short runs, so that few are looked at twice. */
+/* c[j] = -2 x'z_j -> s_j^2, j < n; xx and zz[j] are the squared norms. In short runs, so that few are looked at
+ * twice. */
 #define NEAR_RUN 32
-static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c) {
+static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz,
+                              rfm_real *c) {
     size_t first, j, run;
     for (first = 0; first < n; first += run) {
         uint32_t near = 0;
@@ -2246,13 +2314,14 @@ static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
 /* A unit for distances that are at most `largest`. */
 static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), DISTANCE_LEAST); }
 
-/* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is 0. */
+/* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is
+ * 0. */
 static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
     return unit < INVERSE_MOST / inverse ? unit * inverse : INVERSE_MOST;
 }
 
-/* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where shape is not:
- * s^(q - 2), l1: s^(q - 1). 0 where s = 0. */
+/* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where
+ * shape is not: s^(q - 2), l1: s^(q - 1). 0 where s = 0. */
 static rfm_real weight_shape(const radial *f, rfm_real distance) {
     if (!(distance > R(0))) return R(0);
     if (f->kernel == RFM_GAUSSIAN) return R(1);
@@ -2261,7 +2330,8 @@ static rfm_real weight_shape(const radial *f, rfm_real distance) {
     return RFM_MATH(pow)(distance, R(0.5) * f->exponent - R(1));
 }
 
-/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, shape times phi; Laplace: that times 1 / L, as ports have it. */
+/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, shape times phi; Laplace: that times 1 / L, as ports
+ * have it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
     rfm_real factor = weight_unit(f);
     size_t i;
@@ -2278,21 +2348,22 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
 }
 
 /* The last step from what product_and made of x and z_j, j < n, to phi, in place. */
-static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z,
-                          const rfm_real *zz, rfm_real *c, rfm_real *w) {
+static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx,
+                          const rfm_real *z, const rfm_real *zz, rfm_real *c, rfm_real *w) {
     if (!is_l1(f->kernel)) squared_distances(n, r, x, xx, z, zz, c);
     radial_values(port, f, n, c, w);
 }
 
-/* ==== 16. Many rows ==================================================================================================
+/* ==== 16. Many rows =============================================================================
  *
- * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in the cache,
- * times alpha. Cost per row: r d + n r multiply-adds and n kernel values. Scratch: a block of kernel values, the norms.
+ * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in
+ * the cache, times alpha. Cost per row: r d + n r multiply-adds and n kernel values. Scratch: a block of kernel values,
+ * the norms.
  */
 
-#define PREDICT_ROWS 512
+#define PREDICT_ROWS   512
 #define CENTER_COLUMNS 1024
-#define DOT_OUTPUTS 4 /* up to so many outputs are summed as dot products while phi is in the cache; more by a product */
+#define DOT_OUTPUTS    4 /* up to so many are summed as dot products while phi is in the cache; more by a product */
 
 /* One call's view of a model, and room for a block of rows. */
 typedef struct {
@@ -2318,7 +2389,8 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->norms_z = rfm_arena_reals(arena, 1, s->rows);
     s->block = rfm_arena_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
     s->alpha = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
-    s->ignored = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
+    s->ignored =
+        rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
     return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
                           max_size(max_size(m->d, m->r), min_size(m->n, CENTER_COLUMNS)), &s->pack);
 }
@@ -2348,15 +2420,15 @@ static int norms_right(const rfm_port *port, size_t n, const rfm_real *norms) {
 
 typedef struct {
     const predictor *s;
-    size_t column;   /* the block's first centre */
-    rfm_real *y;     /* (rows, c) to add alpha'phi to; NULL: only phi is wanted */
+    size_t column; /* the block's first centre */
+    rfm_real *y;   /* (rows, c) to add alpha'phi to; NULL: only phi is wanted */
     size_t ldy;
 } predict_block;
 
-/* y[i] += dot(phi_i, alpha) for rows i; each row with the arithmetic of rows4, whatever its place: one that is not among four whole
- * rows is taken four times. */
-static void add_dots(const rfm_port *port, size_t rows, size_t cols, const rfm_real *phi, size_t ld, const rfm_real *alpha, rfm_real *y,
-                     size_t ldy, rfm_real *ignored) {
+/* y[i] += dot(phi_i, alpha) for rows i; each row with the arithmetic of rows4, whatever its place: one that is not
+ * among four whole rows is taken four times. */
+static void add_dots(const rfm_port *port, size_t rows, size_t cols, const rfm_real *phi, size_t ld,
+                     const rfm_real *alpha, rfm_real *y, size_t ldy, rfm_real *ignored) {
     static const rfm_real none[4] = {R(0), R(0), R(0), R(0)};
     size_t i, k, together;
     for (i = 0; i < rows; i += together) {
@@ -2367,21 +2439,23 @@ static void add_dots(const rfm_port *port, size_t rows, size_t cols, const rfm_r
     }
 }
 
-static void predict_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc, size_t worker) {
+static void predict_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
+                           size_t worker) {
     const predict_block *t = (const predict_block *)arg;
     const predictor *s = t->s;
     size_t r = s->m.r, i, k;
     col += t->column;
     for (i = 0; i < rows; i++) {
-        kernel_values(s->pack.port, &s->kernel, cols, r, s->projected + (row + i) * r, s->norms_z[row + i], s->m.centers + col * r, s->norms + col,
-                      c + i * ldc, NULL);
+        kernel_values(s->pack.port, &s->kernel, cols, r, s->projected + (row + i) * r, s->norms_z[row + i],
+                      s->m.centers + col * r, s->norms + col, c + i * ldc, NULL);
     }
     for (k = 0; t->y != NULL && k < s->m.c; k++)
         add_dots(s->pack.port, rows, cols, c, ldc, s->alpha + k * s->m.n + col, t->y + row * t->ldy + k, t->ldy,
                  s->ignored + worker * min_size(s->m.n, group_columns(s->pack.port)));
 }
 
-/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block; y as in predict_block. */
+/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block; y as in
+ * predict_block. */
 static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
     predict_block t;
     t.s = s, t.column = column, t.y = y, t.ldy = ldy;
@@ -2423,8 +2497,8 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
             cols = min_size(CENTER_COLUMNS, n - column);
             kernel_block(s, rows, column, cols, c <= DOT_OUTPUTS ? out : NULL, y.stride);
             if (c > DOT_OUTPUTS)
-                product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1), operand_of(s->m.alpha + column * c, c, 1), 1, out,
-                        y.stride);
+                product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1),
+                        operand_of(s->m.alpha + column * c, c, 1), 1, out, y.stride);
         }
         for (i = 0; s->m.offset != NULL && i < rows; i++)
             for (k = 0; k < c; k++) out[i * y.stride + k] += s->m.offset[k];
@@ -2481,8 +2555,8 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
     return leave(ctx, used, status);
 }
 
-/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), l1: the signs of P (x_i - z); from direct differences, row by row. z is projected as the centres were, so
- * that a centre is at distance 0 from itself. */
+/* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), l1: the signs of P (x_i - z); from direct differences, row by
+ * row. z is projected as the centres were, so that a centre is at distance 0 from itself. */
 typedef struct {
     packing pack;
     rfm_real *centred, *z, *sum; /* (d), (r), (c, r) */
@@ -2561,23 +2635,23 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
     return leave(ctx, used, finite_view(s.pack.port, rfm_const(g)) ? RFM_OK : RFM_ERANGE);
 }
 
-/* ==== 17. Training ======================================================================================================
+/* ==== 17. Training ==============================================================================
  *
- * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor; below the
- * diagonal the gradient weights W, which come with K from the same distances. With h_jk = sum_i alpha_ik W_ij P (x_i - x_j),
- *   AGOP = P' S P,  S = mean over j of sum_k h_jk h_jk'   (r, r),
- * and with S = R'R, rank revealing, the next P is R P: M itself is never formed. Sample weights w: the system is
- * (w^1/2 K w^1/2 + ridge I) beta = w^1/2 Y, alpha = w^1/2 beta, and the mean is weighted.
+ * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor;
+ * below the diagonal the gradient weights W, which come with K from the same distances. With h_jk = sum_i alpha_ik W_ij
+ * P (x_i - x_j), AGOP = P' S P,  S = mean over j of sum_k h_jk h_jk'   (r, r), and with S = R'R, rank revealing, the
+ * next P is R P: M itself is never formed. Sample weights w: the system is (w^1/2 K w^1/2 + ridge I) beta = w^1/2 Y,
+ * alpha = w^1/2 beta, and the mean is weighted.
  */
 
-/* S and a given M keep every direction down to the rounding of their largest entry: r eps, the default of the rank-revealing
- * factor, would drop directions that later iterations need. */
+/* S and a given M keep every direction down to the rounding of their largest entry: r eps, the default of the
+ * rank-revealing factor, would drop directions that later iterations need. */
 #define METRIC_TOLERANCE REAL_EPS
 
-#define AGOP_ROWS 512     /* gradient points at a time */
-#define AGOP_COLUMNS 512  /* outputs are taken together up to so many columns of h */
-#define LOO_COLUMNS 64    /* columns of the inverse factor at a time */
-#define MEDIAN_ROWS 128   /* rows whose distances the median is taken of */
+#define AGOP_ROWS    512 /* gradient points at a time */
+#define AGOP_COLUMNS 512 /* outputs are taken together up to so many columns of h */
+#define LOO_COLUMNS  64  /* columns of the inverse factor at a time */
+#define MEDIAN_ROWS  128 /* rows whose distances the median is taken of */
 
 typedef struct {
     const rfm_ctx *ctx;
@@ -2586,37 +2660,37 @@ typedef struct {
     size_t n, d, c, points;
     solving solve;
     progress progress;
-    rfm_model m;                           /* the current iterate; its arrays are these: */
+    rfm_model m; /* the current iterate; its arrays are these: */
     rfm_real *shift, *p, *centers, *alpha;
-    int is_identity;                       /* P = I and not written out */
-    rfm_real unit;                         /* centres, norms and distances are multiples of it: so they can be squared */
-    rfm_real y_unit, alpha_unit;           /* likewise Y in solves and scores, alpha in the AGOP */
-    radial kernel;                         /* of distances in units */
-    rfm_real ridge;                        /* as used */
+    int is_identity;             /* P = I and not written out */
+    rfm_real unit;               /* centres, norms and distances are multiples of it: so they can be squared */
+    rfm_real y_unit, alpha_unit; /* likewise Y in solves and scores, alpha in the AGOP */
+    radial kernel;               /* of distances in units */
+    rfm_real ridge;              /* as used */
     int want_w;
-    rfm_real *k;                           /* (n, n) ld apart */
+    rfm_real *k; /* (n, n) ld apart */
     size_t ld;
-    rfm_real *norms;                       /* (n) of the centres */
-    rfm_real *root_w;                      /* (n) w^1/2; NULL: all 1 */
-    rfm_real root_sum;                     /* square root of the sum of w over the gradient points */
-    rfm_real *turned;                      /* workers x 2 (nr, group): rows of W, and the same turned */
-    rfm_real *centred;                     /* (AGOP_ROWS, d), RFM_FULL */
-    rfm_real *ax, *h;                      /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
-    rfm_real *guess, *mean;                /* (c, r) of the gradients' means: a first guess, what is left of them */
-    int guessed;                           /* of the outputs at hand */
-    size_t together;                       /* outputs taken together: g */
-    rfm_real *s, *root, *next;             /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
-    rfm_real tolerance;                    /* of the rank of S */
-    rfm_real *acc;                         /* (n or d) of a rank-revealing factor */
-    uint32_t *perm, *picked;               /* of that; (n) rows of the gradient points, NULL: all */
-    rfm_real *rhs, *gram;                  /* (n, width); ridge 0: (n, n) */
-    size_t width;                          /* c, rounded up to whole tiles */
-    rfm_real *distances;                   /* median */
-    rfm_real *inverse, *columns;           /* leave-one-out: (n), (n, LOO_COLUMNS) */
+    rfm_real *norms;             /* (n) of the centres */
+    rfm_real *root_w;            /* (n) w^1/2; NULL: all 1 */
+    rfm_real root_sum;           /* square root of the sum of w over the gradient points */
+    rfm_real *turned;            /* workers x 2 (nr, group): rows of W, and the same turned */
+    rfm_real *centred;           /* (AGOP_ROWS, d), RFM_FULL */
+    rfm_real *ax, *h;            /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
+    rfm_real *guess, *mean;      /* (c, r) of the gradients' means: a first guess, what is left of them */
+    int guessed;                 /* of the outputs at hand */
+    size_t together;             /* outputs taken together: g */
+    rfm_real *s, *root, *next;   /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
+    rfm_real tolerance;          /* of the rank of S */
+    rfm_real *acc;               /* (n or d) of a rank-revealing factor */
+    uint32_t *perm, *picked;     /* of that; (n) rows of the gradient points, NULL: all */
+    rfm_real *rhs, *gram;        /* (n, width); ridge 0: (n, n) */
+    size_t width;                /* c, rounded up to whole tiles */
+    rfm_real *distances;         /* median */
+    rfm_real *inverse, *columns; /* leave-one-out: (n), (n, LOO_COLUMNS) */
     predictor validation;
-    rfm_real *predicted;                   /* (v, c) */
+    rfm_real *predicted; /* (v, c) */
     rfm_real *best_p, *best_alpha;
-    size_t store_end;                      /* what the store has handed out with the model's arrays */
+    size_t store_end; /* what the store has handed out with the model's arrays */
 } training;
 
 static int rows_at(rfm_cmat a) { return a.at != NULL; }
@@ -2626,7 +2700,8 @@ static int updates(const training *f) { return f->o->metric != RFM_IDENTITY && f
 static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     const rfm_options *o = f->o;
     const rfm_port *port = port_of(f->ctx);
-    size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows, v = f->data->x_validation.rows;
+    size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows,
+           v = f->data->x_validation.rows;
     int scored = rows_at(f->data->x_validation);
     f->shift = rfm_arena_reals(store, 1, d);
     f->p = o->metric == RFM_IDENTITY ? NULL : rfm_arena_reals(store, o->metric == RFM_FULL ? d : 1, d);
@@ -2644,7 +2719,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     rows = min_size(n, AGOP_ROWS);
     f->centred = rfm_arena_reals(arena, full ? rows : 0, d);
     if (updates(f)) {
-        f->turned = take_panels(arena, port, workers_of(f->ctx) * 2 * port->nr, min_size(round_up(n, port->nr), group_columns(port)));
+        f->turned = take_panels(arena, port, workers_of(f->ctx) * 2 * port->nr,
+                                min_size(round_up(n, port->nr), group_columns(port)));
         f->ax = rfm_arena_reals(arena, n, wide);
         f->h = rfm_arena_reals(arena, rows, wide);
         f->mean = rfm_arena_reals(arena, o->center ? c : 0, d);
@@ -2653,7 +2729,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
         f->root = rfm_arena_reals(arena, full, d);
         f->next = rfm_arena_reals(arena, full, d);
         f->picked = take_indices(arena, f->points < n ? n : 0);
-    } else f->turned = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
+    } else
+        f->turned = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
     f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
@@ -2672,15 +2749,16 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     if (!updates(f) && !rows_at(f->data->start)) full = 0; /* P stays the identity: no product has d rows or columns */
     wide = max_size(max_size(n, f->width), max_size(wide, full));
     if (o->select == RFM_SELECT_LOO) wide = max_size(wide, min_size(n, LOO_COLUMNS));
-    return solving_layout(arena, f->ctx, min_size(chol_block_rows(port), n), min_size(SOLVE_ROWS, n), max_size(n, full), wide,
-                          max_size(n, d), &f->solve);
+    return solving_layout(arena, f->ctx, min_size(chol_block_rows(port), n), min_size(SOLVE_ROWS, n), max_size(n, full),
+                          wide, max_size(n, d), &f->solve);
 }
 
-/* ---- the kernel matrix --------------------------------------------------------------------------------------------------- */
+/* ---- the kernel matrix ---------------------------------------------------------------------- */
 
-/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image, nr rows at a time: they are made in a buffer, turned like
- * a panel, and copied. */
-static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc, size_t worker) {
+/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image, nr rows at a time: they are made in a
+ * buffer, turned like a panel, and copied. */
+static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
+                          size_t worker) {
     const training *f = (const training *)arg;
     const rfm_port *port = f->solve.pack.port;
     size_t r = f->m.r, nr = port->nr, group = min_size(round_up(f->n, nr), group_columns(port)), base, i, j;
@@ -2690,10 +2768,12 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
         for (i = base; i < end; i++) {
             size_t at = row + i, from = max_size(col, at + 1);
             rfm_real *line = c + i * ldc;
-            if (at >= col && at < col + cols) line[at - col] = (f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1)) + f->ridge;
+            if (at >= col && at < col + cols)
+                line[at - col] = (f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1)) + f->ridge;
             if (from >= col + cols) continue;
             line += from - col;
-            kernel_values(port, &f->kernel, col + cols - from, r, f->centers + at * r, f->norms[at], f->centers + from * r, f->norms + from, line,
+            kernel_values(port, &f->kernel, col + cols - from, r, f->centers + at * r, f->norms[at],
+                          f->centers + from * r, f->norms + from, line,
                           w != NULL ? w + (i - base) * group + (from - col) : NULL);
             for (j = from; f->root_w != NULL && j < col + cols; j++) line[j - from] *= f->root_w[at] * f->root_w[j];
         }
@@ -2704,7 +2784,8 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
         for (; j < col + cols; j++, turned += nr) {
             size_t above = min_size(height, j - row - base); /* rows of this part that are above row j */
             rfm_real *mirror = f->k + j * f->ld + row + base;
-            if (above == nr) memcpy(mirror, turned, nr * sizeof *mirror);
+            if (above == nr)
+                memcpy(mirror, turned, nr * sizeof *mirror);
             else
                 for (i = 0; i < above; i++) mirror[i] = turned[i];
         }
@@ -2712,8 +2793,8 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
 }
 
 static void kernel_matrix(training *f) {
-    product_and(&f->solve.pack, is_l1(f->o->kernel), 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1), operand_of(f->centers, 1, f->m.r), 0,
-                f->k, f->ld, kernel_finish, f);
+    product_and(&f->solve.pack, is_l1(f->o->kernel), 1, f->n, f->n, f->m.r, R(-2), operand_of(f->centers, f->m.r, 1),
+                operand_of(f->centers, 1, f->m.r), 0, f->k, f->ld, kernel_finish, f);
 }
 
 /* The k-th smallest of x[0..n), which is rearranged. */
@@ -2728,8 +2809,10 @@ static rfm_real select_smallest(size_t n, rfm_real *x, size_t k) {
             if (i >= j) break;
             swap_reals(&x[i++], &x[j--]);
         }
-        if (k <= j) high = j; /* everything up to j is <= pivot, everything after it >= pivot; j < high */
-        else low = j + 1;
+        if (k <= j)
+            high = j; /* everything up to j is <= pivot, everything after it >= pivot; j < high */
+        else
+            low = j + 1;
     }
     return x[k];
 }
@@ -2752,7 +2835,8 @@ static rfm_real median_distance(const training *f) {
     return l1 ? median : RFM_MATH(sqrt)(median);
 }
 
-/* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be squared, or L. */
+/* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be
+ * squared, or L. */
 static int place_centers(training *f) {
     const rfm_port *port = f->solve.pack.port;
     size_t first, n = f->n, r = f->m.r, rows;
@@ -2764,7 +2848,8 @@ static int place_centers(training *f) {
             rfm_model plain = f->m;
             plain.metric = RFM_IDENTITY;
             project(&f->solve.pack, &plain, part, NULL, f->centers + first * r);
-        } else project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
+        } else
+            project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
     }
     if (!finite_row(port, n * r, f->centers)) return RFM_ERANGE;
     f->unit = distance_unit(largest_of(n * r, f->centers));
@@ -2782,9 +2867,10 @@ static int place_centers(training *f) {
     return RFM_OK;
 }
 
-/* ---- alpha ------------------------------------------------------------------------------------------------------------------- */
+/* ---- alpha ---------------------------------------------------------------------------------- */
 
-/* rhs = Y in units, in the order of perm if it is not NULL, weighted; its rows are filled up with zeros to whole tiles. */
+/* rhs = Y in units, in the order of perm if it is not NULL, weighted; its rows are filled up with zeros to whole
+ * tiles. */
 static void right_hand_side(const training *f, const uint32_t *perm) {
     size_t i, j;
     for (i = 0; i < f->n; i++) {
@@ -2813,7 +2899,8 @@ static void solve_pseudo(training *f) {
     rfm_real *rhs = f->rhs, *x = f->alpha;
     rfm_mat gram = rfm_view(f->gram, n, n);
     kernel_matrix(f);
-    (void)chol_rank(&f->solve.pack, k_view(f), R(0), f->perm, &rank, f->acc); /* K is a kernel matrix: what is negative is rounding */
+    (void)chol_rank(&f->solve.pack, k_view(f), R(0), f->perm, &rank,
+                    f->acc); /* K is a kernel matrix: what is negative is rounding */
     right_hand_side(f, f->perm);
     if (rank == n) {
         solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
@@ -2849,10 +2936,11 @@ static void solve_pseudo(training *f) {
 
 #define RESIDUAL_ROWS 4 /* rounding that matters is everywhere: a few rows show it */
 
-/* At row i the machine should say y_i - ridge alpha_i / w_i. How far off it is at some rows, in the same units as rhs, which is not in
- * use here and takes their kernel values: this is what rounding does to a prediction. */
+/* At row i the machine should say y_i - ridge alpha_i / w_i. How far off it is at some rows, in the same units as rhs,
+ * which is not in use here and takes their kernel values: this is what rounding does to a prediction. */
 static rfm_real largest_residual(training *f) {
-    size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(min_size(RESIDUAL_ROWS, f->width), n), step = n / rows, i, j, k;
+    size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(min_size(RESIDUAL_ROWS, f->width), n), step = n / rows, i, j,
+           k;
     rfm_real most = R(0);
     product_and(&f->solve.pack, is_l1(f->o->kernel), 0, rows, n, r, R(-2), operand_of(f->centers, step * r, 1),
                 operand_of(f->centers, 1, r), 0, f->rhs, n, NULL, NULL);
@@ -2860,7 +2948,8 @@ static rfm_real largest_residual(training *f) {
         size_t at = i * step;
         rfm_real *phi = f->rhs + i * n, w = f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1);
         if (w == R(0)) continue;
-        kernel_values(f->solve.pack.port, &f->kernel, n, r, f->centers + at * r, f->norms[at], f->centers, f->norms, phi, NULL);
+        kernel_values(f->solve.pack.port, &f->kernel, n, r, f->centers + at * r, f->norms[at], f->centers, f->norms,
+                      phi, NULL);
         for (k = 0; k < c; k++) {
             rfm_real sum = f->data->y.at[at * f->data->y.stride + k] / f->y_unit - f->ridge / w * f->alpha[at * c + k];
             for (j = 0; j < n; j++) sum -= phi[j] * f->alpha[j * c + k];
@@ -2909,7 +2998,7 @@ static int solve_alpha(training *f) {
     return finite_row(f->solve.pack.port, n * f->c, f->alpha) ? RFM_OK : RFM_ERANGE;
 }
 
-/* ---- the average gradient outer product --------------------------------------------------------------------------------------- */
+/* ---- the average gradient outer product ----------------------------------------------------- */
 
 /* Row and weight of gradient point j. */
 static size_t point_at(const training *f, size_t j) { return f->picked != NULL ? f->picked[j] : j; }
@@ -2917,8 +3006,8 @@ static rfm_real point_weight(const training *f, size_t j) {
     return (f->root_w != NULL ? f->root_w[point_at(f, j)] : R(1)) / f->root_sum;
 }
 
-/* Centred gradients: a first guess of the mean of every output, from the first points that have weight: S is then a sum of squares of
- * numbers that are small already, and little is left to subtract. 0: none of these has weight. */
+/* Centred gradients: a first guess of the mean of every output, from the first points that have weight: S is then a sum
+ * of squares of numbers that are small already, and little is left to subtract. 0: none of these has weight. */
 static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     rfm_real sum = R(0);
@@ -2931,7 +3020,8 @@ static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t
     return sum > R(0);
 }
 
-/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred and weighted. */
+/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred
+ * and weighted. */
 static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     for (j = 0; j < rows; j++) {
@@ -2962,8 +3052,8 @@ typedef struct {
     size_t first, g;
 } signs_args;
 
-/* The same of signs, for l1, a point a job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r] stays 0: there is nothing to
- * subtract. Signs are made a few at a time, for all outputs. */
+/* The same of signs, for l1, a point a job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r]
+ * stays 0: there is nothing to subtract. Signs are made a few at a time, for all outputs. */
 #define SIGNS 32
 static void agop_signs(void *arg, size_t index, size_t worker) {
     const signs_args *t = (const signs_args *)arg;
@@ -2987,8 +3077,9 @@ static void agop_signs(void *arg, size_t index, size_t worker) {
     }
 }
 
-/* Takes what the guessed means left of the mean gradients out of S. What remains may be the rounding of guesses only: that becomes 0 on
- * a diagonal, and is kept out of the rank of a full S by its tolerance. A NaN stays one, and is found later. */
+/* Takes what the guessed means left of the mean gradients out of S. What remains may be the rounding of guesses only:
+ * that becomes 0 on a diagonal, and is kept out of the rank of a full S by its tolerance. A NaN stays one, and is found
+ * later. */
 static void center_agop(training *f) {
     const rfm_real share = R(16) * REAL_EPS;
     size_t c = f->c, r = f->m.r, step = f->o->metric == RFM_DIAGONAL ? 1 : r + 1, i, j, k;
@@ -3043,7 +3134,8 @@ static int agop(training *f) {
             for (k = 0; k < g; k++) {
                 const rfm_real *h = f->h + k * (r + 1);
                 if (!diagonal)
-                    product(&f->solve.pack, 1, r, r, rows, R(1), operand_of(h, 1, wide), operand_of(h, wide, 1), 1, f->s, r);
+                    product(&f->solve.pack, 1, r, r, rows, R(1), operand_of(h, 1, wide), operand_of(h, wide, 1), 1,
+                            f->s, r);
                 for (j = 0; diagonal && j < rows; j++)
                     for (q = 0; q < r; q++) f->s[q] += h[j * wide + q] * h[j * wide + q];
             }
@@ -3073,10 +3165,13 @@ static int update_metric(training *f) {
         /* S is a mean of squares: what is negative is rounding */
         (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), f->tolerance, f->perm, &rank, f->acc);
         unpermute(r, rank, f->s, f->perm, f->root);
-        if (rank == 0) rank = 1, memset(f->p, 0, d * sizeof *f->p);
-        else if (f->is_identity) memcpy(f->p, f->root, rank * d * sizeof *f->p);
+        if (rank == 0)
+            rank = 1, memset(f->p, 0, d * sizeof *f->p);
+        else if (f->is_identity)
+            memcpy(f->p, f->root, rank * d * sizeof *f->p);
         else {
-            product(&f->solve.pack, 0, rank, d, r, R(1), operand_of(f->root, r, 1), operand_of(f->p, d, 1), 0, f->next, d);
+            product(&f->solve.pack, 0, rank, d, r, R(1), operand_of(f->root, r, 1), operand_of(f->p, d, 1), 0, f->next,
+                    d);
             memcpy(f->p, f->next, rank * d * sizeof *f->p);
         }
         f->m.r = rank;
@@ -3093,7 +3188,8 @@ static int update_metric(training *f) {
             largest = max_real(largest, sum);
             mean += sum / R(d);
         }
-        if (largest > R(0)) multiply(rank * d, f->p, RFM_MATH(sqrt)(R(1) / (f->o->scale == RFM_SCALE_MAX ? largest : mean)));
+        if (largest > R(0))
+            multiply(rank * d, f->p, RFM_MATH(sqrt)(R(1) / (f->o->scale == RFM_SCALE_MAX ? largest : mean)));
     }
     return finite_row(f->solve.pack.port, rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }
@@ -3105,7 +3201,8 @@ static uint32_t metric_rank(const training *f) {
     if (f->o->metric == RFM_FULL && f->m.r > 1) return (uint32_t)f->m.r;
     for (i = 0; i < f->m.r; i++) { /* one row of P may be zero; or P is diagonal */
         int used = 0;
-        if (f->o->metric == RFM_DIAGONAL) used = f->p[i] != R(0);
+        if (f->o->metric == RFM_DIAGONAL)
+            used = f->p[i] != R(0);
         else
             for (j = 0; j < f->d; j++) used |= f->p[j] != R(0);
         count += (size_t)used;
@@ -3113,7 +3210,7 @@ static uint32_t metric_rank(const training *f) {
     return (uint32_t)count;
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores --------------------------------------------------------------------------------- */
 
 /* What one row adds to a score; squared errors in units of Y. */
 static rfm_real row_score(const training *f, const rfm_real *y, const rfm_real *predicted) {
@@ -3152,8 +3249,8 @@ static int score_validation(training *f, rfm_real *score) {
     return finite_real(*score) ? RFM_OK : RFM_ERANGE;
 }
 
-/* The error of row i when it is left out is beta_i / (A^-1)_ii, A = U'U; (A^-1)_ii is the squared length of column i of U'^-1. The
- * weighted mean over the rows; rhs is not in use here and takes a row. */
+/* The error of row i when it is left out is beta_i / (A^-1)_ii, A = U'U; (A^-1)_ii is the squared length of column i of
+ * U'^-1. The weighted mean over the rows; rhs is not in use here and takes a row. */
 static int score_leave_one_out(training *f, rfm_real *score) {
     size_t n = f->n, c = f->c, first, cols, i, j, k;
     rfm_real sum = R(0), total = R(0);
@@ -3182,7 +3279,7 @@ static int score_leave_one_out(training *f, rfm_real *score) {
     return finite_real(*score) ? RFM_OK : RFM_ERANGE;
 }
 
-/* ---- the loop -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------- */
 
 void rfm_options_init(rfm_options *o) {
     memset(o, 0, sizeof *o);
@@ -3201,8 +3298,11 @@ static int check_options(const rfm_options *o, size_t n) {
     if (!between(0, o->kernel, RFM_KERNELS - 1) || !between(RFM_IDENTITY, o->metric, RFM_FULL)) return RFM_EVALUE;
     if (!between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE) || !between(0, o->center, 1)) return RFM_EVALUE;
     if (!between(RFM_BANDWIDTH_FIXED, o->bandwidth_rule, RFM_BANDWIDTH_MEDIAN)) return RFM_EVALUE;
-    if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) || !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY)) return RFM_EVALUE;
-    if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX) return RFM_EVALUE;
+    if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) ||
+        !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY))
+        return RFM_EVALUE;
+    if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX)
+        return RFM_EVALUE;
     if (!exponent_right(o->kernel, o->exponent)) return RFM_EVALUE;
     if (o->metric == RFM_FULL && rfm_kernels[o->kernel].axes) return RFM_EVALUE;
     if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
@@ -3221,8 +3321,9 @@ static int training_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_op
     if (status != RFM_OK) return status;
     if (rows_at(data->y_validation) && !rows_at(data->x_validation)) return RFM_ENULL;
     if (data->y.rows != data->x.rows) return RFM_ESHAPE;
-    if (rows_at(data->x_validation) && (data->x_validation.cols != data->x.cols || data->y_validation.cols != data->y.cols ||
-                                        data->y_validation.rows != data->x_validation.rows))
+    if (rows_at(data->x_validation) &&
+        (data->x_validation.cols != data->x.cols || data->y_validation.cols != data->y.cols ||
+         data->y_validation.rows != data->x_validation.rows))
         return RFM_ESHAPE;
     status = check_options(o, data->x.rows);
     if (status != RFM_OK) return status;
@@ -3269,7 +3370,8 @@ static int check_values(const training *f, rfm_report *report) {
     const rfm_data *data = f->data;
     size_t i;
     rfm_real sum = R(0);
-    if (find_not_finite(port, data->x, &report->row, &report->col) || find_not_finite(port, data->y, &report->row, &report->col) ||
+    if (find_not_finite(port, data->x, &report->row, &report->col) ||
+        find_not_finite(port, data->y, &report->row, &report->col) ||
         find_not_finite(port, data->x_validation, &report->row, &report->col) ||
         find_not_finite(port, data->y_validation, &report->row, &report->col) ||
         find_not_finite(port, data->start, &report->row, &report->col) ||
@@ -3314,14 +3416,16 @@ static int start_factor(training *f) {
     rfm_real largest = largest_entry(start), unit = unit_of(RFM_MATH(sqrt)(largest)), *p = f->p;
     for (i = 0; i < d; i++)
         for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] / unit / unit;
-    (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank, f->acc); /* the check below decides */
+    (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank,
+                    f->acc);     /* the check below decides */
     rank = max_size(rank, 1);    /* a zero matrix keeps a row of zeros */
     for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
         for (j = 0; j < d; j++) f->centred[f->perm[j]] = j >= i && p[i * d + i] != R(0) ? p[i * d + j] : R(0);
         memcpy(p + i * d, f->centred, d * sizeof *p);
     }
     f->m.r = rank;
-    for (i = 0; i < d; i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
+    for (i = 0; i < d;
+         i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
         for (j = i; j < d; j++) {
             rfm_real rest = start.at[i * start.stride + j] / unit / unit;
             for (q = 0; q < rank; q++) rest -= p[q * d + i] * p[q * d + j];
@@ -3338,8 +3442,10 @@ static int training_values(training *f) {
     rfm_real sum = R(0);
     column_means(f->data->x, f->shift);
     for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = RFM_MATH(sqrt)(f->data->weights[i]);
-    if (updates(f) && f->points < f->n) f->points = pick_rows(f->n, f->data->weights, f->points, f->o->seed, f->picked);
-    else f->picked = NULL;
+    if (updates(f) && f->points < f->n)
+        f->points = pick_rows(f->n, f->data->weights, f->points, f->o->seed, f->picked);
+    else
+        f->picked = NULL;
     for (i = 0; i < f->points; i++) {
         size_t at = f->picked != NULL ? f->picked[i] : i;
         sum += f->root_w != NULL ? f->data->weights[at] : R(1);
@@ -3357,7 +3463,9 @@ static int training_values(training *f) {
     return f->o->metric == RFM_FULL ? start_factor(f) : RFM_OK;
 }
 
-static int better(int kind, rfm_real score, rfm_real best) { return kind == RFM_SCORE_SQUARED ? score < best : score > best; }
+static int better(int kind, rfm_real score, rfm_real best) {
+    return kind == RFM_SCORE_SQUARED ? score < best : score > best;
+}
 
 static int train(training *f, rfm_report *report) {
     size_t t, T = updates(f) ? f->o->iterations : 0, p_size = f->p == NULL ? 0 : f->o->metric == RFM_FULL ? f->d : 1;
@@ -3376,8 +3484,10 @@ static int train(training *f, rfm_report *report) {
         status = place_centers(f);
         if (status == RFM_OK) status = solve_alpha(f);
         step.ridge = f->ridge, step.bandwidth = f->m.bandwidth, step.rank = metric_rank(f);
-        if (status == RFM_OK && f->o->select == RFM_SELECT_LOO) status = score_leave_one_out(f, &step.score);
-        else if (status == RFM_OK && rows_at(f->data->x_validation)) status = score_validation(f, &step.score);
+        if (status == RFM_OK && f->o->select == RFM_SELECT_LOO)
+            status = score_leave_one_out(f, &step.score);
+        else if (status == RFM_OK && rows_at(f->data->x_validation))
+            status = score_validation(f, &step.score);
         if (status != RFM_OK) return status;
         score = step.score;
         if (f->o->score == RFM_SCORE_SQUARED) step.score = score * f->y_unit * f->y_unit;
@@ -3424,19 +3534,24 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
     if (status == RFM_OK) status = train(&f, report);
     store->status = RFM_OK;
     (void)leave(ctx, store == ctx->arena ? f.store_end : used, status);
-    if (status != RFM_OK) rfm_arena_release(store, store_used);
-    else *model = f.m;
+    if (status != RFM_OK)
+        rfm_arena_release(store, store_used);
+    else
+        *model = f.m;
     return status;
 }
 
-/* ==== 18. Writing models ==============================================================================================
+/* ==== 18. Writing models ========================================================================
  *
  * With features (x - mean) / scale, targets (y - mean) / scale and the bandwidth folded in:
- *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  alpha y_scale,  offset = y_mean + y_scale offset.
+ *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  alpha y_scale,  offset = y_mean + y_scale
+ * offset.
  */
 
 /* The lowest minor version that has what is written. */
-static uint32_t minor_version(const rfm_blob *head) { return head->kernel == RFM_L1 ? 2 : head->type < RFM_F32 ? 1 : 0; }
+static uint32_t minor_version(const rfm_blob *head) {
+    return head->kernel == RFM_L1 ? 2 : head->type < RFM_F32 ? 1 : 0;
+}
 
 static void put_float(unsigned char *at, rfm_real value) {
     float f = (float)value;
@@ -3464,7 +3579,8 @@ int rfm_blob_layout(uint32_t sections, const size_t *bytes, size_t *at, size_t *
     return RFM_OK;
 }
 
-void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections, const size_t *bytes, const size_t *at, size_t total) {
+void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections, const size_t *bytes, const size_t *at,
+                    size_t total) {
     uint32_t i;
     memset(blob, 0, total);
     rfm_put_u32(blob, BLOB_MAGIC);
@@ -3484,7 +3600,9 @@ void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections
     }
 }
 
-void rfm_blob_end(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob + BLOB_COVERED, get_u32(blob + 12) - BLOB_COVERED)); }
+void rfm_blob_end(unsigned char *blob) {
+    rfm_put_u32(blob + 4, rfm_crc32(0, blob + BLOB_COVERED, get_u32(blob + 12) - BLOB_COVERED));
+}
 
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
@@ -3503,15 +3621,17 @@ static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
     count[SECTION_OFFSET] = m->c;
     for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++) {
         size_t each = i == SECTION_P ? m->d : i == SECTION_CENTERS ? m->r : i == SECTION_ALPHA ? m->c : 1;
-        if (!multiply_fits(count[i], each, &plan->bytes[i]) || !multiply_fits(plan->bytes[i], sizeof(rfm_real), &plan->bytes[i]))
+        if (!multiply_fits(count[i], each, &plan->bytes[i]) ||
+            !multiply_fits(plan->bytes[i], sizeof(rfm_real), &plan->bytes[i]))
             return RFM_EOVERFLOW;
     }
     plan->bytes[RFM_SECTION_CLASS_NAMES] = text_bytes(w->class_names, m->c == 1 ? 2 : m->c);
     plan->bytes[RFM_SECTION_INPUT_NAMES] = text_bytes(w->input_names, m->d);
     plan->bytes[RFM_SECTION_SUMMARY] = 0;
     if (w->summary != NULL)
-        plan->bytes[RFM_SECTION_SUMMARY] = SUMMARY_FIXED + SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
-                                        (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
+        plan->bytes[RFM_SECTION_SUMMARY] = SUMMARY_FIXED +
+                                           SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
+                                           (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
     return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
 }
 
@@ -3525,14 +3645,16 @@ int rfm_model_size(const rfm_contents *contents, size_t *bytes) {
 static int check_contents(const rfm_contents *w) {
     const rfm_model *m = w->model;
     size_t i;
-    if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !(w->temperature >= R(0) && w->temperature <= R(3.0e38))) return RFM_EVALUE;
+    if (w->task < RFM_REGRESS || w->task > RFM_CLASSIFY || !(w->temperature >= R(0) && w->temperature <= R(3.0e38)))
+        return RFM_EVALUE;
     if (!exponent_right(m->kernel, m->exponent)) return RFM_EVALUE;
     if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
     for (i = 0; w->x_scale != NULL && i < m->d; i++)
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->y_scale != NULL && i < m->c; i++)
         if (!finite_real(w->y_mean[i]) || !finite_real(w->y_scale[i]) || !(w->y_scale[i] > R(0))) return RFM_EVALUE;
-    if (!rfm_finite(m->d, m->shift) || !rfm_finite(m->n * m->r, m->centers) || !rfm_finite(m->n * m->c, m->alpha)) return RFM_EFINITE;
+    if (!rfm_finite(m->d, m->shift) || !rfm_finite(m->n * m->r, m->centers) || !rfm_finite(m->n * m->c, m->alpha))
+        return RFM_EFINITE;
     if (m->p != NULL && !rfm_finite((m->metric == RFM_FULL ? m->r : 1) * m->d, m->p)) return RFM_EFINITE;
     if (m->offset != NULL && !rfm_finite(m->c, m->offset)) return RFM_EFINITE;
     return little_endian() ? RFM_OK : RFM_ETYPE;
@@ -3550,14 +3672,16 @@ static void fold_numbers(const rfm_contents *w, int section, rfm_real *to) {
     case SECTION_P:
         for (i = 0; i < rows; i++)
             for (j = 0; j < m->d; j++)
-                to[i * m->d + j] = (m->p != NULL ? m->p[i * m->d + j] : R(1)) * inverse / (w->x_scale != NULL ? w->x_scale[j] : R(1));
+                to[i * m->d + j] =
+                    (m->p != NULL ? m->p[i * m->d + j] : R(1)) * inverse / (w->x_scale != NULL ? w->x_scale[j] : R(1));
         break;
     case SECTION_CENTERS:
         for (i = 0; i < m->n * m->r; i++) to[i] = m->centers[i] * inverse;
         break;
     case SECTION_ALPHA:
         for (i = 0; i < m->n; i++)
-            for (j = 0; j < m->c; j++) to[i * m->c + j] = m->alpha[i * m->c + j] * (w->y_scale != NULL ? w->y_scale[j] : R(1));
+            for (j = 0; j < m->c; j++)
+                to[i * m->c + j] = m->alpha[i * m->c + j] * (w->y_scale != NULL ? w->y_scale[j] : R(1));
         break;
     default:
         for (j = 0; j < m->c; j++) {
@@ -3597,21 +3721,26 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     if (status != RFM_OK) return status;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < plan.total) return RFM_EARENA;
-    head.n = (uint32_t)w->model->n, head.d = (uint32_t)w->model->d, head.c = (uint32_t)w->model->c, head.r = (uint32_t)w->model->r;
+    head.n = (uint32_t)w->model->n, head.d = (uint32_t)w->model->d, head.c = (uint32_t)w->model->c,
+    head.r = (uint32_t)w->model->r;
     head.type = sizeof(rfm_real), head.kernel = (uint8_t)w->model->kernel, head.task = (uint8_t)w->task;
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
-    head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent, head.temperature = (float)w->temperature;
+    head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent,
+    head.temperature = (float)w->temperature;
     rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
     for (i = 0; i <= SECTION_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
         fold_numbers(w, i, numbers);
         if (!rfm_finite(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
     }
-    if (plan.bytes[RFM_SECTION_CLASS_NAMES] > 0) memcpy(b + plan.at[RFM_SECTION_CLASS_NAMES], w->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
-    if (plan.bytes[RFM_SECTION_INPUT_NAMES] > 0) memcpy(b + plan.at[RFM_SECTION_INPUT_NAMES], w->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
+    if (plan.bytes[RFM_SECTION_CLASS_NAMES] > 0)
+        memcpy(b + plan.at[RFM_SECTION_CLASS_NAMES], w->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
+    if (plan.bytes[RFM_SECTION_INPUT_NAMES] > 0)
+        memcpy(b + plan.at[RFM_SECTION_INPUT_NAMES], w->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
     if (plan.bytes[RFM_SECTION_SUMMARY] > 0) put_summary(w, b + plan.at[RFM_SECTION_SUMMARY]);
     rfm_blob_end(b);
-    if (status != RFM_OK) memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
+    if (status != RFM_OK)
+        memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
     return status;
 }
 
@@ -3640,7 +3769,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, si
     return RFM_OK;
 }
 
-/* ==== 19. Insight ==================================================================================================== */
+/* ==== 19. Insight ============================================================================ */
 
 int rfm_metric(const rfm_model *model, rfm_mat m) {
     int status = check_model(model);
@@ -3653,8 +3782,10 @@ int rfm_metric(const rfm_model *model, rfm_mat m) {
         for (j = 0; j < d; j++) m.at[i * m.stride + j] = R(0);
     for (i = 0; i < d; i++) {
         rfm_real *row = m.rows == 1 ? m.at : m.at + i * m.stride;
-        if (model->metric == RFM_IDENTITY) row[i] = R(1);
-        else if (model->metric == RFM_DIAGONAL) row[i] = model->p[i] * model->p[i];
+        if (model->metric == RFM_IDENTITY)
+            row[i] = R(1);
+        else if (model->metric == RFM_DIAGONAL)
+            row[i] = model->p[i] * model->p[i];
         else
             for (q = 0; q < model->r; q++) {
                 const rfm_real *p = model->p + q * d;
@@ -3701,7 +3832,8 @@ int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine) { return similarity(a, 
 int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson) { return similarity(a, b, 1, pearson); }
 
 /* The rows of X become the centres of a model of their own; |YY'| = |Y'Y|. */
-static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s, rfm_real **centers) {
+static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s,
+                            rfm_real **centers) {
     rfm_model own = *model;
     own.n = rows;
     *centers = rfm_arena_reals(arena, rows, model->r);

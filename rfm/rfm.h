@@ -5,19 +5,23 @@
  *
  * Conventions, everywhere:
  *   - Functions that can fail return an int: RFM_OK (0) or a negative RFM_E... code; rfm_status_text() explains it.
- *     These check their arguments, always; but rfm_predict_one trusts what rfm_fit or rfm_model_open put into the model. The others
- *     (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...) take what they are given. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
+ *     These check their arguments, always; but rfm_predict_one trusts what rfm_fit or rfm_model_open put into the
+ *     model. The others (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...) take what they are
+ *     given. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
  *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
- *     arena is as it was; an arena whose `status` is a failure makes every call return that; one without memory is RFM_EARENA.
- *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n columns.
- *     Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not overlap.
- *   - RFM_OK means a finite result that is right to rounding. Where data is too large to be squared, or a result too large for the
- *     number type, the status is RFM_ERANGE. Numbers below the normal range (1.2e-38 in float) may count as 0.
+ *     arena is as it was; an arena whose `status` is a failure makes every call return that; one without memory is
+ *     RFM_EARENA.
+ *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n
+ *     columns. Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not
+ *     overlap.
+ *   - RFM_OK means a finite result that is right to rounding. Where data is too large to be squared, or a result too
+ *     large for the number type, the status is RFM_ERANGE. Numbers below the normal range (1.2e-38 in float) may
+ *     count as 0.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
- * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix views, products, Cholesky,
- * eigenpairs, prediction of many rows, training, writing models, feature insight.
+ * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix
+ * views, products, Cholesky, eigenpairs, prediction of many rows, training, writing models, feature insight.
  */
 #ifndef RFM_H
 #define RFM_H
@@ -25,27 +29,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- switches: define them for the whole build, the library and its users alike --------------------------------- */
+/* ---- switches: define them for the whole build, the library and its users alike ------------- */
 
 /* The type of every number: float, or double (-DRFM_REAL=double). The ports in port/ exist for float only. */
 #ifndef RFM_REAL
 #define RFM_REAL float
 #endif
 
-/* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. On Cortex-M and RISC-V that takes
- * nothing from libm, in float. */
+/* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. On Cortex-M and RISC-V
+ * that takes nothing from libm, in float. */
 
-#define RFM_CAT2_(a, b) a##b
-#define RFM_CAT_(a, b)  RFM_CAT2_(a, b)
-#define RFM_BYTES_OF_float  4
-#define RFM_BYTES_OF_double 8
-#define RFM_REAL_BYTES RFM_CAT_(RFM_BYTES_OF_, RFM_REAL) /* 4 or 8, usable in #if */
+#define RFM_CAT2_(a, b)        a##b
+#define RFM_CAT_(a, b)         RFM_CAT2_(a, b)
+#define RFM_BYTES_OF_float     4
+#define RFM_BYTES_OF_double    8
+#define RFM_REAL_BYTES         RFM_CAT_(RFM_BYTES_OF_, RFM_REAL) /* 4 or 8, usable in #if */
 #define RFM_MATH_float(name)   name##f
 #define RFM_MATH_double(name)  name
-#define RFM_MATH(name)  RFM_CAT_(RFM_MATH_, RFM_REAL)(name)  /* of math.h for this type: RFM_MATH(sqrt)(x) */
+#define RFM_MATH(name)         RFM_CAT_(RFM_MATH_, RFM_REAL)(name) /* of math.h for this type: RFM_MATH(sqrt)(x) */
 #define RFM_LIMIT_float(name)  FLT_##name
 #define RFM_LIMIT_double(name) DBL_##name
-#define RFM_LIMIT(name) RFM_CAT_(RFM_LIMIT_, RFM_REAL)(name) /* of float.h likewise: RFM_LIMIT(EPSILON) */
+#define RFM_LIMIT(name)        RFM_CAT_(RFM_LIMIT_, RFM_REAL)(name) /* of float.h likewise: RFM_LIMIT(EPSILON) */
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,52 +61,54 @@ extern "C" {
 
 typedef RFM_REAL rfm_real;
 
-/* ---- status: the values never change meaning -------------------------------------------------------------------- */
+/* ---- status: the values never change meaning ------------------------------------------------ */
 
-#define RFM_OK          0
-#define RFM_ENULL      (-1) /* a pointer that must not be NULL is NULL */
-#define RFM_EZERO      (-2) /* a size is zero */
-#define RFM_ESHAPE     (-3) /* sizes of the arguments do not fit each other */
-#define RFM_ESTRIDE    (-4) /* a row stride is smaller than the row */
-#define RFM_EOVERFLOW  (-5) /* a size does not fit into size_t or into the library's 32-bit indices */
-#define RFM_EALIAS     (-6) /* an output overlaps another argument */
-#define RFM_EFINITE    (-7) /* the input holds a NaN or an infinity */
-#define RFM_EVALUE     (-8) /* an argument is outside its range */
-#define RFM_EALIGN     (-9) /* memory is not aligned as it must be */
-#define RFM_EARENA    (-10) /* the arena is too small */
-#define RFM_ENOTPD    (-11) /* the matrix is not positive definite */
-#define RFM_ECONVERGE (-12) /* an iteration did not converge */
-#define RFM_ERANGE    (-13) /* finite input, but the result does not fit into the number type */
-#define RFM_ECANCEL   (-14) /* the tick callback said stop */
-#define RFM_EMAGIC    (-15) /* not a model */
-#define RFM_EVERSION  (-16) /* a model of a newer major format version */
+#define RFM_OK         0
+#define RFM_ENULL      (-1)  /* a pointer that must not be NULL is NULL */
+#define RFM_EZERO      (-2)  /* a size is zero */
+#define RFM_ESHAPE     (-3)  /* sizes of the arguments do not fit each other */
+#define RFM_ESTRIDE    (-4)  /* a row stride is smaller than the row */
+#define RFM_EOVERFLOW  (-5)  /* a size does not fit into size_t or into the library's 32-bit indices */
+#define RFM_EALIAS     (-6)  /* an output overlaps another argument */
+#define RFM_EFINITE    (-7)  /* the input holds a NaN or an infinity */
+#define RFM_EVALUE     (-8)  /* an argument is outside its range */
+#define RFM_EALIGN     (-9)  /* memory is not aligned as it must be */
+#define RFM_EARENA     (-10) /* the arena is too small */
+#define RFM_ENOTPD     (-11) /* the matrix is not positive definite */
+#define RFM_ECONVERGE  (-12) /* an iteration did not converge */
+#define RFM_ERANGE     (-13) /* finite input, but the result does not fit into the number type */
+#define RFM_ECANCEL    (-14) /* the tick callback said stop */
+#define RFM_EMAGIC     (-15) /* not a model */
+#define RFM_EVERSION   (-16) /* a model of a newer major format version */
 #define RFM_ETRUNCATED (-17) /* the model is longer than the memory it is in */
-#define RFM_ECHECKSUM (-18) /* the model has been damaged */
-#define RFM_ECONTENT  (-19) /* the checksum is right, but the model contradicts itself */
-#define RFM_ETYPE     (-20) /* the model's numbers are of another type or byte order than this build's */
-#define RFM_EFLASH    (-21) /* the flash did not do what it was told */
-#define RFM_EEMPTY    (-22) /* nothing is stored */
+#define RFM_ECHECKSUM  (-18) /* the model has been damaged */
+#define RFM_ECONTENT   (-19) /* the checksum is right, but the model contradicts itself */
+#define RFM_ETYPE      (-20) /* the model's numbers are of another type or byte order than this build's */
+#define RFM_EFLASH     (-21) /* the flash did not do what it was told */
+#define RFM_EEMPTY     (-22) /* nothing is stored */
 
 /* One sentence for a status; never NULL. */
 const char *rfm_status_text(int status);
 
-/* ---- small functions ----------------------------------------------------------------------------------------------------- */
+/* ---- small functions ------------------------------------------------------------------------ */
 
-/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them: in float nothing from libm where there is no FPU, few
- * instructions, the same bits on every machine. exp: at most 2.5 ulp from the truth, 0 below -87; sqrt: exactly rounded, 0 below 1.2e-38. */
+/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them: in float nothing from libm where
+ * there is no FPU, few instructions, the same bits on every machine. exp: at most 2.5 ulp from the truth, 0 below -87;
+ * sqrt: exactly rounded, 0 below 1.2e-38. */
 rfm_real rfm_exp(rfm_real x);
 rfm_real rfm_sqrt(rfm_real x);
 
-/* 1 if x[0..n-1] has neither a NaN nor an infinity. Looks at the bits, so compilers that assume finite numbers do not remove it. */
+/* 1 if x[0..n-1] has neither a NaN nor an infinity. Looks at the bits, so compilers that assume finite numbers do not
+ * remove it. */
 int rfm_finite(size_t n, const rfm_real *x);
 
-/* ---- models -------------------------------------------------------------------------------------------------------- */
+/* ---- models --------------------------------------------------------------------------------- */
 
 /* Kernels, phi as a function of s = |x - z|_M and the bandwidth L. */
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
-#define RFM_L1       3 /* the same, 0 < q <= 1, with s = |u|_1 = sum_j |u_j|, u = P (x - z). q = 1: a product of Laplace kernels */
+#define RFM_L1       3 /* likewise, 0 < q <= 1, s = sum_j |u_j|, u = P (x - z). q = 1: a product of Laplace kernels */
 #define RFM_KERNELS  4
 #ifndef RFM_NO_TRAIN
 /* What a kernel is: rfm_kernels[RFM_LAPLACE] and so on. */
@@ -115,8 +121,8 @@ typedef struct {
 } rfm_kernel;
 extern const rfm_kernel rfm_kernels[RFM_KERNELS];
 
-/* phi at a distance: s^2 where the norm is 2, s where it is 1; inverse = 1 / L. *weight, if not NULL: -phi'(s) / s, or -phi'(s) where the norm
- * is 1; 0 where s = 0. Nothing is checked. */
+/* phi at a distance: s^2 where the norm is 2, s where it is 1; inverse = 1 / L. *weight, if not NULL: -phi'(s) / s, or
+ * -phi'(s) where the norm is 1; 0 where s = 0. Nothing is checked. */
 rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight);
 
 /* s at which phi (0 < phi < 1) is this, for L = 1. */
@@ -146,32 +152,33 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 
 /* What the outputs mean. */
 #define RFM_REGRESS  0 /* the c predicted numbers */
-#define RFM_CLASSIFY 1 /* c >= 2: the class is the largest output; c = 1: class 1 if the output is positive, else class 0 */
+#define RFM_CLASSIFY 1 /* c >= 2: the class of the largest output; c = 1: class 1 if the output is positive, else 0 */
 
-/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in the arena
- * that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given. */
+/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in
+ * the arena that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given. */
 typedef struct {
-    size_t n, d, c, r;         /* centres, inputs, outputs, rank of P */
+    size_t n, d, c, r; /* centres, inputs, outputs, rank of P */
     int kernel, metric, task;
-    rfm_real bandwidth;        /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
+    rfm_real bandwidth; /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
     rfm_real exponent;
-    rfm_real temperature;      /* of rfm_confidence; 0: none */
-    const rfm_real *shift;     /* (d) is taken from every input */
-    const rfm_real *p;         /* RFM_FULL: P (r, d); RFM_DIAGONAL: its diagonal (d); RFM_IDENTITY: NULL. r = d but for RFM_FULL */
-    const rfm_real *centers;   /* (n, r) P (x_i - shift) */
-    const rfm_real *alpha;     /* (n, c) */
-    const rfm_real *offset;    /* (c); NULL: zeros */
-    const char *class_names;   /* as many strings as there are classes, one after the other, each with its 0; NULL: none */
-    const char *input_names;   /* d strings likewise; NULL: none */
-    const void *summary;       /* what rfm_model_summary reads; NULL: none */
+    rfm_real temperature;  /* of rfm_confidence; 0: none */
+    const rfm_real *shift; /* (d) is taken from every input */
+    const rfm_real *p; /* P (r, d) of RFM_FULL; its diagonal (d) of RFM_DIAGONAL, r = d; NULL, r = d: the identity */
+    const rfm_real *centers; /* (n, r) P (x_i - shift) */
+    const rfm_real *alpha;   /* (n, c) */
+    const rfm_real *offset;  /* (c); NULL: zeros */
+    const char *class_names; /* a string for each class, one after the other, each with its 0; NULL: none */
+    const char *input_names; /* d strings likewise; NULL: none */
+    const void *summary;     /* what rfm_model_summary reads; NULL: none */
 } rfm_model;
 
 /* Opens a model in place: nothing is copied, `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob is not
- * trusted: everything that prediction will touch is checked here. The errors of rfm_blob_open; RFM_ETYPE also for numbers of another type
- * than this build's (integers: rfm_small.h), RFM_ECONTENT also for numbers that are not finite. *model is unchanged then. */
+ * trusted: everything that prediction will touch is checked here. The errors of rfm_blob_open; RFM_ETYPE also for
+ * numbers of another type than this build's (integers: rfm_small.h), RFM_ECONTENT also for numbers that are not finite.
+ * *model is unchanged then. */
 int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
-/* ---- blobs: what models of every number type have in common ------------------------------------------------------------ */
+/* ---- blobs: what models of every number type have in common --------------------------------- */
 
 /* Types of the numbers in a blob: their bytes, and bits of a set. */
 #define RFM_I8  1
@@ -186,18 +193,20 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
 /* The head of a blob. */
 typedef struct {
-    const unsigned char *at;             /* the blob; from here on as it has them */
-    uint8_t type, kernel, metric, task;  /* RFM_I8 ..., RFM_LAPLACE ..., RFM_DIAGONAL or RFM_FULL, RFM_REGRESS or RFM_CLASSIFY */
-    uint32_t n, d, c, r;                 /* centres, inputs, outputs, rank: none is 0 */
+    const unsigned char *at; /* the blob; from here on as it has them */
+    uint8_t type, kernel;    /* RFM_I8 ..., RFM_LAPLACE ... */
+    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL, RFM_REGRESS or RFM_CLASSIFY */
+    uint32_t n, d, c, r;     /* centres, inputs, outputs, rank: none is 0 */
     float exponent, temperature;
 } rfm_blob;
 
-/* Checks what all blobs have in common: head, length, checksum, names, summary. No floating-point operation. RFM_ENULL, RFM_EALIGN (blob
- * is not 16-byte aligned), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (not one of `types`, a sum of the above;
- * or a big-endian machine), RFM_ECONTENT: *head is unchanged. */
+/* Checks what all blobs have in common: head, length, checksum, names, summary. No floating-point operation. RFM_ENULL,
+ * RFM_EALIGN (blob is not 16-byte aligned), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (not one
+ * of `types`, a sum of the above; or a big-endian machine), RFM_ECONTENT: *head is unchanged. */
 int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head);
 
-/* Section `section` of an opened blob if it consists of count * each elements of `bytes` bytes (all > 0); NULL: it does not. */
+/* Section `section` of an opened blob if it consists of count * each elements of `bytes` bytes (all > 0); NULL: it does
+ * not. */
 const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each, uint32_t bytes);
 
 /* Class names, input names or the summary of an opened blob; NULL: there are none. */
@@ -210,23 +219,26 @@ void rfm_put_u32(void *at, uint32_t value);
 /* CRC-32 (IEEE 802.3) of `size` more bytes; `crc` is what the bytes before gave, 0 at the start. */
 uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size);
 
-/* ---- prediction of one row ------------------------------------------------------------------------------------------- */
+/* ---- prediction of one row ------------------------------------------------------------------ */
 
 /* Numbers of scratch for a model with d inputs and rank r. */
 #define RFM_PREDICT_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
 
-/* The loop of a prediction, for one kind of processor. scratch: x - shift (d), then room for z = P (x - shift) (r), to be computed. Then scores[k] +=
- * sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model for this loop, scores unchanged; the portable
- * code does it then. Those of port/ are for RFM_LAPLACE and RFM_GAUSSIAN, and say so for RFM_GENERAL. */
+/* The loop of a prediction, for one kind of processor. scratch: x - shift (d), then room for z = P (x - shift) (r), to
+ * be computed. Then scores[k] += sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model
+ * for this loop, scores unchanged; the portable code does it then. Those of port/ are for RFM_LAPLACE and RFM_GAUSSIAN,
+ * and say so for RFM_GENERAL. */
 typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real *scores);
 
-/* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable code.
- * *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything that was
- * trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
-int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop, rfm_real *novelty);
+/* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
+ * code. *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything
+ * that was trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is
+ * not finite. */
+int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
+                    rfm_real *novelty);
 
-/* The class that the scores mean (0 for RFM_REGRESS), and its probability by a softmax of the scores with the model's temperature:
- * *confidence, if not NULL; 0 if the model has none. */
+/* The class that the scores mean (0 for RFM_REGRESS), and its probability by a softmax of the scores with the model's
+ * temperature: *confidence, if not NULL; 0 if the model has none. */
 size_t rfm_class(const rfm_model *model, const rfm_real *scores, rfm_real *confidence);
 
 /* Name i of the model's class_names or input_names; "" if there are none. */
@@ -234,7 +246,7 @@ const char *rfm_name(const char *names, size_t i);
 
 #ifndef RFM_NO_TRAIN
 
-/* ---- arena: a caller's block of memory, handed out from the bottom up -------------------------------------------- */
+/* ---- arena: a caller's block of memory, handed out from the bottom up ----------------------- */
 
 /* Only bytes are kept in it, no pointers, so needs are the same on every target (given the same port and number type).
  * The first failure sticks in `status`: a layout takes all its blocks and looks once. */
@@ -262,12 +274,12 @@ void rfm_arena_release(rfm_arena *arena, size_t used);
 /* (rows, cols) numbers likewise. */
 rfm_real *rfm_arena_reals(rfm_arena *arena, size_t rows, size_t cols);
 
-/* ---- a stream of random numbers, the same everywhere (xorshift) ---------------------------------------------------- */
+/* ---- a stream of random numbers, the same everywhere (xorshift) ----------------------------- */
 
 uint32_t rfm_random_start(uint32_t seed); /* the state to begin with; never 0 */
 uint32_t rfm_random(uint32_t *state);     /* the next state, which is the number */
 
-/* ---- ports: the inner loops of one instruction set (port/README.md is the contract) ------------------------------ */
+/* ---- ports: the inner loops of one instruction set (port/README.md is the contract) --------- */
 
 /* Where an entry is NULL the portable code is used. Packed panels: an A panel holds mr rows, element (i, p) at
  * a[p * mr + i]; a B panel holds nr columns, element (p, j) at b[p * nr + j]. Panels are padded with zeros. */
@@ -281,8 +293,8 @@ typedef struct {
     void (*gemm)(size_t k, rfm_real alpha, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c,
                  size_t ldc, int add);
 
-    /* One step of a forward substitution on a packed B panel: rows 0..k-1 of b are solved; rows k..k+mr-1 hold the right-
-     * hand side T and become L^-1 (T - A b[0..k-1]). `a` is an A panel with k + mr columns: A, then the lower
+    /* One step of a forward substitution on a packed B panel: rows 0..k-1 of b are solved; rows k..k+mr-1 hold the
+     * right-hand side T and become L^-1 (T - A b[0..k-1]). `a` is an A panel with k + mr columns: A, then the lower
      * triangle L with the reciprocals of its diagonal in place of the diagonal. */
     void (*trsm)(size_t k, const rfm_real *a, rfm_real *b);
 
@@ -297,19 +309,19 @@ typedef struct {
     /* 1 if x[0..n-1] has neither a NaN nor an infinity. */
     int (*finite)(size_t n, const rfm_real *x);
 
-    /* A whole panel of `width` (mr or nr) rows: dst[p * width + i] = a[i * rs + p * cs], p < k; rs or cs is 1. Nothing beyond
-     * dst[k * width - 1] is written. */
+    /* A whole panel of `width` (mr or nr) rows: dst[p * width + i] = a[i * rs + p * cs], p < k; rs or cs is 1. Nothing
+     * beyond dst[k * width - 1] is written. */
     void (*pack)(size_t width, size_t k, const rfm_real *a, size_t rs, size_t cs, rfm_real *dst);
 
-    /* A tile row of the Laplace kernel: s = sqrt(s2[i]), phi[i] = exp(-s * inverse), and if w is not NULL also w[i] = inverse *
-     * phi[i] / s, 0 where s = 0. s2 >= 0; phi == s2 is allowed. inverse = 1 / L. */
+    /* A tile row of the Laplace kernel: s = sqrt(s2[i]), phi[i] = exp(-s * inverse), and if w is not NULL also w[i] =
+     * inverse * phi[i] / s, 0 where s = 0. s2 >= 0; phi == s2 is allowed. inverse = 1 / L. */
     void (*laplace)(size_t n, rfm_real inverse, const rfm_real *s2, rfm_real *phi, rfm_real *w);
 } rfm_port;
 
 /* The portable C in rfm.c, always there, named "scalar". The others: port/rfm_port.h. */
 extern const rfm_port rfm_port_scalar;
 
-/* ---- context: what a call works with ------------------------------------------------------------------------------ */
+/* ---- context: what a call works with -------------------------------------------------------- */
 
 /* A piece of work: called once for every index < jobs; at any moment no two calls have the same worker number. */
 typedef void (*rfm_job)(void *arg, size_t index, size_t worker);
@@ -321,15 +333,16 @@ typedef struct {
     const rfm_port *port; /* NULL: rfm_port_scalar */
     size_t workers;       /* how many workers `run` has at most; 0 counts as 1; each costs a packing buffer */
     void (*run)(void *pool, rfm_job job, void *arg, size_t jobs); /* NULL: the caller's thread does it all */
-    void *pool;           /* passed to run */
+    void *pool;                                                   /* passed to run */
 
-    /* Called now and then during long work, on the caller's thread, with the share that is done (0 to 1, never falling): shows
-     * progress, feeds a watchdog; anything but 0 cancels the call with RFM_ECANCEL. NULL: nothing of the kind. */
+    /* Called now and then during long work, on the caller's thread, with the share that is done (0 to 1, never
+     * falling): shows progress, feeds a watchdog; anything but 0 cancels the call with RFM_ECANCEL. NULL: nothing of
+     * the kind. */
     int (*tick)(void *tick_arg, rfm_real done);
     void *tick_arg;
 } rfm_ctx;
 
-/* ---- matrix views -------------------------------------------------------------------------------------------------- */
+/* ---- matrix views --------------------------------------------------------------------------- */
 
 /* Row-major: element (i, j) at at[i * stride + j]. */
 typedef struct {
@@ -342,11 +355,11 @@ typedef struct {
     size_t rows, cols, stride;
 } rfm_cmat;
 
-rfm_mat rfm_view(rfm_real *at, size_t rows, size_t cols);           /* stride = cols */
-rfm_cmat rfm_cview(const rfm_real *at, size_t rows, size_t cols);   /* stride = cols */
+rfm_mat rfm_view(rfm_real *at, size_t rows, size_t cols);         /* stride = cols */
+rfm_cmat rfm_cview(const rfm_real *at, size_t rows, size_t cols); /* stride = cols */
 rfm_cmat rfm_const(rfm_mat a);
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------------------------- */
 
 /* Which operand is transposed. */
 #define RFM_NN 0 /* A  B  */
@@ -364,7 +377,7 @@ int rfm_gemm_need(const rfm_ctx *ctx, size_t m, size_t n, size_t k, size_t *byte
 int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real beta, rfm_mat c);
 int rfm_syrk_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes);
 
-/* ---- Cholesky ---------------------------------------------------------------------------------------------------------- */
+/* ---- Cholesky ------------------------------------------------------------------------------- */
 
 /* A = U'U for a symmetric positive definite A (n, n), in place: the upper triangle of A becomes U; what is below the
  * diagonal is neither read nor written, so a copy of A may live there.
@@ -374,7 +387,8 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row);
 int rfm_chol_need(const rfm_ctx *ctx, size_t n, size_t *bytes);
 
 /* Triangular solves in place: U X = B (op RFM_NN) or U' X = B (op RFM_TN), U (n, n) upper, B (n, c) becomes X.
- * RFM_EVALUE: no such op, or a zero on U's diagonal. RFM_ERANGE: the solution is not finite. B changes only on success. */
+ * RFM_EVALUE: no such op, or a zero on U's diagonal. RFM_ERANGE: the solution is not finite. B changes only on success.
+ */
 int rfm_trsm(const rfm_ctx *ctx, int op, rfm_cmat u, rfm_mat b);
 int rfm_trsm_need(const rfm_ctx *ctx, size_t n, size_t c, size_t *bytes);
 
@@ -385,21 +399,21 @@ int rfm_chol_solve(const rfm_ctx *ctx, rfm_cmat u, rfm_mat b);
  * pivot exceeds tolerance * (largest diagonal element of A); tolerance 0 means n * epsilon. On return *rank rows of U
  * are in the upper triangle of A, and perm[j] (n of them) is the column of the original A that is now column j:
  * A[perm[i]][perm[j]] = sum_p U[p][i] U[p][j]. The rest of the upper triangle is undefined; below the diagonal nothing
- * is read or written. A negative pivot beyond rounding (n * epsilon, or the tolerance) is RFM_ENOTPD, with *rank the steps done;
- * only the diagonal is looked at for that. A = 0 has rank 0. */
+ * is read or written. A negative pivot beyond rounding (n * epsilon, or the tolerance) is RFM_ENOTPD, with *rank the
+ * steps done; only the diagonal is looked at for that. A = 0 has rank 0. */
 int rfm_chol_rank(const rfm_ctx *ctx, rfm_mat a, rfm_real tolerance, uint32_t *perm, size_t *rank);
 int rfm_chol_rank_need(const rfm_ctx *ctx, size_t n, size_t *bytes);
 
-/* ---- eigenpairs ---------------------------------------------------------------------------------------------------------- */
+/* ---- eigenpairs ----------------------------------------------------------------------------- */
 
 /* The k largest eigenvalues of the symmetric A (n, n), 1 <= k <= n, in w, largest first, and their eigenvectors in the
- * ROWS of V (k, n): A = V' diag(w) V for k = n. Only A's upper triangle (with the diagonal) is read; it is overwritten, what
- * is below it is left alone. RFM_EVALUE: k is 0 or more than n.
- * RFM_ECONVERGE: no result, A overwritten. RFM_ERANGE: an eigenvalue is not finite. */
+ * ROWS of V (k, n): A = V' diag(w) V for k = n. Only A's upper triangle (with the diagonal) is read; it is overwritten,
+ * what is below it is left alone. RFM_EVALUE: k is 0 or more than n. RFM_ECONVERGE: no result, A overwritten.
+ * RFM_ERANGE: an eigenvalue is not finite. */
 int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v);
 int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes);
 
-/* ---- prediction of many rows ------------------------------------------------------------------------------------------------ */
+/* ---- prediction of many rows ---------------------------------------------------------------- */
 
 /* Y (m, c) = f(Z), Z (m, d). RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS, RFM_EFINITE,
  * RFM_EARENA, RFM_ECANCEL, RFM_ERANGE: Y is then undefined for the last two, unchanged for the others. */
@@ -410,7 +424,7 @@ int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_
 int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat g);
 int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);
 
-/* ---- training ---------------------------------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------- */
 
 /* Scale of M after an update. */
 #define RFM_SCALE_NONE  0 /* as Algorithm 1 of the paper leaves it: the mean of the outer products */
@@ -418,35 +432,38 @@ int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes
 #define RFM_SCALE_TRACE 2 /* trace d */
 
 /* What L means. */
-#define RFM_BANDWIDTH_FIXED  0 /* itself */
-#define RFM_BANDWIDTH_MEDIAN 1 /* a multiple of the median distance of the training rows in the current metric, every iteration
-                                  (of at most 128 of them, evenly spread); itself if that median is 0 */
+#define RFM_BANDWIDTH_FIXED 0 /* itself */
+#define RFM_BANDWIDTH_MEDIAN \
+    1 /* a multiple of the median distance of the training rows in the current metric, every iteration \
+         (of at most 128 of them, evenly spread); itself if that median is 0 */
 
 /* Which of the T + 1 iterates becomes the model. */
 #define RFM_SELECT_LAST       0
 #define RFM_SELECT_VALIDATION 1 /* the best score on the validation rows; of equals the earliest */
 #define RFM_SELECT_LOO        2 /* the best leave-one-out score, in closed form; costs a second n^3 / 3 per iteration */
 
-/* What a score is: mean squared error over rows and outputs (smaller is better); or the share of rows whose largest output
- * (with one output: whose sign) is that of the target (larger is better). */
+/* What a score is: mean squared error over rows and outputs (smaller is better); or the share of rows whose largest
+ * output (with one output: whose sign) is that of the target (larger is better). */
 #define RFM_SCORE_SQUARED  0
 #define RFM_SCORE_ACCURACY 1
 
 /* rfm_options_init() sets what is said in (parentheses). */
 typedef struct {
-    int kernel;             /* (RFM_LAPLACE) */
-    rfm_real exponent;      /* (1) q, for RFM_GENERAL */
-    int metric;             /* (RFM_FULL) */
-    int scale;              /* (RFM_SCALE_NONE) */
-    int center;             /* (0) 1: the mean gradient of each output is taken out before the outer products */
-    int bandwidth_rule;     /* (RFM_BANDWIDTH_FIXED) */
-    rfm_real bandwidth;     /* (10) L, in the range of rfm_model; a factor of the median: itself and the product */
-    rfm_real ridge;         /* (1e-3) lambda >= 0. 0: the pseudo-inverse, so a singular K has a defined answer; costs a second n x n */
-    size_t iterations;      /* (5) T updates of M; with RFM_IDENTITY none are made */
-    size_t agop_points;     /* (0: all) gradients at this many rows of those with weight, drawn without replacement with `seed`; at most n */
-    uint32_t seed;          /* (0) */
-    int select;             /* (RFM_SELECT_LAST) */
-    int score;              /* (RFM_SCORE_SQUARED) */
+    int kernel;         /* (RFM_LAPLACE) */
+    rfm_real exponent;  /* (1) q, for RFM_GENERAL */
+    int metric;         /* (RFM_FULL) */
+    int scale;          /* (RFM_SCALE_NONE) */
+    int center;         /* (0) 1: the mean gradient of each output is taken out before the outer products */
+    int bandwidth_rule; /* (RFM_BANDWIDTH_FIXED) */
+    rfm_real bandwidth; /* (10) L, in the range of rfm_model; a factor of the median: itself and the product */
+    rfm_real ridge; /* (1e-3) lambda >= 0. 0: the pseudo-inverse, so a singular K has a defined answer; costs a second n
+                       x n */
+    size_t iterations;  /* (5) T updates of M; with RFM_IDENTITY none are made */
+    size_t agop_points; /* (0: all) gradients at this many rows of those with weight, drawn without replacement with
+                           `seed`; at most n */
+    uint32_t seed;      /* (0) */
+    int select;         /* (RFM_SELECT_LAST) */
+    int score;          /* (RFM_SCORE_SQUARED) */
 } rfm_options;
 
 void rfm_options_init(rfm_options *options);
@@ -456,83 +473,88 @@ typedef struct {
     rfm_cmat x, y;                       /* (n, d), (n, c) */
     const rfm_real *weights;             /* (n) >= 0, some > 0; NULL: all 1. A row of weight 2 counts as two rows */
     rfm_cmat x_validation, y_validation; /* (v, d), (v, c): for RFM_SELECT_VALIDATION, or just for the scores */
-    rfm_cmat start;                      /* M to start from: (d, d) symmetric positive semi-definite for RFM_FULL, (1, d) >= 0 for
-                                            RFM_DIAGONAL; not there: the identity */
+    rfm_cmat start; /* M to start from: (d, d) symmetric positive semi-definite for RFM_FULL, (1, d) >= 0 for
+                       RFM_DIAGONAL; not there: the identity */
 } rfm_data;
 
 /* One iterate, t = 0..T. */
 typedef struct {
-    rfm_real score;     /* on the validation rows, or leave-one-out; 0 if neither was asked for */
-    rfm_real ridge;     /* as used: more than asked for where rounding in this number type would be larger than the ridge */
+    rfm_real score; /* on the validation rows, or leave-one-out; 0 if neither was asked for */
+    rfm_real ridge; /* as used: more than asked for where rounding in this number type would be larger than the ridge */
     rfm_real bandwidth; /* as used */
     uint32_t rank;      /* of M */
 } rfm_step;
 
 typedef struct {
-    rfm_step *path;     /* the caller's room for T + 1 of them, or NULL */
-    size_t best;        /* t of the iterate that became the model */
-    size_t row, col;    /* written with RFM_EFINITE: where, in the data that has it */
+    rfm_step *path;  /* the caller's room for T + 1 of them, or NULL */
+    size_t best;     /* t of the iterate that became the model */
+    size_t row, col; /* written with RFM_EFINITE: where, in the data that has it */
 } rfm_report;
 
-/* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The model's
- * arrays are taken from `store`, scratch from ctx->arena; they may be one arena, and then the scratch lies above the model.
- * report may be NULL. RFM_EVALUE: an option outside its range, more AGOP points than rows, a negative weight.
- * RFM_ENOTPD: data->start is not positive semi-definite. After any failure neither *model nor `store` has changed. */
+/* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The
+ * model's arrays are taken from `store`, scratch from ctx->arena; they may be one arena, and then the scratch lies
+ * above the model. report may be NULL. RFM_EVALUE: an option outside its range, more AGOP points than rows, a negative
+ * weight. RFM_ENOTPD: data->start is not positive semi-definite. After any failure neither *model nor `store` has
+ * changed. */
 int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, rfm_arena *store, rfm_model *model,
             rfm_report *report);
 
 /* Bytes that rfm_fit takes from ctx->arena and from the store (their sum, if they are one). Reads sizes only. */
 int rfm_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, size_t *scratch, size_t *store);
 
-/* ---- writing models --------------------------------------------------------------------------------------------------------- */
+/* ---- writing models ------------------------------------------------------------------------- */
 
-/* What a model was made from: kept in the blob for people and tools, never needed to predict. */
+/* What a model was made from: kept in the blob for people and tools, never needed to predict. In the blob L is part of
+ * P and of the centres, so in standardised inputs M = L^2 P'P. */
 typedef struct {
-    rfm_real bandwidth;   /* L as trained: in the blob L is part of P and of the centres, M = L^2 P'P in standardised inputs */
+    rfm_real bandwidth; /* L as trained */
     rfm_real ridge;
-    rfm_real validation;  /* score of the choice, 0: none */
-    uint32_t rows;        /* trained on */
-    uint32_t iterations;  /* of the model */
-    uint32_t steps;       /* of the path that follows */
-    const rfm_step *path; /* `steps` of them; in an opened model NULL: rfm_model_summary copies them out */
-    const rfm_real *x_scale; /* of an opened model: (d) the scales that are folded in; NULL: none. Not read when writing */
+    rfm_real validation;     /* score of the choice, 0: none */
+    uint32_t rows;           /* trained on */
+    uint32_t iterations;     /* of the model */
+    uint32_t steps;          /* of the path that follows */
+    const rfm_step *path;    /* `steps` of them; in an opened model NULL: rfm_model_summary copies them out */
+    const rfm_real *x_scale; /* (d) of an opened model: scales that are folded in; NULL: none. Not read when writing */
 } rfm_summary;
 
-/* What a blob is written from. Features were standardised before training as (x - mean) / scale, targets as (y - mean) / scale: that is
- * folded into the numbers, so that prediction takes and gives raw values. NULL: not so. */
+/* What a blob is written from. Features were standardised before training as (x - mean) / scale, targets as (y - mean)
+ * / scale: that is folded into the numbers, so that prediction takes and gives raw values. NULL: not so. */
 typedef struct {
     const rfm_model *model;
     int task;
     rfm_real temperature;
     const rfm_real *x_mean, *x_scale; /* (d) */
     const rfm_real *y_mean, *y_scale; /* (c) */
-    const char *class_names;          /* c strings, two if c = 1, one after the other, as in rfm_model; NULL: leave out */
+    const char *class_names; /* c strings, two if c = 1, one after the other, as in rfm_model; NULL: leave out */
     const char *input_names;
-    const rfm_summary *summary;       /* NULL: leave out */
+    const rfm_summary *summary; /* NULL: leave out */
 } rfm_contents;
 
-/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is 16-byte aligned
- * memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale
- * that is not positive, task, temperature), RFM_EFINITE (the model is not finite), RFM_ETYPE (this machine's byte order is not the
- * blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
+/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is
+ * 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4
+ * GiB), RFM_EVALUE (a scale that is not positive, task, temperature), RFM_EFINITE (the model is not finite), RFM_ETYPE
+ * (this machine's byte order is not the blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are
+ * not finite; the blob is zeros. */
 int rfm_model_size(const rfm_contents *contents, size_t *bytes);
 int rfm_model_write(const rfm_contents *contents, void *blob, size_t size);
 
-/* How blobs of any type are put together: the place of every section, then the sections' bytes by their owner, then the checksum. bytes[i]
- * is the length of section i, 0: not there; at[i] becomes its offset; *total that of the whole. RFM_EOVERFLOW: 4 GiB; at[] is undefined then. */
+/* How blobs of any type are put together: the place of every section, then the sections' bytes by their owner, then the
+ * checksum. bytes[i] is the length of section i, 0: not there; at[i] becomes its offset; *total that of the whole.
+ * RFM_EOVERFLOW: 4 GiB; at[] is undefined then. */
 int rfm_blob_layout(uint32_t sections, const size_t *bytes, size_t *at, size_t *total);
 
 /* Zeros, the head (head->at is not looked at) and the table into `blob`, of the layout's total size. */
-void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections, const size_t *bytes, const size_t *at, size_t total);
+void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections, const size_t *bytes, const size_t *at,
+                    size_t total);
 void rfm_blob_end(unsigned char *blob);
 
 /* The summary of an opened model, and up to `room` steps of its path. RFM_ENULL, RFM_EVALUE (it has none). */
 int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *path, size_t room);
 
-/* ---- feature insight ------------------------------------------------------------------------------------------------------------ */
+/* ---- feature insight ------------------------------------------------------------------------ */
 
-/* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE; RFM_ERANGE: M was
- * computed and is not finite. Its top eigenvectors and their share come from rfm_eig. */
+/* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE;
+ * RFM_ERANGE: M was computed and is not finite. Its top eigenvectors and their share come from rfm_eig. */
 int rfm_metric(const rfm_model *model, rfm_mat m);
 
 /* Similarity of two feature matrices of one shape: tr(A'B) / sqrt(tr(A'A) tr(B'B)), and the same after taking out each

@@ -12,14 +12,16 @@
  *   9. Prediction
  *  10. State              save, load
  *
- * The work is a sequence of phases. Each phase is a function with all its loop counters in the learner: it does a piece, which costs a
- * known number of units, as long as the budget lasts, and returns 0 when that is used up, 1 when the phase is over. Where a piece ends
- * depends on sizes only, so the order of all sums, and with it every bit, is the same however the work is cut.
+ * The work is a sequence of phases. Each phase is a function with all its loop counters in the learner: it does a
+ * piece, which costs a known number of units, as long as the budget lasts, and returns 0 when that is used up, 1 when
+ * the phase is over. Where a piece ends depends on sizes only, so the order of all sums, and with it every bit, is the
+ * same however the work is cut.
  *
- * Memory: one packed triangle (n (n + 1) / 2). It holds the factor L of K + ridge I = L L' in the serving metric; during a refit the
- * matrices of the refit. A model is a metric, a list of rows and their alpha: there are two of each, one that serves and one in
- * the making, on one pool of samples. The ring's places are in that pool as well: a sample is never copied after add, and the
- * sample that it replaces is in its place, untouched, until the model that used it no longer serves.
+ * Memory: one packed triangle (n (n + 1) / 2). It holds the factor L of K + ridge I = L L' in the serving metric;
+ * during a refit the matrices of the refit. A model is a metric, a list of rows and their alpha: there are two of each,
+ * one that serves and one in the making, on one pool of samples. The ring's places are in that pool as well: a sample
+ * is never copied after add, and the sample that it replaces is in its place, untouched, until the model that used it
+ * no longer serves.
  */
 #include "rfm_online.h"
 
@@ -29,19 +31,19 @@
 
 #include <string.h>
 
-/* ==== 1. Numbers ====================================================================================================== */
+/* ==== 1. Numbers ============================================================================= */
 
 #define REAL_MAX RFM_LIMIT(MAX)
 #define REAL_MIN RFM_LIMIT(MIN)
 
 #if RFM_REAL_BYTES == 8
-#define L_MIN R(1e-130)
-#define L_MAX R(1e150)
+#define L_MIN      R(1e-130)
+#define L_MAX      R(1e150)
 #define WEIGHT_MAX R(1e200)
 typedef uint64_t real_bits;
 #else
-#define L_MIN R(1e-12)
-#define L_MAX R(1e17)
+#define L_MIN      R(1e-12)
+#define L_MAX      R(1e17)
 #define WEIGHT_MAX R(1e30)
 typedef uint32_t real_bits;
 #endif
@@ -52,46 +54,46 @@ typedef uint32_t real_bits;
  * WEIGHT_MAX: of M to start from, and of units^2 and 1 / units^2. */
 
 /* Pieces: so many features of a row of differences, pairs of rows, kernel values, elements of anything else. */
-#define LANES 8
-#define PAIRS 8
+#define LANES  8
+#define PAIRS  8
 #define VALUES 4
-#define RUN 32
+#define RUN    32
 
-/* What pieces cost, in instructions of a Cortex-M4F by gcc -O2: what boards/retrain/measure counts and a little more. "each": per element.
- * "slow" is the way that is not written out: other widths, bytes. */
-#define COST_CALL 150        /* of rfm_online_step, and to get back to where the work stands */
-#define COST_PHASE 80        /* from one phase to the next */
-#define COST_SMALL 80        /* a few operations */
-#define COST_RUN 56          /* of up to RUN elements; each: */
-#define COST_SET 6           /* set or gathered */
-#define COST_COPY 16         /* copied by a rule */
-#define COST_SQUARE 5
-#define COST_ROTATE 13
-#define COST_ADD 9           /* an output of the start model */
-#define COST_PAIRS 90        /* of rows in a kernel matrix; each pair, and each of its features: */
-#define COST_PAIR 10
-#define COST_FEATURE 4
+/* What pieces cost, in instructions of a Cortex-M4F by gcc -O2: what boards/retrain/measure counts and a little more.
+ * "each": per element. "slow" is the way that is not written out: other widths, bytes. */
+#define COST_CALL         150 /* of rfm_online_step, and to get back to where the work stands */
+#define COST_PHASE        80  /* from one phase to the next */
+#define COST_SMALL        80  /* a few operations */
+#define COST_RUN          56  /* of up to RUN elements; each: */
+#define COST_SET          6   /* set or gathered */
+#define COST_COPY         16  /* copied by a rule */
+#define COST_SQUARE       5
+#define COST_ROTATE       13
+#define COST_ADD          9  /* an output of the start model */
+#define COST_PAIRS        90 /* of rows in a kernel matrix; each pair, and each of its features: */
+#define COST_PAIR         10
+#define COST_FEATURE      4
 #define COST_FEATURE_SLOW 24
-#define COST_VALUES 60       /* of the kernel; each: */
-#define COST_VALUE 82
-#define COST_ROWS 54         /* four rows of a substitution; each, and at the end of the rows: */
-#define COST_ROWS_EACH 12
-#define COST_ROWS_LAST 90
-#define COST_ROW 76          /* one row; each: */
-#define COST_ROW_EACH 6
-#define COST_SOLVE 180       /* a row of four right-hand sides; each, forward and backward: */
-#define COST_FORWARD 13
-#define COST_BACKWARD 17
-#define COST_SOLVE_SLOW 11   /* and of each output */
-#define COST_AGOP 104        /* a block of h; each, and at the end of the block: */
-#define COST_AGOP_EACH 41
-#define COST_AGOP_SLOW 22    /* each feature */
-#define COST_AGOP_LAST 130
-#define COST_OUTPUT 28       /* of a score */
-#define COST_METRIC 28       /* each element of M */
+#define COST_VALUES       60 /* of the kernel; each: */
+#define COST_VALUE        82
+#define COST_ROWS         54 /* four rows of a substitution; each, and at the end of the rows: */
+#define COST_ROWS_EACH    12
+#define COST_ROWS_LAST    90
+#define COST_ROW          76 /* one row; each: */
+#define COST_ROW_EACH     6
+#define COST_SOLVE        180 /* a row of four right-hand sides; each, forward and backward: */
+#define COST_FORWARD      13
+#define COST_BACKWARD     17
+#define COST_SOLVE_SLOW   11  /* and of each output */
+#define COST_AGOP         104 /* a block of h; each, and at the end of the block: */
+#define COST_AGOP_EACH    41
+#define COST_AGOP_SLOW    22 /* each feature */
+#define COST_AGOP_LAST    130
+#define COST_OUTPUT       28 /* of a score */
+#define COST_METRIC       28 /* each element of M */
 
-/* sum + a b, in one rounding where that is one instruction: fewer instructions and a little more exact. So the last bits may differ between
- * processors; on one processor they are the same for any slices. */
+/* sum + a b, in one rounding where that is one instruction: fewer instructions and a little more exact. So the last
+ * bits may differ between processors; on one processor they are the same for any slices. */
 #if RFM_REAL_BYTES == 4 && defined(__FP_FAST_FMAF)
 static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return __builtin_fmaf(a, b, sum); }
 #elif RFM_REAL_BYTES == 8 && defined(__FP_FAST_FMA)
@@ -112,14 +114,14 @@ static void store_release(uint32_t *at, uint32_t value) { *(volatile uint32_t *)
 #endif
 
 /* Bits of `serving`. */
-#define SERVE_SET 1u    /* which of rows, alpha, count */
+#define SERVE_SET    1u /* which of rows, alpha, count */
 #define SERVE_METRIC 2u /* which of metric, ridge */
-#define SERVE_OWN 4u    /* the window's model, not the start model */
+#define SERVE_OWN    4u /* the window's model, not the start model */
 
 static size_t set_of(uint32_t serving) { return serving & SERVE_SET ? 1 : 0; }
 static size_t metric_of(uint32_t serving) { return serving & SERVE_METRIC ? 1 : 0; }
 
-/* ==== 2. Options, memory ================================================================================================ */
+/* ==== 2. Options, memory ===================================================================== */
 
 void rfm_online_options_init(rfm_online_options *o) {
     memset(o, 0, sizeof *o);
@@ -133,24 +135,34 @@ void rfm_online_options_init(rfm_online_options *o) {
 static int check_options(const rfm_online_options *o) {
     const rfm_model *s = o->start;
     if (o->window == 0 || o->inputs == 0 || o->outputs == 0 || o->pending == 0) return RFM_EZERO;
-    if (o->window > 65535 || o->pending > 65535 - o->window || o->inputs > UINT32_MAX / 4 || o->outputs > 65535) return RFM_EOVERFLOW;
-    if (!between(RFM_LAPLACE, o->kernel, RFM_GAUSSIAN) || !between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE)) return RFM_EVALUE;
-    if (!between(RFM_BEGIN_MODEL, o->begin, RFM_BEGIN_UNITS) || !between(RFM_FORGET_OLDEST, o->forget, RFM_FORGET_LEAST)) return RFM_EVALUE;
+    if (o->window > 65535 || o->pending > 65535 - o->window || o->inputs > UINT32_MAX / 4 || o->outputs > 65535)
+        return RFM_EOVERFLOW;
+    if (!between(RFM_LAPLACE, o->kernel, RFM_GAUSSIAN) || !between(RFM_SCALE_NONE, o->scale, RFM_SCALE_TRACE))
+        return RFM_EVALUE;
+    if (!between(RFM_BEGIN_MODEL, o->begin, RFM_BEGIN_UNITS) ||
+        !between(RFM_FORGET_OLDEST, o->forget, RFM_FORGET_LEAST))
+        return RFM_EVALUE;
     if (!between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY) || !between(0, o->int8, 1)) return RFM_EVALUE;
-    if (!(o->ridge > R(0)) || !finite_real(o->ridge) || !(o->bandwidth >= R(0)) || !finite_real(o->bandwidth)) return RFM_EVALUE;
-    if (!(o->margin >= R(0)) || !finite_real(o->margin) || o->iterations > UINT16_MAX || o->refit_every > UINT32_MAX) return RFM_EVALUE;
+    if (!(o->ridge > R(0)) || !finite_real(o->ridge) || !(o->bandwidth >= R(0)) || !finite_real(o->bandwidth))
+        return RFM_EVALUE;
+    if (!(o->margin >= R(0)) || !finite_real(o->margin) || o->iterations > UINT16_MAX || o->refit_every > UINT32_MAX)
+        return RFM_EVALUE;
     if (s == NULL) return RFM_OK;
     if (s->d != o->inputs || s->c != o->outputs || s->kernel != o->kernel || s->n == 0 || s->r == 0) return RFM_ESHAPE;
     if (s->r > UINT32_MAX / 4) return RFM_EOVERFLOW;
-    if (s->shift == NULL || s->centers == NULL || s->alpha == NULL || (s->p == NULL && s->metric != RFM_IDENTITY)) return RFM_ENULL;
+    if (s->shift == NULL || s->centers == NULL || s->alpha == NULL || (s->p == NULL && s->metric != RFM_IDENTITY))
+        return RFM_ENULL;
     return RFM_OK;
 }
 
-static uint16_t *take_u16(rfm_arena *arena, size_t count) { return (uint16_t *)rfm_arena_take(arena, count, sizeof(uint16_t)); }
+static uint16_t *take_u16(rfm_arena *arena, size_t count) {
+    return (uint16_t *)rfm_arena_take(arena, count, sizeof(uint16_t));
+}
 
 /* Everything that a learner keeps; sizes only. */
 static int layout(rfm_arena *arena, const rfm_online_options *p, rfm_online *o) {
-    size_t n = p->window, d = p->inputs, c = p->outputs, places = n + p->pending, rank = p->start != NULL ? p->start->r : 0, i;
+    size_t n = p->window, d = p->inputs, c = p->outputs, places = n + p->pending,
+           rank = p->start != NULL ? p->start->r : 0, i;
     o->d = d, o->c = c, o->window = n, o->pending = p->pending, o->classes = c == 1 ? 2 : c;
     o->x = p->int8 ? NULL : rfm_arena_reals(arena, places, d);
     o->x8 = NULL;
@@ -232,7 +244,8 @@ static int input_of(const rfm_online_options *p, const rfm_real *x_scale, rfm_re
     in->offset = !p->int8 ? R(0) : p->offset != NULL ? p->offset[q] : s != NULL ? s->shift[q] : R(0);
     if (s != NULL && p->begin == RFM_BEGIN_MODEL)
         in->first = start_metric(s, q, bandwidth / s->bandwidth * in->step); /* a blob has L in its P */
-    else in->first = in->step / in->unit * (in->step / in->unit);
+    else
+        in->first = in->step / in->unit * (in->step / in->unit);
     in->unit2 = in->unit / in->step * (in->unit / in->step);
     if (!finite_real(in->offset)) return RFM_EFINITE;
     if (!rfm_finite(sizeof *in / sizeof in->unit, &in->unit)) return RFM_EVALUE;
@@ -285,26 +298,37 @@ int rfm_online_init(rfm_online *online, const rfm_online_options *options, rfm_a
     return RFM_OK;
 }
 
-/* ==== 3. Ring ===========================================================================================================
+/* ==== 3. Ring ===================================================================================
  *
- * Indices run from 0 to 2 pending - 1, so that a full ring differs from an empty one; entry e is place ring[e] of the pool.
+ * Indices run from 0 to 2 pending - 1, so that a full ring differs from an empty one; entry e is place ring[e] of the
+ * pool.
  */
 
-static uint32_t after(const rfm_online *o, uint32_t index) { return index + 1 == 2 * (uint32_t)o->pending ? 0 : index + 1; }
+static uint32_t after(const rfm_online *o, uint32_t index) {
+    return index + 1 == 2 * (uint32_t)o->pending ? 0 : index + 1;
+}
 static size_t entry(const rfm_online *o, uint32_t index) { return index < o->pending ? index : index - o->pending; }
-static size_t waiting(const rfm_online *o, uint32_t head, uint32_t tail) { return head >= tail ? head - tail : 2 * o->pending + head - tail; }
+static size_t waiting(const rfm_online *o, uint32_t head, uint32_t tail) {
+    return head >= tail ? head - tail : 2 * o->pending + head - tail;
+}
 
 /* x in the learner's numbers. */
-static rfm_real stored(const rfm_online *o, rfm_real x, size_t q) { return o->x8 != NULL ? (x - o->offset[q]) / o->step[q] : x; }
+static rfm_real stored(const rfm_online *o, rfm_real x, size_t q) {
+    return o->x8 != NULL ? (x - o->offset[q]) / o->step[q] : x;
+}
 
 static void put_sample(rfm_online *o, size_t place, const rfm_real *x, size_t label) {
     size_t q, d = o->d;
     for (q = 0; q < d; q++) {
         rfm_real value = stored(o, x[q], q);
-        if (o->x8 == NULL) o->x[place * d + q] = value;
-        else if (value >= R(127)) o->x8[place * d + q] = 127;
-        else if (value <= R(-127)) o->x8[place * d + q] = -127;
-        else o->x8[place * d + q] = (int8_t)((int)(value + R(127.5)) - 127);
+        if (o->x8 == NULL)
+            o->x[place * d + q] = value;
+        else if (value >= R(127))
+            o->x8[place * d + q] = 127;
+        else if (value <= R(-127))
+            o->x8[place * d + q] = -127;
+        else
+            o->x8[place * d + q] = (int8_t)((int)(value + R(127.5)) - 127);
     }
     o->label[place] = (uint16_t)label;
 }
@@ -331,7 +355,7 @@ int rfm_online_add(rfm_online *o, const rfm_real *x, size_t label) {
     return RFM_OK;
 }
 
-/* ==== 4. Pieces ======================================================================================================== */
+/* ==== 4. Pieces ============================================================================== */
 
 /* Pays for a piece. The first one of a call is always granted, so that the work goes on with any budget. */
 static int afford(rfm_online *o, size_t cost) {
@@ -376,8 +400,8 @@ static rfm_real take_sum(rfm_online *o) {
 }
 
 /* s2[j] += sum over `width` features from q on of M_q (x_i - x_j)^2, j = from..to-1; the first features set it. */
-static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_real *m, size_t i, size_t q, size_t width, size_t from,
-                          size_t to, rfm_real *s2) {
+static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_real *m, size_t i, size_t q,
+                          size_t width, size_t from, size_t to, rfm_real *s2) {
     size_t d = o->d, j, p;
     m += q;
     if (width == LANES && o->x8 == NULL) {
@@ -432,9 +456,12 @@ static void radial_values(const rfm_online *o, size_t i, size_t from, size_t to,
     size_t j;
     for (j = from; j < to; j++) {
         if (s2[j] != s2[j]) s2[j] = careful(o, o->metric[o->met], rows[i], o->x + rows[j] * o->d); /* not with int8 */
-        if (!weight) s2[j] = radial(o, s2[j]);
-        else if (o->options.kernel == RFM_GAUSSIAN) s2[j] = inverse * inverse * radial(o, s2[j]);
-        else s = rfm_sqrt(s2[j]), s2[j] = s > R(0) ? inverse * rfm_exp(-s * inverse) / s : R(0);
+        if (!weight)
+            s2[j] = radial(o, s2[j]);
+        else if (o->options.kernel == RFM_GAUSSIAN)
+            s2[j] = inverse * inverse * radial(o, s2[j]);
+        else
+            s = rfm_sqrt(s2[j]), s2[j] = s > R(0) ? inverse * rfm_exp(-s * inverse) / s : R(0);
     }
 }
 
@@ -444,7 +471,8 @@ static int kernel_row(rfm_online *o, rfm_real *line, int weight) {
     const rfm_real *m = o->metric[o->met];
     size_t d = o->d, i = o->i, j = o->j, q = o->q, end;
     for (; q < d; q += LANES, j = 0) {
-        size_t width = min_size(LANES, d - q), each = width == LANES && o->x8 == NULL ? COST_FEATURE : COST_FEATURE_SLOW;
+        size_t width = min_size(LANES, d - q),
+               each = width == LANES && o->x8 == NULL ? COST_FEATURE : COST_FEATURE_SLOW;
         for (; j < i; j = end) {
             end = min_size(i, j + PAIRS);
             if (!afford(o, COST_PAIRS + (end - j) * (COST_PAIR + width * each))) goto later;
@@ -463,17 +491,17 @@ later:
     return 0;
 }
 
-/* ==== 5. Factor =========================================================================================================
+/* ==== 5. Factor =================================================================================
  *
- * A = K + ridge I = L L', row by row: L_ij = (A_ij - sum_{p < j} L_ip L_jp) / L_jj. Row i needs the rows before it only, so appending a
- * sample is one more row of the same. Cost n^3 / 6 multiply-adds, a row n^2 / 2.
+ * A = K + ridge I = L L', row by row: L_ij = (A_ij - sum_{p < j} L_ip L_jp) / L_jj. Row i needs the rows before it
+ * only, so appending a sample is one more row of the same. Cost n^3 / 6 multiply-adds, a row n^2 / 2.
  */
 
 #define ROWS 4
 
 /* h[r] += sum of x[p] times row r, p < n, for four rows. */
-static void four_rows(size_t n, const rfm_real *x, const rfm_real *r0, const rfm_real *r1, const rfm_real *r2, const rfm_real *r3,
-                      rfm_real *h) {
+static void four_rows(size_t n, const rfm_real *x, const rfm_real *r0, const rfm_real *r1, const rfm_real *r2,
+                      const rfm_real *r3, rfm_real *h) {
     rfm_real h0 = h[0], h1 = h[1], h2 = h[2], h3 = h[3];
     for (; n > 0; n--) {
         rfm_real xp = *x++;
@@ -487,8 +515,9 @@ static rfm_real one_row(size_t n, const rfm_real *x, const rfm_real *row, rfm_re
     return sum;
 }
 
-/* L x = b, in place of b, rows and columns from..to-1: x_j = (b_j - sum_{from <= p < j} L_jp x_p) / L_jj. Four rows at a time, so that an
- * element of x is read for four products; the last ones alone. o->j begins at `from`, the sums are in o->h. */
+/* L x = b, in place of b, rows and columns from..to-1: x_j = (b_j - sum_{from <= p < j} L_jp x_p) / L_jj. Four rows at
+ * a time, so that an element of x is read for four products; the last ones alone. o->j begins at `from`, the sums are
+ * in o->h. */
 static int substitute(rfm_online *o, rfm_real *x, size_t from, size_t to) {
     rfm_real *h = o->h;
     size_t j = o->j, at = o->at > from ? o->at : from, end;
@@ -503,8 +532,10 @@ static int substitute(rfm_online *o, rfm_real *x, size_t from, size_t to) {
                 return 0;
             }
             if (at == from) h[0] = h[1] = h[2] = h[3] = R(0);
-            if (four) four_rows(end - at, x + at, r0 + at, r1 + at, r2 + at, r3 + at, h);
-            else h[0] = one_row(end - at, x + at, r0 + at, h[0]);
+            if (four)
+                four_rows(end - at, x + at, r0 + at, r1 + at, r2 + at, r3 + at, h);
+            else
+                h[0] = one_row(end - at, x + at, r0 + at, h[0]);
             at = end;
         } while (at < j);
         x[j] = (x[j] - h[0]) / r0[j];
@@ -513,7 +544,8 @@ static int substitute(rfm_online *o, rfm_real *x, size_t from, size_t to) {
             x[j + 2] = (x[j + 2] - one_row(2, x + j, r2 + j, h[2])) / r2[j + 2];
             x[j + 3] = (x[j + 3] - one_row(3, x + j, r3 + j, h[3])) / r3[j + 3];
             j += ROWS;
-        } else j++;
+        } else
+            j++;
         at = from;
     }
     o->j = j, o->at = 0;
@@ -549,9 +581,9 @@ static int build(rfm_online *o) {
     return 1;
 }
 
-/* Takes row and column o->victim out of the factor (o->n + 1 rows with it): the rows below move up, and with w the column that leaves,
- * L33 L33' + w w' is factored anew by rotations, row by row; those found so far are in the alpha in the making, (c, s) for every row. All
- * of this is stable, nothing is subtracted. Cost up to n^2 / 2 rotations. */
+/* Takes row and column o->victim out of the factor (o->n + 1 rows with it): the rows below move up, and with w the
+ * column that leaves, L33 L33' + w w' is factored anew by rotations, row by row; those found so far are in the alpha in
+ * the making, (c, s) for every row. All of this is stable, nothing is subtracted. Cost up to n^2 / 2 rotations. */
 static int delete_row(rfm_online *o) {
     rfm_real *turn = o->alpha[o->set];
     size_t v = o->victim, k, end;
@@ -599,7 +631,8 @@ static int solve_forward(rfm_online *o) {
             rfm_real *z = o->alpha[o->set] + o->k, *own = z + o->i * c;
             do {
                 size_t from = o->at, end = min_size(o->i, from + RUN);
-                if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_FORWARD : width * COST_SOLVE_SLOW))) return 0;
+                if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_FORWARD : width * COST_SOLVE_SLOW)))
+                    return 0;
                 if (from == 0)
                     for (k = 0; k < width; k++) own[k] = target(o, rows[o->i], o->k + k);
                 if (width == 4) {
@@ -607,7 +640,8 @@ static int solve_forward(rfm_online *o) {
                     rfm_real s0 = own[0], s1 = own[1], s2 = own[2], s3 = own[3];
                     for (p = from; p < end; p++, other += c) {
                         rfm_real l = line[p];
-                        s0 = plus(s0, -l, other[0]), s1 = plus(s1, -l, other[1]), s2 = plus(s2, -l, other[2]), s3 = plus(s3, -l, other[3]);
+                        s0 = plus(s0, -l, other[0]), s1 = plus(s1, -l, other[1]), s2 = plus(s2, -l, other[2]),
+                        s3 = plus(s3, -l, other[3]);
                     }
                     own[0] = s0, own[1] = s1, own[2] = s2, own[3] = s3;
                 } else
@@ -633,7 +667,8 @@ static int solve_backward(rfm_online *o) {
             rfm_real *z = o->alpha[o->set] + o->k, *own = z + i * c;
             do {
                 size_t from = o->at, end = min_size(i, from + RUN);
-                if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_BACKWARD : width * COST_SOLVE_SLOW))) return 0;
+                if (!afford(o, COST_SOLVE + (end - from) * (width == 4 ? COST_BACKWARD : width * COST_SOLVE_SLOW)))
+                    return 0;
                 if (from == 0) {
                     for (k = 0; k < width; k++) own[k] /= line[i];
                     o->bad |= !rfm_finite(width, own);
@@ -657,7 +692,7 @@ static int solve_backward(rfm_online *o) {
     return 1;
 }
 
-/* ==== 6. Scores =========================================================================================================
+/* ==== 6. Scores =================================================================================
  *
  * A score is what RFM_SCORE_... says, the mean over the window. Sums are in o->total. What is not finite is the worst:
  * an error is the largest number then, a class is wrong.
@@ -673,14 +708,18 @@ static rfm_real add_score(rfm_online *o, size_t place) {
         sum += error * error;
         if (f[k] > f[best]) best = k;
     }
-    if (o->options.score == RFM_SCORE_SQUARED) o->total += sum / R(o->c);
-    else if (!rfm_finite(o->c, f)) return sum;
-    else if (o->c == 1 ? (f[0] > R(0)) == (o->label[place] == 1) : best == o->label[place]) o->total += R(1);
+    if (o->options.score == RFM_SCORE_SQUARED)
+        o->total += sum / R(o->c);
+    else if (!rfm_finite(o->c, f))
+        return sum;
+    else if (o->c == 1 ? (f[0] > R(0)) == (o->label[place] == 1) : best == o->label[place])
+        o->total += R(1);
     return sum;
 }
 
-/* Leave-one-out with the factor and alpha of o->set: the error of row i when it is left out is alpha_i / (A^-1)_ii, and (A^-1)_ii is the
- * squared length of v = L^-1 e_i. Cost n^3 / 6. The smallest error is in o->least, its row is o->victim. */
+/* Leave-one-out with the factor and alpha of o->set: the error of row i when it is left out is alpha_i / (A^-1)_ii, and
+ * (A^-1)_ii is the squared length of v = L^-1 e_i. Cost n^3 / 6. The smallest error is in o->least, its row is
+ * o->victim. */
 static int score_left_out(rfm_online *o) {
     const uint16_t *rows = o->rows[o->set];
     rfm_real *v = o->work, error;
@@ -722,7 +761,8 @@ static rfm_real squared_distance(size_t n, const rfm_real *a, const rfm_real *b,
     return sum;
 }
 
-/* The start model on the window, in stages: x - shift (d) behind z = P (x - shift) (r) in o->work, the centres, the score. */
+/* The start model on the window, in stages: x - shift (d) behind z = P (x - shift) (r) in o->work, the centres, the
+ * score. */
 static int score_start(rfm_online *o) {
     const rfm_model *m = o->options.start;
     const uint16_t *rows = o->rows[o->set];
@@ -737,8 +777,7 @@ static int score_start(rfm_online *o) {
         }
         if (o->stage == 0) o->stage = 1, o->q = o->at = 0;
         for (; o->stage == 1 && o->q < r; o->q++) {
-            if (m->metric == RFM_FULL)
-                do {
+            if (m->metric == RFM_FULL) do {
                     end = min_size(d, o->at + RUN);
                     if (!afford(o, COST_ROW + (end - o->at) * COST_ROW_EACH)) return 0;
                     o->sum = one_row(end - o->at, x + o->at, m->p + o->q * d + o->at, o->sum);
@@ -759,15 +798,20 @@ static int score_start(rfm_online *o) {
         for (; o->stage == 2 && o->j < m->n; o->j++) {
             do {
                 end = min_size(r, o->at + RUN);
-                if (!afford(o, COST_ROW + (end - o->at) * COST_ROW_EACH + (end == r ? COST_VALUE + COST_RUN + o->c * COST_ADD : 0))) return 0;
+                if (!afford(o, COST_ROW + (end - o->at) * COST_ROW_EACH +
+                                   (end == r ? COST_VALUE + COST_RUN + o->c * COST_ADD : 0)))
+                    return 0;
                 o->sum = squared_distance(end - o->at, m->centers + o->j * r + o->at, z + o->at, o->sum);
                 o->at = end;
             } while (end < r);
             o->at = 0;
             phi = take_sum(o);
-            if (!(phi <= REAL_MAX)) phi = R(0); /* as rfm_predict_one has it */
-            else if (m->kernel == RFM_GAUSSIAN) phi = rfm_exp(R(-0.5) * phi * inverse * inverse);
-            else phi = rfm_exp(-rfm_sqrt(phi) * inverse);
+            if (!(phi <= REAL_MAX))
+                phi = R(0); /* as rfm_predict_one has it */
+            else if (m->kernel == RFM_GAUSSIAN)
+                phi = rfm_exp(R(-0.5) * phi * inverse * inverse);
+            else
+                phi = rfm_exp(-rfm_sqrt(phi) * inverse);
             for (k = 0; k < o->c; k++) o->agop[k] = plus(o->agop[k], m->alpha[o->j * o->c + k], phi);
         }
         o->stage = 3;
@@ -778,7 +822,7 @@ static int score_start(rfm_online *o) {
     return 1;
 }
 
-/* ==== 7. Metric =========================================================================================================
+/* ==== 7. Metric =================================================================================
  *
  * With h_jk = sum_i alpha_ik W_ij (x_i - x_j), the gradient of output k at x_j is M h_jk, so that for a diagonal M
  *   M_q <- M_q^2 / n sum_j sum_k h_jkq^2.
@@ -810,10 +854,14 @@ static void agop_terms(const rfm_online *o, size_t j, size_t k, size_t q, size_t
         for (i = from; i < to; i++, alpha += c) {
             const rfm_real *z = x + rows[i] * d;
             rfm_real wi = w[i], t, t0 = z[0] - y0, t1 = z[1] - y1, t2 = z[2] - y2, t3 = z[3] - y3;
-            t = wi * alpha[0], h00 = plus(h00, t, t0), h01 = plus(h01, t, t1), h02 = plus(h02, t, t2), h03 = plus(h03, t, t3);
-            t = wi * alpha[1], h10 = plus(h10, t, t0), h11 = plus(h11, t, t1), h12 = plus(h12, t, t2), h13 = plus(h13, t, t3);
-            t = wi * alpha[2], h20 = plus(h20, t, t0), h21 = plus(h21, t, t1), h22 = plus(h22, t, t2), h23 = plus(h23, t, t3);
-            t = wi * alpha[3], h30 = plus(h30, t, t0), h31 = plus(h31, t, t1), h32 = plus(h32, t, t2), h33 = plus(h33, t, t3);
+            t = wi * alpha[0], h00 = plus(h00, t, t0), h01 = plus(h01, t, t1), h02 = plus(h02, t, t2),
+            h03 = plus(h03, t, t3);
+            t = wi * alpha[1], h10 = plus(h10, t, t0), h11 = plus(h11, t, t1), h12 = plus(h12, t, t2),
+            h13 = plus(h13, t, t3);
+            t = wi * alpha[2], h20 = plus(h20, t, t0), h21 = plus(h21, t, t1), h22 = plus(h22, t, t2),
+            h23 = plus(h23, t, t3);
+            t = wi * alpha[3], h30 = plus(h30, t, t0), h31 = plus(h31, t, t1), h32 = plus(h32, t, t2),
+            h33 = plus(h33, t, t3);
         }
         h[0] = h00, h[1] = h01, h[2] = h02, h[3] = h03, h[4] = h10, h[5] = h11, h[6] = h12, h[7] = h13;
         h[8] = h20, h[9] = h21, h[10] = h22, h[11] = h23, h[12] = h30, h[13] = h31, h[14] = h32, h[15] = h33;
@@ -876,8 +924,9 @@ static int agop(rfm_online *o) {
  * epsilon, relative to the total, with up to 64 outputs. */
 static int update_metric(rfm_online *o) {
     rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), size, relative;
-    size_t q, end, sizes[3]; /* by RFM_SCALE_...: what the largest entry, or the trace, shall be. From memory: gcc 12 makes a choice between
-                                1 and d a conditional conversion, which its assembler for the Cortex-M55 mistakes for another instruction */
+    size_t q, end, sizes[3]; /* by RFM_SCALE_...: what the largest entry, or the trace, shall be. From memory: gcc 12
+                                makes a choice between 1 and d a conditional conversion, which its assembler for the
+                                Cortex-M55 mistakes for another instruction */
     int scale = o->options.scale;
     sizes[RFM_SCALE_NONE] = sizes[RFM_SCALE_MAX] = 1, sizes[RFM_SCALE_TRACE] = o->d;
     for (; o->stage == 0 && o->q < o->d; o->q = end) {
@@ -903,12 +952,12 @@ static int update_metric(rfm_online *o) {
     return 1;
 }
 
-/* ==== 8. Tasks ==========================================================================================================
+/* ==== 8. Tasks ==================================================================================
  *
  *   absorb:  CHOOSE [LEAST] ROWS [DELETE] BUILD FORWARD BACKWARD           then the new rows and alpha serve
- *   refit:   OLD or START, ROWS, BEGIN, (BUILD FORWARD BACKWARD, WEIGHTS AGOP METRIC) T times, BUILD FORWARD BACKWARD, NEW
- *                                                                          then the new rows, alpha and M serve, if the guard agrees
- *   rebuild: BUILD                                                         the factor of the serving model, after a rejected refit, a load
+ *   refit:   OLD or START, ROWS, BEGIN, (BUILD FORWARD BACKWARD, WEIGHTS AGOP METRIC) T times, BUILD FORWARD BACKWARD,
+ * NEW then the new rows, alpha and M serve, if the guard agrees rebuild: BUILD the factor of the serving model, after a
+ * rejected refit, a load
  */
 
 enum { TASK_NONE, TASK_ABSORB, TASK_REFIT, TASK_REBUILD };
@@ -974,7 +1023,8 @@ static int choose(rfm_online *o) {
     return 1;
 }
 
-/* The rows in the making: those that serve, without the victim, and the new sample at the end; or a copy, in a refit. */
+/* The rows in the making: those that serve, without the victim, and the new sample at the end; or a copy, in a
+ * refit. */
 static int copy_rows(rfm_online *o) {
     const uint16_t *from = o->rows[1 - o->set];
     uint16_t *to = o->rows[o->set];
@@ -983,8 +1033,9 @@ static int copy_rows(rfm_online *o) {
         end = min_size(o->n, o->i + RUN);
         if (!afford(o, COST_RUN + (end - o->i) * COST_COPY)) return 0;
         for (i = o->i; i < end; i++)
-            to[i] = o->task == TASK_ABSORB && i == o->n - 1 ? (uint16_t)new_place(o)
-                                                             : from[i + (o->task == TASK_ABSORB && i >= o->victim ? 1 : 0)];
+            to[i] = o->task == TASK_ABSORB && i == o->n - 1
+                        ? (uint16_t)new_place(o)
+                        : from[i + (o->task == TASK_ABSORB && i >= o->victim ? 1 : 0)];
     }
     return 1;
 }
@@ -1009,7 +1060,8 @@ static void release_pending(rfm_online *o, size_t place) {
     o->ring[e] = (uint16_t)place;
     store_release(&o->tail, after(o, o->tail));
     o->task = TASK_NONE;
-    if (o->options.refit_every > 0 && ++o->since >= o->options.refit_every && !o->wanted) o->wanted = 1, o->refit_after = o->tail;
+    if (o->options.refit_every > 0 && ++o->since >= o->options.refit_every && !o->wanted)
+        o->wanted = 1, o->refit_after = o->tail;
 }
 
 static void absorbed(rfm_online *o) {
@@ -1055,12 +1107,15 @@ static void refitted(rfm_online *o) {
     store_release(&o->serving, (o->serving ^ (SERVE_SET | SERVE_METRIC)) | SERVE_OWN);
 }
 
-/* The matrix is not positive definite in this number type, or alpha not finite: with a larger ridge from the start, as rfm_fit does. */
+/* The matrix is not positive definite in this number type, or alpha not finite: with a larger ridge from the start, as
+ * rfm_fit does. */
 static void more_ridge(rfm_online *o) {
     rfm_real *ridge = &o->ridge[o->met];
     *ridge = max_real(R(10) * *ridge, R(o->n) * REAL_EPS);
-    if (o->task == TASK_REFIT && !(*ridge < R(o->n))) failed(o);
-    else enter(o, PHASE_BUILD);
+    if (o->task == TASK_REFIT && !(*ridge < R(o->n)))
+        failed(o);
+    else
+        enter(o, PHASE_BUILD);
 }
 
 /* From a phase that is over to the next. */
@@ -1070,7 +1125,8 @@ static void next_phase(rfm_online *o) {
         if (o->bad) {
             o->dropped++;
             release_pending(o, new_place(o));
-        } else if (o->n == o->window && o->options.forget == RFM_FORGET_LEAST) enter(o, PHASE_LEAST);
+        } else if (o->n == o->window && o->options.forget == RFM_FORGET_LEAST)
+            enter(o, PHASE_LEAST);
         else {
             o->set = 1 - o->set;
             if (o->n < o->window) o->n++;
@@ -1111,15 +1167,21 @@ static void next_phase(rfm_online *o) {
         enter(o, PHASE_BUILD);
         break;
     case PHASE_BUILD:
-        if (o->bad) more_ridge(o);
-        else if (o->task == TASK_REBUILD) o->factored = 1, o->task = TASK_NONE;
-        else enter(o, PHASE_FORWARD);
+        if (o->bad)
+            more_ridge(o);
+        else if (o->task == TASK_REBUILD)
+            o->factored = 1, o->task = TASK_NONE;
+        else
+            enter(o, PHASE_FORWARD);
         break;
     case PHASE_FORWARD: enter(o, PHASE_BACKWARD); break;
     case PHASE_BACKWARD:
-        if (o->bad) more_ridge(o);
-        else if (o->task == TASK_ABSORB) absorbed(o);
-        else enter(o, o->t < o->options.iterations ? PHASE_WEIGHTS : PHASE_NEW);
+        if (o->bad)
+            more_ridge(o);
+        else if (o->task == TASK_ABSORB)
+            absorbed(o);
+        else
+            enter(o, o->t < o->options.iterations ? PHASE_WEIGHTS : PHASE_NEW);
         break;
     case PHASE_WEIGHTS: enter(o, PHASE_AGOP); break;
     case PHASE_AGOP: enter(o, PHASE_METRIC); break;
@@ -1142,12 +1204,15 @@ static int next_task(rfm_online *o) {
     o->set = set_of(o->serving), o->met = metric_of(o->serving);
     o->n = o->count[o->set];
     if (o->wanted && o->n == 0 && o->tail == o->refit_after) o->wanted = 0; /* of nothing */
-    if (!o->factored) o->task = TASK_REBUILD, phase = PHASE_BUILD;
+    if (!o->factored)
+        o->task = TASK_REBUILD, phase = PHASE_BUILD;
     else if (o->wanted && o->tail == o->refit_after) {
         o->wanted = 0, o->since = 0;
         o->task = TASK_REFIT, phase = o->serving & SERVE_OWN ? PHASE_OLD : PHASE_START;
-    } else if (load_acquire(&o->head) != o->tail) o->task = TASK_ABSORB, phase = PHASE_CHOOSE;
-    else return 0;
+    } else if (load_acquire(&o->head) != o->tail)
+        o->task = TASK_ABSORB, phase = PHASE_CHOOSE;
+    else
+        return 0;
     enter(o, phase);
     return 1;
 }
@@ -1187,7 +1252,7 @@ int rfm_online_refit(rfm_online *o) {
     return RFM_OK;
 }
 
-/* ==== 9. Prediction ===================================================================================================== */
+/* ==== 9. Prediction ========================================================================== */
 
 static size_t class_of(const rfm_online *o, const rfm_real *scores) {
     size_t best = 0, k;
@@ -1266,7 +1331,8 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     if (n == 0) return RFM_EZERO;
     share = R(1) / R(n);
     used = store->used;
-    shift = rfm_arena_reals(store, d, 1), p = rfm_arena_reals(store, d, 1), centers = rfm_arena_reals(store, n, d), alpha = rfm_arena_reals(store, n, c);
+    shift = rfm_arena_reals(store, d, 1), p = rfm_arena_reals(store, d, 1), centers = rfm_arena_reals(store, n, d),
+    alpha = rfm_arena_reals(store, n, c);
     for (q = 0; store->status == RFM_OK && q < d; q++) { /* the shift: a first sample and the mean difference from it */
         rfm_real first = raw(o, o->rows[set][0], q), mean = R(0);
         for (i = 1; i < n; i++) mean += (raw(o, o->rows[set][i], q) - first) * share;
@@ -1293,15 +1359,15 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     return RFM_OK;
 }
 
-/* ==== 10. State =========================================================================================================
+/* ==== 10. State =================================================================================
  *
  * FORMAT.md, "The state of a learner", has the bytes.
  */
 
-#define STATE_MAGIC UINT32_C(0x6f6d6672)
+#define STATE_MAGIC   UINT32_C(0x6f6d6672)
 #define STATE_VERSION 2
-#define STATE_BUFFER 64
-#define NOT_WANTED UINT32_MAX
+#define STATE_BUFFER  64
+#define NOT_WANTED    UINT32_MAX
 
 /* Bytes on their way out (put), or in (get); with neither only their checksum is made. */
 typedef struct {
@@ -1313,7 +1379,6 @@ typedef struct {
     size_t used;
     unsigned char buffer[STATE_BUFFER];
 } stream;
-
 
 static void flush(stream *s) {
     if (s->status == RFM_OK && s->put != NULL && s->used > 0) s->status = s->put(s->arg, s->buffer, s->used);
@@ -1360,8 +1425,9 @@ static rfm_real get_real(stream *s) {
 
 /* The integers of the state that are members of the learner, in its order. */
 #define AT(member) offsetof(rfm_online, member)
-static const uint16_t members[] = {AT(random),        AT(since),        AT(taken),  AT(absorbed), AT(dropped), AT(refused_value),
-                                   AT(refused_label), AT(refused_full), AT(refits), AT(rejected), AT(failed)};
+static const uint16_t members[] = {AT(random),  AT(since),         AT(taken),         AT(absorbed),
+                                   AT(dropped), AT(refused_value), AT(refused_label), AT(refused_full),
+                                   AT(refits),  AT(rejected),      AT(failed)};
 #define MEMBERS (sizeof members / sizeof members[0])
 
 static uint32_t fingerprint(const rfm_online *o) {
@@ -1392,8 +1458,10 @@ static void put_row(stream *s, const rfm_online *o, size_t place) {
     size_t q;
     put_value(s, o->label[place], 2);
     for (q = 0; q < o->d; q++)
-        if (o->x8 != NULL) put_value(s, (uint8_t)o->x8[place * o->d + q], 1);
-        else put_real(s, o->x[place * o->d + q]);
+        if (o->x8 != NULL)
+            put_value(s, (uint8_t)o->x8[place * o->d + q], 1);
+        else
+            put_real(s, o->x[place * o->d + q]);
 }
 
 static void get_row(stream *s, rfm_online *o, size_t place) {
@@ -1405,14 +1473,16 @@ static void get_row(stream *s, rfm_online *o, size_t place) {
         if (o->x8 != NULL) {
             byte = (uint32_t)get_value(s, 1);
             o->x8[place * o->d + q] = (int8_t)(byte < 128 ? (int)byte : (int)byte - 256);
-        } else o->x[place * o->d + q] = get_real(s);
+        } else
+            o->x[place * o->d + q] = get_real(s);
 }
 
 int rfm_online_save_need(const rfm_online *o, size_t *bytes) {
     size_t row;
     if (o == NULL || bytes == NULL) return RFM_ENULL;
     row = 2 + o->d * (o->x8 != NULL ? 1 : sizeof(rfm_real));
-    *bytes = 84 + 4 * o->classes + (3 + o->d) * sizeof(rfm_real) + o->window * (row + o->c * sizeof(rfm_real)) + o->pending * row + 4;
+    *bytes = 84 + 4 * o->classes + (3 + o->d) * sizeof(rfm_real) + o->window * (row + o->c * sizeof(rfm_real)) +
+             o->pending * row + 4;
     return RFM_OK;
 }
 

@@ -1,4 +1,5 @@
-/* rfm_private.h - what the sources of the extensions share; not for their users. rfm.c does without it, so that the core is two files. */
+/* rfm_private.h - what the sources of the extensions share; not for their users. rfm.c does without it, so that the
+ * core is two files. */
 #ifndef RFM_PRIVATE_H
 #define RFM_PRIVATE_H
 
@@ -6,14 +7,14 @@
 
 #include <float.h>
 
-#define R(x) ((rfm_real)(x)) /* a constant of the number type */
-#define REAL_EPS RFM_LIMIT(EPSILON)
+#define R(x)       ((rfm_real)(x)) /* a constant of the number type */
+#define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* below this numbers lose digits */
 
 /* AT_4: `at` is a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
 #if defined(__GNUC__)
 #define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE __attribute__((noinline))
+#define ALONE    __attribute__((noinline))
 #else
 #define AT_4(at) (at)
 #define ALONE

@@ -16,21 +16,25 @@
 #include <math.h>
 #include <string.h>
 
-/* ==== 1. Models of integers ===========================================================================================
+/* ==== 1. Models of integers =====================================================================
  *
- * All arithmetic is in 32 bits, and none of it overflows. With what is checked here, B = 15 for RFM_I8 and 7 for RFM_I16, and limit =
- * 2^k - 1, the largest k with 4 r 4^k <= 2^32 (at most 8 for RFM_I8, 14 for RFM_I16):
+ * All arithmetic is in 32 bits, and none of it overflows. With what is checked here, B = 15 for RFM_I8 and 7 for
+ * RFM_I16, and limit = 2^k - 1, the largest k with 4 r 4^k <= 2^32 (at most 8 for RFM_I8, 14 for RFM_I16):
  *
- *   u_j <= 4095, RFM_DIAGONAL: 2 limit <= 32766    at x = high, and u grows with x; high - low and gain are below 2^16
- *   |bias_p + sum_j P_pj u_j| < 2^31               |bias_p| + 4095 sum_j |P_pj| <= 2^31 - 32769; RFM_DIAGONAL: the sum is u_p alone
- *   t_i <= 2^32 - 12, so t_i + 8 fits              |z_p| and |center_ip| <= limit, so t_i <= r (2 limit)^2 = r (4 4^k - 8 2^k + 4)
- *                                                  <= 2^32 - 12 r for k >= 1, and 0 for k = 0
- *   0 <= phi < 2^15                                checked node by node; between two nodes it is between their values
- *   |offset_k + sum over any centres| < 2^31       |offset_k| + 2^B sum_i |alpha_ik| <= 2^31 - 32769, and a term is at most 2^B |alpha_ik|:
- *                                                  so for RFM_I16 is what is shifted by 8, and rounding down stops at that integer
+ *   u_j <= 4095                       at x = high, and u grows with x; high - low and gain are below 2^16
+ *     RFM_DIAGONAL: 2 limit <= 32766
+ *   |bias_p + sum_j P_pj u_j| < 2^31  |bias_p| + 4095 sum_j |P_pj| <= 2^31 - 32769
+ *                                     RFM_DIAGONAL: the sum is u_p alone
+ *   t_i <= 2^32 - 12, t_i + 8 fits    |z_p| and |center_ip| <= limit, so t_i <= r (2 limit)^2 = r (4 4^k - 8 2^k + 4)
+ *                                     <= 2^32 - 12 r for k >= 1, and 0 for k = 0
+ *   0 <= phi < 2^15                   checked node by node; between two nodes it is between their values
+ *   |offset_k + sum| < 2^31           over any centres: |offset_k| + 2^B sum_i |alpha_ik| <= 2^31 - 32769, and a term
+ *                                     is at most 2^B |alpha_ik|. RFM_I16: so is what is shifted by 8, since rounding
+ *                                     down stops at that integer
  *
- * so sums may be taken in any order: every loop gives the same bits. The code is short rather than fast, because firmware of 2 KB has all
- * of it: lengths are compared by subtraction, in place of products of 64 bits; what is checked is described first, in a model of its own.
+ * so sums may be taken in any order: every loop gives the same bits. The code is short rather than fast, because
+ * firmware of 2 KB has all of it: lengths are compared by subtraction, in place of products of 64 bits; what is checked
+ * is described first, in a model of its own.
  */
 
 /* Signed numbers are shifted to the right as all compilers do it. */
@@ -40,8 +44,8 @@ typedef char input_is_8_bytes[sizeof(rfm_input_i) == 8 ? 1 : -1];
 /* Sections of a model of integers, beside RFM_SECTION_...; what is in the first: FORMAT.md, rfm_model_open_i. */
 enum { SECTION_NUMBERS, SECTION_PHI, SECTIONS = RFM_SECTION_SUMMARY + 1 };
 
-#define U_MOST 4095           /* of u, RFM_FULL */
-#define SUM_MOST 0x7fff7fffu  /* 2^31 - 32769 */
+#define U_MOST        4095        /* of u, RFM_FULL */
+#define SUM_MOST      0x7fff7fffu /* 2^31 - 32769 */
 #define BITS_INFINITY 0x7f800000u /* floats below have bits below */
 
 /* 2^k - 1: r <= 4 allows k = 14, every factor of 4 takes 1 from k. */
@@ -64,7 +68,9 @@ static uint32_t bits_of(const void *at) {
 }
 
 /* Bytes of a section of an opened blob, in this machine's byte order then. */
-static uint32_t section_bytes(const rfm_blob *head, uint32_t section) { return bits_of(head->at + 48 + 8 * section + 4); }
+static uint32_t section_bytes(const rfm_blob *head, uint32_t section) {
+    return bits_of(head->at + 48 + 8 * section + 4);
+}
 
 /* left - count * each, a product that need not fit; 0 if that is not positive. */
 static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
@@ -75,8 +81,8 @@ static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
     return left;
 }
 
-/* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does not overflow where the
- * section was long enough for the lines before. */
+/* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does
+ * not overflow where the section was long enough for the lines before. */
 static ALONE uint32_t length_off(const rfm_blob *head) {
     uint32_t left = section_bytes(head, SECTION_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
@@ -108,7 +114,8 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
 static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
     do {
         if (count-- == 0) return 0;
-        if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most) return 0;
+        if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most)
+            return 0;
     } while (count > 0);
     return 1;
 }
@@ -141,7 +148,8 @@ static ALONE int sums_right(const rfm_model_i *m, int is_p) {
 static ALONE int content_right(const rfm_model_i *m) {
     const rfm_input_i *in = m->inputs, *end = in + m->d;
     uint32_t limit = (uint32_t)m->limit;
-    if (!within(m->units, 4, m->c, 0u - 1, BITS_INFINITY - 2)) return 0; /* a float is positive and finite if its bits are */
+    if (!within(m->units, 4, m->c, 0u - 1, BITS_INFINITY - 2))
+        return 0; /* a float is positive and finite if its bits are */
     if (!within(m->phi, 2, m->nodes, 0, RFM_PHI_ONE)) return 0;
     if (!within(m->centers, (uint32_t)m->type, m->n * m->r, limit, limit * 2)) return 0;
     limit *= 2;
@@ -150,7 +158,8 @@ static ALONE int content_right(const rfm_model_i *m) {
         limit = U_MOST;
     }
     for (; in < end; in++)
-        if (in->low > in->high || in->shift > 31 || (uint32_t)(in->high - in->low) * in->gain >> in->shift > limit) return 0;
+        if (in->low > in->high || in->shift > 31 || (uint32_t)(in->high - in->low) * in->gain >> in->shift > limit)
+            return 0;
     return 1;
 }
 
@@ -171,7 +180,8 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, RFM_I8 | RFM_I16, &head);
     if (status != RFM_OK) return status;
     at = rfm_blob_section(&head, SECTION_NUMBERS), phi = rfm_blob_section(&head, SECTION_PHI);
-    if (at == NULL || phi == NULL || length_off(&head) != 0 || !numbers_right(&head, (const char *)at, phi)) return RFM_ECONTENT;
+    if (at == NULL || phi == NULL || length_off(&head) != 0 || !numbers_right(&head, (const char *)at, phi))
+        return RFM_ECONTENT;
     describe(&head, (const char *)at, phi, model);
     model->class_names = (const char *)rfm_blob_section(&head, RFM_SECTION_CLASS_NAMES);
     model->input_names = (const char *)rfm_blob_section(&head, RFM_SECTION_INPUT_NAMES);
@@ -179,10 +189,10 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
     return RFM_OK;
 }
 
-/* ==== 2. One row ========================================================================================================
+/* ==== 2. One row ================================================================================
  *
- * u, z = P u, then one centre after the other: r d + n (r + c) products, no memory but scratch. What runs often is there for both types,
- * and goes backwards: the index is the count.
+ * u, z = P u, then one centre after the other: r d + n (r + c) products, no memory but scratch. What runs often is
+ * there for both types, and goes backwards: the index is the count.
  */
 
 /* sum_j row_j u_j, j < n */
@@ -191,9 +201,11 @@ static ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) 
     const int16_t *a16 = (const int16_t *)row;
     int32_t sum = 0;
     n--;
-    if (type == RFM_I8) do sum += a8[n] * u[n];
+    if (type == RFM_I8) do
+            sum += a8[n] * u[n];
         while (n-- > 0);
-    else do sum += a16[n] * u[n];
+    else
+        do sum += a16[n] * u[n];
         while (n-- > 0);
     return sum;
 }
@@ -205,9 +217,11 @@ static ALONE uint32_t distance(int type, const void *row, const int16_t *z, size
     uint32_t sum = 0;
     int32_t diff;
     n--;
-    if (type == RFM_I8) do diff = a8[n] - z[n], sum += (uint32_t)(diff * diff);
+    if (type == RFM_I8) do
+            diff = a8[n] - z[n], sum += (uint32_t)(diff * diff);
         while (n-- > 0);
-    else do diff = a16[n] - z[n], sum += (uint32_t)(diff * diff);
+    else
+        do diff = a16[n] - z[n], sum += (uint32_t)(diff * diff);
         while (n-- > 0);
     return sum;
 }
@@ -217,14 +231,16 @@ static ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, s
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     n--;
-    if (type == RFM_I8) do scores[n] += a8[n] * phi;
+    if (type == RFM_I8) do
+            scores[n] += a8[n] * phi;
         while (n-- > 0);
-    else do scores[n] += a16[n] * phi >> 8;
+    else
+        do scores[n] += a16[n] * phi >> 8;
         while (n-- > 0);
 }
 
-/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the place is e and the first three bits of f; the next 16 bits tell how far it
- * is to the next node. */
+/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the place is e and the first three bits of f; the next
+ * 16 bits tell how far it is to the next node. */
 static int32_t phi_at(const rfm_model_i *m, uint32_t t) {
     const uint16_t *phi;
     uint32_t i = 8 * (31 - 3);
@@ -253,8 +269,10 @@ static ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int
     int32_t largest = 0;
     for (i = 0; i < m->r; i++) {
         int32_t sum = m->bias[i], limit = m->limit;
-        if (row != NULL) sum = (sum + dot(m->type, row, scratch, m->d)) >> m->shifts[i], row += m->d * (size_t)m->type;
-        else sum += scratch[i];
+        if (row != NULL)
+            sum = (sum + dot(m->type, row, scratch, m->d)) >> m->shifts[i], row += m->d * (size_t)m->type;
+        else
+            sum += scratch[i];
         if (sum > limit) sum = limit;
         if (sum < -limit) sum = -limit;
         z[i] = (int16_t)sum;
@@ -269,7 +287,8 @@ static ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int
     return largest;
 }
 
-int rfm_predict_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_loop_i loop, rfm_notes_i *notes) {
+int rfm_predict_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_loop_i loop,
+                  rfm_notes_i *notes) {
     uint32_t saturated = 0;
     int32_t largest = -1;
     size_t i;
@@ -312,7 +331,8 @@ static rfm_real power_of_two(int e) {
 
 /* x 2^exponent, to the nearest integer: halves go up. */
 static int16_t input_integer(rfm_real x, int exponent) {
-    rfm_real value = x * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2), rest; /* 2^-128 itself is no normal number */
+    /* In two steps: 2^-128 itself is no normal number. */
+    rfm_real value = x * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2), rest;
     int32_t nearest;
     if (value > R(32767)) value = R(32767);
     if (value < R(-32768)) value = R(-32768);
@@ -333,11 +353,12 @@ int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
 
 #ifndef RFM_NO_TRAIN
 
-/* ==== 3. Rows ============================================================================================================
+/* ==== 3. Rows ===================================================================================
  *
- * What is made smaller is looked at where the model sees it: rows as z = P (x - shift). Kernel values there come from rfm_predict: a
- * model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows are taken BLOCK_ROWS at a time, so
- * that no matrix has both all rows and all centres, but for the one that chooses centres by elimination.
+ * What is made smaller is looked at where the model sees it: rows as z = P (x - shift). Kernel values there come from
+ * rfm_predict: a model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows
+ * are taken BLOCK_ROWS at a time, so that no matrix has both all rows and all centres, but for the one that chooses
+ * centres by elimination.
  *
  * Squares have half of the range that numbers have. So z is in units of a power of two near the bandwidth, weights (and
  * the ridge with them) in units of one near the largest weight, and where targets are squared they are in units of one
@@ -347,9 +368,9 @@ int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
 
 #define EXPONENT_MOST (RFM_LIMIT(MAX_EXP) - 2) /* 2^e and 2^-e are normal numbers */
 
-#define FARTHEST R(1125899906842624) /* 2^50 */
-#define BLOCK_ROWS 128
-#define SMALL_BLOCK 8 /* models of a few outputs can need more than those of many: the last block is looked at as well */
+#define FARTHEST    R(1125899906842624) /* 2^50 */
+#define BLOCK_ROWS  128
+#define SMALL_BLOCK 8 /* a model of few outputs can need more than one of many: the last block is looked at as well */
 
 static rfm_real most_of(size_t n, const rfm_real *x) {
     rfm_real most = R(0);
@@ -425,8 +446,8 @@ typedef struct {
     unsigned char *memory; /* for the calls of rfm.h */
     size_t bytes;
     rfm_arena arena;
-    rfm_ctx inner;         /* on that memory, without ticks */
-    rfm_real done, total;  /* of the work, for ticks */
+    rfm_ctx inner;        /* on that memory, without ticks */
+    rfm_real done, total; /* of the work, for ticks */
 } rows;
 
 static int check_view(rfm_cmat a) {
@@ -444,7 +465,8 @@ static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     if (status == RFM_OK) status = check_view(data->x);
     if (status == RFM_OK && with_y) status = check_view(data->y);
     if (status != RFM_OK) return status;
-    if (data->x.cols != model->d || (with_y && (data->y.cols != model->c || data->y.rows != data->x.rows))) return RFM_ESHAPE;
+    if (data->x.cols != model->d || (with_y && (data->y.cols != model->c || data->y.rows != data->x.rows)))
+        return RFM_ESHAPE;
     memset(s, 0, sizeof *s);
     s->ctx = ctx, s->data = data, s->source = model, s->m = *model;
     s->n = data->x.rows, s->b = min_size(s->n, BLOCK_ROWS);
@@ -480,8 +502,10 @@ static rfm_real weight_of(const rows *s, size_t row) {
 
 /* The largest need so far of a call of rfm.h; `bytes` is read after the need is known. */
 static void bytes_for(rows *s, int status, const size_t *bytes) {
-    if (status == RFM_OK) s->bytes = max_size(s->bytes, *bytes);
-    else s->bytes = SIZE_MAX; /* sizes that nothing could hold */
+    if (status == RFM_OK)
+        s->bytes = max_size(s->bytes, *bytes);
+    else
+        s->bytes = SIZE_MAX; /* sizes that nothing could hold */
 }
 
 static void rows_layout(rfm_arena *arena, rows *s) {
@@ -513,9 +537,7 @@ static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
 }
 
 /* The last block of a layout. */
-static void inner_layout(rfm_arena *arena, rows *s) {
-    s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1);
-}
+static void inner_layout(rfm_arena *arena, rows *s) { s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1); }
 
 static void inner_start(rows *s) {
     (void)rfm_arena_init(&s->arena, s->memory, s->bytes);
@@ -550,7 +572,8 @@ static int project_rows(rows *s) {
         count = min_size(s->b, s->n - first);
         for (i = 0; i < count; i++) {
             const rfm_real *row = s->data->x.at + (first + i) * s->data->x.stride;
-            for (j = 0; j < m->d; j++) to[i * m->d + j] = (row[j] - m->shift[j]) * (m->metric == RFM_DIAGONAL ? m->p[j] : R(1));
+            for (j = 0; j < m->d; j++)
+                to[i * m->d + j] = (row[j] - m->shift[j]) * (m->metric == RFM_DIAGONAL ? m->p[j] : R(1));
         }
         if (m->metric == RFM_FULL)
             status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(s->x, count, m->d), rfm_cview(m->p, m->r, m->d), R(0),
@@ -560,7 +583,8 @@ static int project_rows(rows *s) {
 }
 
 /* out (m, count) = phi(|center - point|), both projected. */
-static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t count, const rfm_real *points, rfm_real *out) {
+static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t count, const rfm_real *points,
+                         rfm_real *out) {
     rfm_model k = radial_model(s, count);
     size_t i;
     if (s->eye_size != count) {
@@ -573,8 +597,8 @@ static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t coun
     return rfm_predict(&s->inner, &k, rfm_cview(centers, m, s->m.r), rfm_view(out, m, count));
 }
 
-/* A = U'U on and above the diagonal of a (n, n), which holds A below its diagonal, the diagonal itself in `diagonal` (n). What is added
- * to the diagonal, at first *ridge, grows until the factor exists in this number type. */
+/* A = U'U on and above the diagonal of a (n, n), which holds A below its diagonal, the diagonal itself in `diagonal`
+ * (n). What is added to the diagonal, at first *ridge, grows until the factor exists in this number type. */
 static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_real *ridge) {
     rfm_real most = R(0);
     size_t i, j;
@@ -618,7 +642,7 @@ static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t stor
     return status;
 }
 
-/* ==== 4. Features, rank ================================================================================================= */
+/* ==== 4. Features, rank ====================================================================== */
 
 /* |P_ij| scale_j as f 2^e, 1/4 <= f < 1; 0 for 0. */
 static rfm_real scaled_entry(const rfm_model *m, const rfm_real *scale, size_t i, size_t j, int *e) {
@@ -660,8 +684,8 @@ int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real
     return RFM_OK;
 }
 
-/* The directions in which the projected rows differ most: with C = cov(z) = V' diag(w) V, the first rows of V turn and cut P and the
- * centres. No other `rank` directions keep more of the mean squared distance between rows. */
+/* The directions in which the projected rows differ most: with C = cov(z) = V' diag(w) V, the first rows of V turn and
+ * cut P and the centres. No other `rank` directions keep more of the mean squared distance between rows. */
 typedef struct {
     rows rows;
     size_t rank;
@@ -701,7 +725,8 @@ static int ranking_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_d
     return status;
 }
 
-int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch, size_t *store) {
+int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch,
+                        size_t *store) {
     ranking g;
     rfm_arena kept, measure;
     int status = scratch == NULL || store == NULL ? RFM_ENULL : ranking_start(ctx, model, data, rank, &g);
@@ -747,12 +772,14 @@ static int reduce_rank(ranking *g, rfm_real *share) {
     }
     status = rfm_syrk(&s->inner, RFM_TN, R(1), rfm_cview(s->z, s->n, r), R(0), rfm_view(g->cov, r, r));
     for (sum = R(0), q = 0; status == RFM_OK && q < r; q++) sum += g->cov[q * (r + 1)];
-    if (status == RFM_OK) status = rfm_eig(&s->inner, rfm_view(g->cov, r, r), g->rank, g->w, rfm_view(g->v, g->rank, r));
+    if (status == RFM_OK)
+        status = rfm_eig(&s->inner, rfm_view(g->cov, r, r), g->rank, g->w, rfm_view(g->v, g->rank, r));
     if (status == RFM_OK)
         status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(m->centers, m->n, r), rfm_cview(g->v, g->rank, r), R(0),
                           rfm_view(g->centers, m->n, g->rank));
     if (status == RFM_OK && m->metric == RFM_FULL)
-        status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(g->v, g->rank, r), rfm_cview(m->p, r, m->d), R(0), rfm_view(g->p, g->rank, m->d));
+        status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(g->v, g->rank, r), rfm_cview(m->p, r, m->d), R(0),
+                          rfm_view(g->p, g->rank, m->d));
     if (status != RFM_OK) return status;
     for (i = 0; m->metric != RFM_FULL && i < g->rank; i++)
         for (j = 0; j < r; j++) g->p[i * r + j] = g->v[i * r + j] * (m->metric == RFM_DIAGONAL ? m->p[j] : R(1));
@@ -764,8 +791,8 @@ static int reduce_rank(ranking *g, rfm_real *share) {
     return RFM_OK;
 }
 
-int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small,
-                   rfm_real *share) {
+int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store,
+                   rfm_model *small, rfm_real *share) {
     ranking g;
     size_t used, store_used;
     int status = check_arenas(ctx, store, small);
@@ -782,36 +809,39 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
     if (status != RFM_OK) return status;
     *small = *model;
     small->metric = RFM_FULL, small->r = rank;
-    small->shift = g.shift, small->p = g.p, small->centers = g.centers, small->alpha = g.alpha, small->offset = g.offset;
+    small->shift = g.shift, small->p = g.p, small->centers = g.centers, small->alpha = g.alpha,
+    small->offset = g.offset;
     return RFM_OK;
 }
 
-/* ==== 5. Centres =========================================================================================================
+/* ==== 5. Centres ================================================================================
  *
  * m centres c_j in the projected space. alpha minimises
  *   loss = sum_i w_i |y_i - offset - sum_j alpha_j phi(|c_j - z_i|)|^2 + ridge sum_jk alpha_j'alpha_k phi(|c_j - c_k|).
- * With Kmm = U'U and A = Knm U^-1 it is U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge Kmm) alpha =
- * Kmn Y, whose condition would be that of K squared. Equal centres make Kmm singular; a little on its diagonal takes care of it. Where the
- * offset is fitted too (integers), Y and Knm are differences from their means over the rows.
+ * With Kmm = U'U and A = Knm U^-1 it is U^-1 (A'A + ridge I)^-1 A'Y: the same as the normal equations (Kmn Knm + ridge
+ * Kmm) alpha = Kmn Y, whose condition would be that of K squared. Equal centres make Kmm singular; a little on its
+ * diagonal takes care of it. Where the offset is fitted too (integers), Y and Knm are differences from their means over
+ * the rows.
  */
 
 #define KMEANS_ROUNDS 20
-#define NEAR_PHI R(0.9) /* of points whose distance the gradient takes from their coordinates */
+#define NEAR_PHI      R(0.9) /* of points whose distance the gradient takes from their coordinates */
 
 typedef struct thinning {
     rows rows;
     const rfm_centers_options *how;
-    size_t m;                                       /* centres: no more than asked for */
+    size_t m; /* centres: no more than asked for */
     int (*kernel)(struct thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count);
-                               /* kt (m, count) = K(centres, points first..); points are the rows, or the centres themselves */
+    /* kt (m, count) = K(centres, points first..); points are the rows, or the centres themselves */
     rfm_real *shift, *p, *centers, *alpha, *offset; /* of the new model */
     size_t store_end;
-    rfm_real *kmm, *gram;      /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
-    rfm_real *diagonal;        /* (m) of one of them */
-    int fits_offset;           /* else it is the model's */
-    rfm_real *mean;            /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
-    rfm_real *base, *target;   /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
-    int target_unit;           /* 2^this is near the largest of them: their unit, and alpha's, where they are squared */
+    rfm_real *kmm, *gram; /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
+    rfm_real *diagonal;   /* (m) of one of them */
+    int fits_offset;      /* else it is the model's */
+    rfm_real *mean;       /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
+    rfm_real *base,
+        *target;     /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
+    int target_unit; /* 2^this is near the largest of them: their unit, and alpha's, where they are squared */
     rfm_real target_scale;     /* 2^-target_unit */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
@@ -920,7 +950,7 @@ static int model_kernel(thinning *t, const rfm_real *centers, int of_rows, size_
     return kernel_values(&t->rows, t->m, centers, count, (of_rows ? t->rows.z : centers) + first * t->rows.m.r, t->kt);
 }
 
-/* ---- the refit ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the refit ------------------------------------------------------------------------------ */
 
 /* U with U'U = Kmm, a little added if need be; Kmm stays below the diagonal. */
 static int factor_kmm(thinning *t, const rfm_real *centers) {
@@ -983,11 +1013,14 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
     for (first = 0; first < s->n && status == RFM_OK; first += count) {
         count = min_size(s->b, s->n - first);
         status = features(t, centers, first, count);
-        if (status == RFM_OK) status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
+        if (status == RFM_OK)
+            status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
         for (i = 0; rhs != NULL && i < count; i++)
-            for (k = 0; k < c; k++) t->y[i * c + k] = RFM_MATH(sqrt)(weight_of(s, first + i)) * target_at(t, first + i, k);
+            for (k = 0; k < c; k++)
+                t->y[i * c + k] = RFM_MATH(sqrt)(weight_of(s, first + i)) * target_at(t, first + i, k);
         if (status == RFM_OK && rhs != NULL)
-            status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1), rfm_view(rhs, m, c));
+            status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1),
+                              rfm_view(rhs, m, c));
         if (status == RFM_OK) status = advance(s, R(count));
     }
     if (status != RFM_OK) return status;
@@ -1012,7 +1045,7 @@ static int refit(thinning *t, const rfm_real *centers, rfm_real *alpha) {
     return status;
 }
 
-/* ---- choosing rows -------------------------------------------------------------------------------------------------------------- */
+/* ---- choosing rows -------------------------------------------------------------------------- */
 
 /* The row nearest to the mean of all. */
 static size_t middle_row(thinning *t) {
@@ -1029,9 +1062,9 @@ static size_t middle_row(thinning *t) {
     return best;
 }
 
-/* Elimination: row t of v is the kernel of the t-th chosen row, orthogonal to those before it in the kernel's space and of length 1 there;
- * rest[i] is what of row i they do not represent, left[i] what of y_i is left when they interpolate. The next row is the one with the
- * most of one or the other. Ends early where nothing is left to represent. */
+/* Elimination: row t of v is the kernel of the t-th chosen row, orthogonal to those before it in the kernel's space and
+ * of length 1 there; rest[i] is what of row i they do not represent, left[i] what of y_i is left when they interpolate.
+ * The next row is the one with the most of one or the other. Ends early where nothing is left to represent. */
 static int choose_by_elimination(thinning *t) {
     rows *s = &t->rows;
     size_t n = s->n, r = s->m.r, c = s->m.c, step, i, k, p, row = middle_row(t);
@@ -1078,7 +1111,8 @@ static int choose_by_elimination(thinning *t) {
     return RFM_OK;
 }
 
-/* m different rows, each the more likely the larger its chance[i] in t->rest: those with the smallest -log(u) / chance. */
+/* m different rows, each the more likely the larger its chance[i] in t->rest: those with the smallest -log(u) /
+ * chance. */
 static void draw_rows(thinning *t, uint32_t *state) {
     size_t n = t->rows.n, i, k, count = 0;
     for (i = 0; i < n; i++) {
@@ -1115,7 +1149,8 @@ static int choose_by_leverage(thinning *t) {
     for (first = 0; first < s->n && status == RFM_OK; first += count) {
         count = min_size(s->b, s->n - first);
         status = features(t, t->centers, first, count);
-        if (status == RFM_OK) status = rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->gram, t->m, t->m), rfm_view(t->kt, t->m, count));
+        if (status == RFM_OK)
+            status = rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->gram, t->m, t->m), rfm_view(t->kt, t->m, count));
         for (j = 0; j < count; j++) t->rest[first + j] = R(0);
         for (i = 0; i < t->m; i++)
             for (j = 0; j < count; j++) t->rest[first + j] += t->kt[i * count + j] * t->kt[i * count + j];
@@ -1126,7 +1161,7 @@ static int choose_by_leverage(thinning *t) {
     return status;
 }
 
-/* ---- prototypes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- prototypes ----------------------------------------------------------------------------- */
 
 /* The first centres of k-means: each row with a chance in proportion to its squared distance from those before. */
 static void spread_centers(thinning *t, uint32_t *state) {
@@ -1136,7 +1171,8 @@ static void spread_centers(thinning *t, uint32_t *state) {
         rfm_real sum = R(0), at;
         size_t row = n;
         for (i = 0; i < n; i++) {
-            if (j == 0) t->rest[i] = weight_of(s, i);
+            if (j == 0)
+                t->rest[i] = weight_of(s, i);
             else {
                 rfm_real s2 = weight_of(s, i) * distance2(r, s->z + i * r, t->centers + (j - 1) * r);
                 if (j == 1 || s2 < t->rest[i]) t->rest[i] = s2;
@@ -1173,7 +1209,8 @@ static int choose_prototypes(thinning *t) {
             const rfm_real *z = s->z + first * r;
             int status;
             count = min_size(s->b, s->n - first);
-            status = rfm_gemm(&s->inner, RFM_NT, R(-2), rfm_cview(t->centers, m, r), rfm_cview(z, count, r), R(0), rfm_view(t->kt, m, count));
+            status = rfm_gemm(&s->inner, RFM_NT, R(-2), rfm_cview(t->centers, m, r), rfm_cview(z, count, r), R(0),
+                              rfm_view(t->kt, m, count));
             if (status != RFM_OK) return status;
             for (j = 0; j < count; j++) {
                 size_t nearest = 0;
@@ -1197,7 +1234,7 @@ static int choose_prototypes(thinning *t) {
     return RFM_OK;
 }
 
-/* ---- polish ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- polish --------------------------------------------------------------------------------- */
 
 /* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below
  * the rounding of their coordinates, as in rfm_predict. */
@@ -1227,14 +1264,15 @@ static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
     return slope * slope;
 }
 
-/* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel values, q is
- * (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the
+/* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel
+ * values, q is (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the
  * derivatives. */
-static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points, const rfm_real *q,
-                    int is_rows) {
+static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points,
+                    const rfm_real *q, int is_rows) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, i, j, k;
-    int status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(alpha, m, c), rfm_cview(q, count, c), R(0), rfm_view(t->weight, m, count));
+    int status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(alpha, m, c), rfm_cview(q, count, c), R(0),
+                          rfm_view(t->weight, m, count));
     if (status != RFM_OK) return status;
     for (i = 0; i < m; i++) {
         rfm_real sum = R(0), squares = R(0), size = R(0), w;
@@ -1248,7 +1286,8 @@ static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha,
         if (is_rows) t->curve[i] += squares * size;
         for (k = 0; k < r; k++) t->g[i * r + k] += sum * centers[i * r + k];
     }
-    return rfm_gemm(&s->inner, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1), rfm_view(t->g, m, r));
+    return rfm_gemm(&s->inner, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1),
+                    rfm_view(t->g, m, r));
 }
 
 /* The loss of alpha with these centres, and its gradient in t->g (m, r); targets, weights, centres in their units. */
@@ -1264,10 +1303,12 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
         count = min_size(s->b, s->n - first);
         status = t->kernel(t, centers, 1, first, count);
         if (status == RFM_OK)
-            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
+            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0),
+                              rfm_view(t->y, count, c));
         for (i = 0; i < count; i++)
             for (k = 0; k < c; k++) {
-                rfm_real error = s->data->y.at[(first + i) * s->data->y.stride + k] - t->base[k] - t->y[i * c + k], w = weight_of(s, first + i);
+                rfm_real error = s->data->y.at[(first + i) * s->data->y.stride + k] - t->base[k] - t->y[i * c + k],
+                         w = weight_of(s, first + i);
                 error *= t->target_scale;
                 part += w * error * error;
                 t->y[i * c + k] = R(2) * w * error;
@@ -1281,7 +1322,8 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
         count = min_size(s->b, m - first);
         status = t->kernel(t, centers, 0, first, count);
         if (status == RFM_OK)
-            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0), rfm_view(t->y, count, c));
+            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0),
+                              rfm_view(t->y, count, c));
         for (j = 0; j < count * c; j++) {
             rfm_real pull = ridge * (alpha[first * c + j] * t->target_scale);
             part += t->y[j] * t->target_scale * pull;
@@ -1301,8 +1343,8 @@ static void swap_reals(rfm_real **a, rfm_real **b) {
     *b = was;
 }
 
-/* Each step moves every centre against its gradient, in units of its curvature (Gauss-Newton, one number per centre), then solves for alpha.
- * A step that does not lower the loss is taken back and the next one is half as long. */
+/* Each step moves every centre against its gradient, in units of its curvature (Gauss-Newton, one number per centre),
+ * then solves for alpha. A step that does not lower the loss is taken back and the next one is half as long. */
 static int polish(thinning *t) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, step, i, k;
@@ -1313,7 +1355,8 @@ static int polish(thinning *t) {
         for (i = 0; i < m; i++) most = max_real(most, t->curve[i]);
         for (i = 0; i < m; i++) {
             rfm_real h = (t->curve[i] + R(1e-5) * most) / R(r);
-            for (k = 0; k < r; k++) t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
+            for (k = 0; k < r; k++)
+                t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
         }
         if (!rfm_finite(m * r, t->next) || most_of(m * r, t->next) > FARTHEST) break;
         swap_reals(&t->g, &t->next_g);
@@ -1335,20 +1378,22 @@ static int polish(thinning *t) {
     return status;
 }
 
-/* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the call ------------------------------------------------------------------------------- */
 
-static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, thinning *t) {
+static int thinning_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data,
+                          const rfm_centers_options *how, thinning *t) {
     int status = how == NULL ? RFM_ENULL : rows_start(ctx, model, data, 1, &t->rows);
     if (status != RFM_OK) return status;
     if (how->centers == 0 || how->centers > data->x.rows) return RFM_EVALUE;
-    if (!between(RFM_CENTERS_CHOLESKY, how->method, RFM_CENTERS_KMEANS) || (how->polish > 0 && !is_radial(model))) return RFM_EVALUE;
+    if (!between(RFM_CENTERS_CHOLESKY, how->method, RFM_CENTERS_KMEANS) || (how->polish > 0 && !is_radial(model)))
+        return RFM_EVALUE;
     if (!(how->ridge > R(0)) || !rfm_finite(1, &how->ridge)) return RFM_EVALUE;
     t->how = how, t->m = how->centers, t->kernel = model_kernel, t->fits_offset = 0;
     return RFM_OK;
 }
 
-int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, size_t *scratch,
-                           size_t *store) {
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data,
+                           const rfm_centers_options *how, size_t *scratch, size_t *store) {
     thinning t;
     rfm_arena kept, measure;
     int status = scratch == NULL || store == NULL ? RFM_ENULL : thinning_start(ctx, model, data, how, &t);
@@ -1381,7 +1426,8 @@ static int thin(thinning *t) {
     return RFM_OK;
 }
 
-int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, rfm_arena *store, rfm_model *small) {
+int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how,
+                      rfm_arena *store, rfm_model *small) {
     thinning t;
     size_t used, store_used;
     int status = check_arenas(ctx, store, small);
@@ -1398,7 +1444,8 @@ int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     if (status != RFM_OK) return status;
     *small = *model;
     small->n = t.m;
-    small->shift = t.shift, small->p = t.p, small->centers = t.centers, small->alpha = t.alpha, small->offset = t.offset;
+    small->shift = t.shift, small->p = t.p, small->centers = t.centers, small->alpha = t.alpha,
+    small->offset = t.offset;
     return RFM_OK;
 }
 
@@ -1454,7 +1501,8 @@ static int loss_of(thinning *t, rfm_real *loss) {
     return status == RFM_OK ? scale_numbers(count, t->g, e - s->unit) : status;
 }
 
-int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient) {
+int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss,
+                   rfm_real *gradient) {
     thinning t;
     rfm_centers_options how;
     size_t used;
@@ -1478,23 +1526,25 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
     return finish(ctx, ctx->arena, used, used, used, status);
 }
 
-/* ==== 6. Integers ========================================================================================================
+/* ==== 6. Integers ===============================================================================
  *
- * Inputs become integers by a power of two each; z gets one unit for all its components, because squares of them are added; a centre keeps its
- * place relative to the row next to it, so what rounding does to both cancels. Then alpha is fitted anew to the phi that the integers give.
+ * Inputs become integers by a power of two each; z gets one unit for all its components, because squares of them are
+ * added; a centre keeps its place relative to the row next to it, so what rounding does to both cancels. Then alpha is
+ * fitted anew to the phi that the integers give.
  *
- * With H = C'C the matrix of that fit, C upper triangular, rounding alpha to alpha^ adds |C (alpha - alpha^)|^2 to the loss. From the last centre
- * to the first, each is rounded to what is best given the ones before: the nearest plane of a lattice.
+ * With H = C'C the matrix of that fit, C upper triangular, rounding alpha to alpha^ adds |C (alpha - alpha^)|^2 to the
+ * loss. From the last centre to the first, each is rounded to what is best given the ones before: the nearest plane of
+ * a lattice.
  */
 
-#define NODES_MOST 233   /* of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before, and the next one is looked at */
-#define INPUT_BITS 14    /* of |x| 2^exponent, if x are not integers that fit */
+#define NODES_MOST     233 /* of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before, and the next one is looked at */
+#define INPUT_BITS     14  /* of |x| 2^exponent, if x are not integers that fit */
 #define INPUT_EXPONENT 126
-#define GAIN_BITS 16
-#define SCALES 12        /* of alpha that are tried, each SCALE_STEP times the last */
-#define SCALE_STEP R(0.88)
-#define UNIT_LEAST R(1.17549435e-38) /* units are floats in every build, and have all their digits */
-#define UNIT_MOST R(3e38)
+#define GAIN_BITS      16
+#define SCALES         12 /* of alpha that are tried, each SCALE_STEP times the last */
+#define SCALE_STEP     R(0.88)
+#define UNIT_LEAST     R(1.17549435e-38) /* units are floats in every build, and have all their digits */
+#define UNIT_MOST      R(3e38)
 
 typedef struct {
     thinning t;
@@ -1507,12 +1557,12 @@ typedef struct {
     uint16_t *phi;
     float *units;
     size_t store_end;
-    int16_t *z, *scratch;             /* (n, r) of the rows; (d + r), then (d) for x */
-    int32_t *scores;                  /* (c) */
-    rfm_real *a, *rounded, *best;     /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
-    rfm_real *error;                  /* (m) alpha - scale rounded, of one output */
-    rfm_real *center;                 /* (r) */
-    rfm_real unit;                    /* of z, itself in units of 2^rows.unit */
+    int16_t *z, *scratch;         /* (n, r) of the rows; (d + r), then (d) for x */
+    int32_t *scores;              /* (c) */
+    rfm_real *a, *rounded, *best; /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
+    rfm_real *error;              /* (m) alpha - scale rounded, of one output */
+    rfm_real *center;             /* (r) */
+    rfm_real unit;                /* of z, itself in units of 2^rows.unit */
 } quantising;
 
 static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
@@ -1520,8 +1570,10 @@ static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
 static rfm_real clamp_real(rfm_real x, rfm_real limit) { return x < -limit ? -limit : x > limit ? limit : x; }
 
 static void put_number(void *at, int type, size_t i, rfm_real value) {
-    if (type == RFM_I8) ((int8_t *)at)[i] = (int8_t)value;
-    else ((int16_t *)at)[i] = (int16_t)value;
+    if (type == RFM_I8)
+        ((int8_t *)at)[i] = (int8_t)value;
+    else
+        ((int16_t *)at)[i] = (int16_t)value;
 }
 
 static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) {
@@ -1554,7 +1606,7 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     return arena->status;
 }
 
-/* ---- inputs, P, centres -------------------------------------------------------------------------------------------------------- */
+/* ---- inputs, P, centres --------------------------------------------------------------------- */
 
 /* gain 2^-shift is as near below `factor` as 16 bits can be; 0 if it is too small for 31 shifts. */
 static void set_gain(rfm_input_i *in, rfm_real factor) {
@@ -1638,7 +1690,9 @@ static int set_direction(quantising *g, size_t q, rfm_real middle) {
     return RFM_OK;
 }
 
-static int32_t center_limit(const quantising *g) { return g->to.type == RFM_I8 && g->to.limit > 127 ? 127 : g->to.limit; }
+static int32_t center_limit(const quantising *g) {
+    return g->to.type == RFM_I8 && g->to.limit > 127 ? 127 : g->to.limit;
+}
 
 /* Gains, P, bias and the unit of z: the widest component of the rows fills the range of the centres. */
 static int set_scales(quantising *g) {
@@ -1662,7 +1716,8 @@ static int set_scales(quantising *g) {
     for (j = 0; j < m->d; j++) {
         rfm_input_i *in = &g->inputs[j];
         rfm_real range = R(in->high) - R(in->low);
-        if (m->metric == RFM_FULL) set_gain(in, range > R(0) ? R(U_MOST) / range : R(0));
+        if (m->metric == RFM_FULL)
+            set_gain(in, range > R(0) ? R(U_MOST) / range : R(0));
         else {
             rfm_real step = RFM_MATH(ldexp)(m->metric == RFM_DIAGONAL ? RFM_MATH(fabs)(m->p[j]) : R(1), -in->exponent);
             set_gain(in, range > R(0) ? step * power(-s->unit) / g->unit : R(0));
@@ -1677,7 +1732,8 @@ static int set_scales(quantising *g) {
         if (m->metric != RFM_FULL) {
             const rfm_input_i *in = &g->inputs[q];
             g->bias[q] = -(int32_t)(((uint32_t)(in->high - in->low) * in->gain >> in->shift) / 2);
-        } else if (set_direction(g, q, (low + high) / R(2)) != RFM_OK) return RFM_ERANGE;
+        } else if (set_direction(g, q, (low + high) / R(2)) != RFM_OK)
+            return RFM_ERANGE;
     }
     return RFM_OK;
 }
@@ -1714,7 +1770,8 @@ static int place_centers(quantising *g) {
         for (q = 0; q < r; q++) {
             rfm_real sign = m->metric == RFM_DIAGONAL && m->p[q] < R(0) ? R(-1) : R(1);
             rfm_real off = sign * (center[q] - s->z[nearest * r + q]) / g->unit;
-            put_number(g->centers, g->to.type, i * r + q, clamp_real(R(g->z[nearest * r + q]) + round_real(clamp_real(off, R(100000))), limit));
+            put_number(g->centers, g->to.type, i * r + q,
+                       clamp_real(R(g->z[nearest * r + q]) + round_real(clamp_real(off, R(100000))), limit));
         }
     }
     return RFM_OK;
@@ -1732,7 +1789,7 @@ static void set_phi(quantising *g) {
     g->to.nodes = i;
 }
 
-/* ---- alpha ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- alpha ---------------------------------------------------------------------------------- */
 
 /* The kernel of the integers. */
 static int integer_kernel(thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count) {
@@ -1785,7 +1842,9 @@ static rfm_real round_output(quantising *g, size_t k, rfm_real scale, rfm_real s
 }
 
 /* Score 1 in units of f, for a scale of alpha. */
-static rfm_real unit_of(const quantising *g, rfm_real scale) { return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE); }
+static rfm_real unit_of(const quantising *g, rfm_real scale) {
+    return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE);
+}
 
 /* The offset with which the mean over the rows stays what it was: f with g->a and t->base. */
 static rfm_real offset_for(const quantising *g, size_t k, rfm_real scale, const rfm_real *rounded) {
@@ -1800,14 +1859,16 @@ static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real sc
     size_t i, k, c = g->to.c;
     for (k = first; k < first + count; k++) {
         rfm_real sum = RFM_MATH(fabs)(offset_for(g, k, scale, g->rounded)) / unit_of(g, scale) + R(1);
-        for (i = 0; i < g->t.m; i++) sum += RFM_MATH(fabs)(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
+        for (i = 0; i < g->t.m; i++)
+            sum += RFM_MATH(fabs)(g->rounded[i * c + k]) * R(g->to.type == RFM_I8 ? 32768 : 128);
         if (!(sum < R(2147400000.0))) return 0;
     }
     return 1;
 }
 
-/* The scale of outputs first.. with the smallest loss, and alpha in it. The first one that fits has room for the largest alpha; smaller ones cut
- * it off, and round the others less. RFM_ERANGE: there is none, or its unit has not all the digits of a float. */
+/* The scale of outputs first.. with the smallest loss, and alpha in it. The first one that fits has room for the
+ * largest alpha; smaller ones cut it off, and round the others less. RFM_ERANGE: there is none, or its unit has not all
+ * the digits of a float. */
 static int round_outputs(quantising *g, size_t first, size_t count) {
     size_t m = g->t.m, c = g->to.c, i, k, tried;
     rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1);
@@ -1825,10 +1886,13 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
         for (k = first; k < first + count; k++) loss += round_output(g, k, scale, square);
         if (unit_of(g, scale) >= UNIT_LEAST && sums_fit(g, first, count, scale) && (!found || loss < best)) {
             found = 1, best = loss, best_scale = scale;
-            for (i = 0; i < m; i++) memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
+            for (i = 0; i < m; i++)
+                memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
         }
-        if (!found) scale *= R(2); /* too small for the sums */
-        else scale *= SCALE_STEP, tried++;
+        if (!found)
+            scale *= R(2); /* too small for the sums */
+        else
+            scale *= SCALE_STEP, tried++;
     }
     if (!found || !rfm_finite(1, &best)) return RFM_ERANGE;
     for (i = 0; i < m; i++)
@@ -1872,12 +1936,14 @@ static int quantise(quantising *g) {
     return status == RFM_OK && !all_right(&g->to) ? RFM_ERANGE : status;
 }
 
-/* ---- the call ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the call ------------------------------------------------------------------------------- */
 
-static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, quantising *g) {
+static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge,
+                            quantising *g) {
     int status = data == NULL ? RFM_ENULL : rows_start(ctx, model, data, data->y.at != NULL, &g->t.rows);
     if (status != RFM_OK) return status;
-    if ((type != RFM_I8 && type != RFM_I16) || !is_radial(model) || !(ridge > R(0)) || !rfm_finite(1, &ridge)) return RFM_EVALUE;
+    if ((type != RFM_I8 && type != RFM_I16) || !is_radial(model) || !(ridge > R(0)) || !rfm_finite(1, &ridge))
+        return RFM_EVALUE;
     memset(&g->how, 0, sizeof g->how);
     g->how.ridge = ridge, g->how.centers = model->n;
     g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel, g->t.fits_offset = 1;
@@ -1889,7 +1955,8 @@ static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rf
     return RFM_OK;
 }
 
-int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch, size_t *store) {
+int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch,
+                            size_t *store) {
     quantising g;
     rfm_arena kept, measure;
     int status = scratch == NULL || store == NULL ? RFM_ENULL : quantising_start(ctx, model, data, type, R(1), &g);
@@ -1901,8 +1968,8 @@ int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rf
     return status;
 }
 
-int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store,
-                       rfm_model_i *small) {
+int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge,
+                       rfm_arena *store, rfm_model_i *small) {
     quantising g;
     size_t used, store_used;
     int status = check_arenas(ctx, store, small);
@@ -1923,14 +1990,14 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
     return status;
 }
 
-/* ==== 7. Writing =========================================================================================================
+/* ==== 7. Writing ================================================================================
  *
- * The summary is copied as it is: that of a model in float, or of a blob of integers. In double its scales would be of another type than
- * the blob's, and are left out.
+ * The summary is copied as it is: that of a model in float, or of a blob of integers. In double its scales would be of
+ * another type than the blob's, and are left out.
  */
 
 #define SUMMARY_FIXED 32 /* bytes before the path; the number of steps is at 20, that of the scales at 24 */
-#define SUMMARY_STEP 16
+#define SUMMARY_STEP  16
 
 #define ARRAYS 8 /* of the first section */
 
@@ -1941,11 +2008,14 @@ typedef struct {
     size_t bytes[SECTIONS], at[SECTIONS], total;
 } blob_plan;
 
-static size_t names_bytes(const char *names, size_t count) { return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names); }
+static size_t names_bytes(const char *names, size_t count) {
+    return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names);
+}
 
 static size_t summary_bytes(const unsigned char *summary) {
     if (summary == NULL) return 0;
-    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * rfm_get_u32(summary + 20) + (sizeof(rfm_real) == 4 ? (size_t)4 * rfm_get_u32(summary + 24) : 0);
+    return SUMMARY_FIXED + (size_t)SUMMARY_STEP * rfm_get_u32(summary + 20) +
+           (sizeof(rfm_real) == 4 ? (size_t)4 * rfm_get_u32(summary + 24) : 0);
 }
 
 /* One more array of the first section. 0: too long. */
@@ -1962,21 +2032,22 @@ static int plan_array(blob_plan *plan, int i, const void *from, size_t count, si
 static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
     size_t type;
     int full;
-    if (m == NULL || m->inputs == NULL || m->bias == NULL || m->centers == NULL || m->phi == NULL || m->alpha == NULL || m->offset == NULL ||
-        m->units == NULL)
+    if (m == NULL || m->inputs == NULL || m->bias == NULL || m->centers == NULL || m->phi == NULL || m->alpha == NULL ||
+        m->offset == NULL || m->units == NULL)
         return RFM_ENULL;
     full = m->metric == RFM_FULL;
     if (full && (m->p == NULL || m->shifts == NULL)) return RFM_ENULL;
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0 || m->nodes == 0) return RFM_EZERO;
     if (!full && m->r != m->d) return RFM_ESHAPE;
-    if ((m->type != RFM_I8 && m->type != RFM_I16) || (!full && (m->metric != RFM_DIAGONAL || m->p != NULL))) return RFM_EVALUE;
+    if ((m->type != RFM_I8 && m->type != RFM_I16) || (!full && (m->metric != RFM_DIAGONAL || m->p != NULL)))
+        return RFM_EVALUE;
     memset(plan, 0, sizeof *plan);
     type = (size_t)m->type;
     if (!plan_array(plan, 0, m->inputs, m->d, 1, sizeof(rfm_input_i)) || !plan_array(plan, 1, m->bias, m->r, 1, 4) ||
         !plan_array(plan, 2, m->offset, m->c, 1, 4) || !plan_array(plan, 3, m->units, m->c, 1, 4) ||
         !plan_array(plan, 4, m->centers, m->n, m->r, type) || !plan_array(plan, 5, m->alpha, m->n, m->c, type) ||
-        !plan_array(plan, 6, full ? m->p : NULL, m->r, m->d, type) || !plan_array(plan, 7, full ? m->shifts : NULL, m->r, 1, 1) ||
-        m->nodes > UINT32_MAX / 2)
+        !plan_array(plan, 6, full ? m->p : NULL, m->r, m->d, type) ||
+        !plan_array(plan, 7, full ? m->shifts : NULL, m->r, 1, 1) || m->nodes > UINT32_MAX / 2)
         return RFM_EOVERFLOW;
     plan->bytes[SECTION_PHI] = 2 * m->nodes;
     plan->bytes[RFM_SECTION_CLASS_NAMES] = names_bytes(m->class_names, m->c == 1 ? 2 : m->c);
@@ -2011,10 +2082,12 @@ int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < plan.total) return RFM_EARENA;
     head.n = (uint32_t)m->n, head.d = (uint32_t)m->d, head.c = (uint32_t)m->c, head.r = (uint32_t)m->r;
-    head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric, head.task = (uint8_t)m->task;
+    head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric,
+    head.task = (uint8_t)m->task;
     head.exponent = 1.0f, head.temperature = 0.0f;
     rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
-    for (i = 0, at = plan.at[SECTION_NUMBERS]; i < ARRAYS; at += plan.length[i++]) put(b, at, plan.from[i], plan.length[i]);
+    for (i = 0, at = plan.at[SECTION_NUMBERS]; i < ARRAYS; at += plan.length[i++])
+        put(b, at, plan.from[i], plan.length[i]);
     put(b, plan.at[SECTION_PHI], m->phi, plan.bytes[SECTION_PHI]);
     put(b, plan.at[RFM_SECTION_CLASS_NAMES], m->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
     put(b, plan.at[RFM_SECTION_INPUT_NAMES], m->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);

@@ -1,9 +1,9 @@
 /* rfm_small - models that fit where memory is counted in kilobytes, and inference in integers only.
  *
- * Two halves. The first is for firmware, and all there is with -DRFM_NO_TRAIN: a model of 8- or 16-bit integers, opened in place,
- * predicts from raw integer inputs (ADC counts) without a single floating-point operation or division, and with the same bits on every
- * machine. The second makes such models: fewer features, a lower rank, fewer centres, smaller numbers. Conventions as in rfm.h, on whose public
- * functions all of this is built.
+ * Two halves. The first is for firmware, and all there is with -DRFM_NO_TRAIN: a model of 8- or 16-bit integers, opened
+ * in place, predicts from raw integer inputs (ADC counts) without a single floating-point operation or division, and
+ * with the same bits on every machine. The second makes such models: fewer features, a lower rank, fewer centres,
+ * smaller numbers. Conventions as in rfm.h, on whose public functions all of this is built.
  */
 #ifndef RFM_SMALL_H
 #define RFM_SMALL_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- models of integers ---------------------------------------------------------------------------------------------- */
+/* ---- models of integers --------------------------------------------------------------------- */
 
 #define RFM_PHI_ONE 32767 /* phi = 1 */
 
@@ -23,29 +23,30 @@ typedef struct {
     int16_t low, high; /* the range that the model was calibrated for */
     uint16_t gain;
     uint8_t shift;
-    int8_t exponent;   /* the integer is the quantity that was trained on times 2^exponent, rounded; 0: the quantity itself */
+    int8_t exponent; /* the integer is the quantity that was trained on times 2^exponent, rounded; 0: the quantity
+                        itself */
 } rfm_input_i;
 
-/* f_k(x) = units_k score_k,  score_k = offset_k + sum_i alpha_ik phi(t_i), RFM_I16: offset_k + sum_i (alpha_ik phi(t_i) >> 8),
- * t_i = sum_p (center_ip - z_p)^2,
- * z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit); RFM_DIAGONAL: z_p = bias_p + u_p likewise.
- * phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them, 0 from the last
- * on. It holds kernel, bandwidth and the unit of z: there is neither a root nor an exponential to compute. */
+/* f_k(x) = units_k score_k,  score_k = offset_k + sum_i alpha_ik phi(t_i), RFM_I16: offset_k + sum_i (alpha_ik phi(t_i)
+ * >> 8), t_i = sum_p (center_ip - z_p)^2, z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit);
+ * RFM_DIAGONAL: z_p = bias_p + u_p likewise. phi is a table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k
+ * < 8; linear between them, 0 from the last on. It holds kernel, bandwidth and the unit of z: there is neither a root
+ * nor an exponential to compute. */
 typedef struct rfm_model_i {
     size_t n, d, c, r;
-    int type;                  /* RFM_I8 or RFM_I16: of p, centers and alpha */
+    int type; /* RFM_I8 or RFM_I16: of p, centers and alpha */
     int metric, task;
-    int32_t limit;             /* of z */
-    const rfm_input_i *inputs; /* (d) */
-    const void *p;             /* RFM_FULL: (r, d); else NULL */
-    const int32_t *bias;       /* (r) */
-    const uint8_t *shifts;     /* RFM_FULL: (r); else NULL */
-    const void *centers;       /* (n, r) */
-    const uint16_t *phi;       /* (nodes) at most RFM_PHI_ONE */
-    size_t nodes;              /* at least 1; no t needs more than 233 */
-    const void *alpha;         /* (n, c) */
-    const int32_t *offset;     /* (c) */
-    const float *units;        /* (c) what a score of 1 means; equal ones in a classifier */
+    int32_t limit;                         /* of z */
+    const rfm_input_i *inputs;             /* (d) */
+    const void *p;                         /* RFM_FULL: (r, d); else NULL */
+    const int32_t *bias;                   /* (r) */
+    const uint8_t *shifts;                 /* RFM_FULL: (r); else NULL */
+    const void *centers;                   /* (n, r) */
+    const uint16_t *phi;                   /* (nodes) at most RFM_PHI_ONE */
+    size_t nodes;                          /* at least 1; no t needs more than 233 */
+    const void *alpha;                     /* (n, c) */
+    const int32_t *offset;                 /* (c) */
+    const float *units;                    /* (c) what a score of 1 means; equal ones in a classifier */
     const char *class_names, *input_names; /* as in rfm_model */
     const void *summary;
 } rfm_model_i;
@@ -62,44 +63,52 @@ typedef struct {
     uint32_t saturated; /* inputs outside the calibrated range; they were taken as its end */
 } rfm_notes_i;
 
-/* The loop of a prediction, for one kind of processor: scratch has u (d), then room for z (r); scores[k] += sum_i alpha_ik phi(t_i); returns the largest phi.
- * Every loop gives the same bits. A negative number: not a model for this loop, scores unchanged; the portable code does it then. */
+/* The loop of a prediction, for one kind of processor: scratch has u (d), then room for z (r); scores[k] += sum_i
+ * alpha_ik phi(t_i); returns the largest phi. Every loop gives the same bits. A negative number: not a model for this
+ * loop, scores unchanged; the portable code does it then. */
 typedef int32_t (*rfm_loop_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
 
-/* What rfm_predict_i takes, from numbers in the units that were trained on: xi (d) is x 2^exponent, rounded, at most what an int16_t holds.
- * Where exponent is 0 for all inputs, integers in these units can be used as they are. A multiplication per input, in software where there is
- * no FPU; nothing of libm. RFM_ENULL, RFM_EFINITE: nothing written. */
+/* What rfm_predict_i takes, from numbers in the units that were trained on: xi (d) is x 2^exponent, rounded, at most
+ * what an int16_t holds. Where exponent is 0 for all inputs, integers in these units can be used as they are. A
+ * multiplication per input, in software where there is no FPU; nothing of libm. RFM_ENULL, RFM_EFINITE: nothing
+ * written. */
 int rfm_input_integers(const rfm_model_i *model, const rfm_real *x, int16_t *xi);
 
-/* scores (c), x (d), scratch RFM_PREDICT_I_SCRATCH(d, r) numbers. `loop` NULL: portable code; notes may be NULL. RFM_ENULL. */
-int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_loop_i loop, rfm_notes_i *notes);
+/* scores (c), x (d), scratch RFM_PREDICT_I_SCRATCH(d, r) numbers. `loop` NULL: portable code; notes may be NULL.
+ * RFM_ENULL. */
+int rfm_predict_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, rfm_loop_i loop,
+                  rfm_notes_i *notes);
 
 /* The class that the scores mean; 0 for RFM_REGRESS. */
 size_t rfm_class_i(const rfm_model_i *model, const int32_t *scores);
 
 #ifndef RFM_NO_TRAIN
 
-/* ---- smaller models ------------------------------------------------------------------------------------------------------ */
+/* ---- smaller models ------------------------------------------------------------------------- */
 
-/* All of these take a model as rfm_fit or rfm_model_open gives it, and the rows that it was trained on (rfm_data: x, y in the units that
- * the model takes and gives, weights; nothing else of it is looked at), and make a new model whose arrays are taken from `store`, scratch from
- * ctx->arena; those may be one arena. After any failure neither *small nor `store` has changed. Names and summary are the source's.
- * RFM_EFINITE: the model or the rows have a NaN or an infinity. RFM_ERANGE: they are finite, but a result, or z, or targets
- * less their offset, are not, or are so small that they have lost digits; or rows are more than 2^50 bandwidths from the
- * shift. Scale those. */
+/* All of these take a model as rfm_fit or rfm_model_open gives it, and the rows that it was trained on (rfm_data: x, y
+ * in the units that the model takes and gives, weights; nothing else of it is looked at), and make a new model whose
+ * arrays are taken from `store`, scratch from ctx->arena; those may be one arena. After any failure neither *small nor
+ * `store` has changed. Names and summary are the source's. RFM_EFINITE: the model or the rows have a NaN or an
+ * infinity. RFM_ERANGE: they are finite, but a result, or z, or targets less their offset, are not, or are so small
+ * that they have lost digits; or rows are more than 2^50 bandwidths from the shift. Scale those. */
 
-/* A model of RFM_L1 can have other centres, without polish; its rank, its loss and its integers are RFM_EVALUE: they are about squares. */
+/* A model of RFM_L1 can have other centres, without polish; its rank, its loss and its integers are RFM_EVALUE: they
+ * are about squares. */
 
-/* Features by their share of M (RFM-T of the paper): importance (d) = diag(M) in the units of `scale` (d) (M_jj scale_j^2; NULL: as it is),
- * min-max scaled to 0..1; all 1 if all are equal. RFM_ENULL, RFM_EFINITE, RFM_EVALUE (a scale that is not positive): nothing written. */
+/* Features by their share of M (RFM-T of the paper): importance (d) = diag(M) in the units of `scale` (d) (M_jj
+ * scale_j^2; NULL: as it is), min-max scaled to 0..1; all 1 if all are equal. RFM_ENULL, RFM_EFINITE, RFM_EVALUE (a
+ * scale that is not positive): nothing written. */
 int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real *importance);
 
-/* A lower rank: the `rank` directions of the projected space in which the rows differ most (principal components of P (x - shift)), so P becomes
- * (rank, d), RFM_FULL, and the distances between rows change as little as they can. *share, if not NULL, is the part of the mean squared
- * distance that is left. alpha stays: rfm_small_centers fits it anew. data->y is not looked at. RFM_EVALUE: rank is 0 or above the model's. */
-int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store, rfm_model *small,
-                   rfm_real *share);
-int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch, size_t *store);
+/* A lower rank: the `rank` directions of the projected space in which the rows differ most (principal components of P
+ * (x - shift)), so P becomes (rank, d), RFM_FULL, and the distances between rows change as little as they can. *share,
+ * if not NULL, is the part of the mean squared distance that is left. alpha stays: rfm_small_centers fits it anew.
+ * data->y is not looked at. RFM_EVALUE: rank is 0 or above the model's. */
+int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, rfm_arena *store,
+                   rfm_model *small, rfm_real *share);
+int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t rank, size_t *scratch,
+                        size_t *store);
 
 /* How m centres are chosen. */
 #define RFM_CENTERS_CHOLESKY 0 /* pivoted Cholesky of K: the row that is worst represented by those before it */
@@ -108,31 +117,37 @@ int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
 #define RFM_CENTERS_KMEANS   3 /* prototypes: means of m clusters in the projected space, not rows */
 
 typedef struct {
-    size_t centers;    /* m; RFM_EVALUE: 0, or more than there are rows. Fewer come out if there are fewer different rows */
-    int method;        /* RFM_CENTERS_... */
-    rfm_real ridge;    /* of the refit, > 0 */
-    size_t polish;     /* gradient steps on the centres after that, each with a refit; the loss never rises. 0: none */
+    size_t centers; /* m. RFM_EVALUE: 0, or more than there are rows. Fewer come out if fewer rows differ */
+    int method;     /* RFM_CENTERS_... */
+    rfm_real ridge; /* of the refit, > 0 */
+    size_t polish;  /* gradient steps on the centres after that, each with a refit; the loss never rises. 0: none */
     uint32_t seed;
 } rfm_centers_options;
 
-/* m centres in place of the model's, and alpha refitted against all rows: (Kmn Knm + ridge Kmm) alpha = Kmn Y (reduced-rank ridge
- * regression), sample weights as in rfm_fit. The offset stays. Ticks. */
-int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, rfm_arena *store, rfm_model *small);
-int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how, size_t *scratch, size_t *store);
+/* m centres in place of the model's, and alpha refitted against all rows: (Kmn Knm + ridge Kmm) alpha = Kmn Y
+ * (reduced-rank ridge regression), sample weights as in rfm_fit. The offset stays. Ticks. */
+int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, const rfm_centers_options *how,
+                      rfm_arena *store, rfm_model *small);
+int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data,
+                           const rfm_centers_options *how, size_t *scratch, size_t *store);
 
-/* What the refit and the polish make small: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k phi(|center_j - center_k|),
- * ridge >= 0, and its gradient by the model's centres, (n, r), if that is not NULL. Nothing written on failure. */
-int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss, rfm_real *gradient);
+/* What the refit and the polish make small: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k
+ * phi(|center_j - center_k|), ridge >= 0, and its gradient by the model's centres, (n, r), if that is not NULL. Nothing
+ * written on failure. */
+int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss,
+                   rfm_real *gradient);
 int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes);
 
-/* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own phi, and alpha is
- * rounded one centre after the other, the rest making up for each rounding (data->y NULL: not fitted, only rounded so). RFM_EVALUE: type,
- * ridge. RFM_ERANGE: too much for the integers. Ticks. */
-int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge, rfm_arena *store,
-                       rfm_model_i *small);
-int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch, size_t *store);
+/* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own
+ * phi, and alpha is rounded one centre after the other, the rest making up for each rounding (data->y NULL: not fitted,
+ * only rounded so). RFM_EVALUE: type, ridge. RFM_ERANGE: too much for the integers. Ticks. */
+int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge,
+                       rfm_arena *store, rfm_model_i *small);
+int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch,
+                            size_t *store);
 
-/* Its blob; names and summary are those of the model, NULL leaves them out. Errors as rfm_model_size and rfm_model_write have them. */
+/* Its blob; names and summary are those of the model, NULL leaves them out. Errors as rfm_model_size and
+ * rfm_model_write have them. */
 int rfm_model_size_i(const rfm_model_i *model, size_t *bytes);
 int rfm_model_write_i(const rfm_model_i *model, void *blob, size_t size);
 

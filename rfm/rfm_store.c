@@ -5,22 +5,22 @@
  *   2. Opening    what a slot holds, which one is current
  *   3. Writing    erase, label, payload, header, mark: in this order
  *
- * A slot is label, header, mark, payload. All of it is programmed from the stage, in lines of 16 bytes: the label right after the erase, the
- * payload, the header when the payload is complete, and at last the mark.
+ * A slot is label, header, mark, payload. All of it is programmed from the stage, in lines of 16 bytes: the label right
+ * after the erase, the payload, the header when the payload is complete, and at last the mark.
  */
 #include "rfm_store.h"
 
 #include <string.h>
 
-#define LINE 16
-#define AT_HEADER 16
-#define AT_MARK 32
+#define LINE       16
+#define AT_HEADER  16
+#define AT_MARK    32
 #define AT_PAYLOAD RFM_STORE_HEADER
-#define MAGIC 0x736d6672u /* "rfms" */
-#define VERSION 1
-#define CHUNK 32 /* bytes read at a time, on the stack */
+#define MAGIC      0x736d6672u /* "rfms" */
+#define VERSION    1
+#define CHUNK      32 /* bytes read at a time, on the stack */
 
-/* ==== 1. Flash ======================================================================================================== */
+/* ==== 1. Flash =============================================================================== */
 
 /* Label and header end with the checksum of what is before it. */
 static uint32_t line_crc(const unsigned char *line) { return rfm_crc32(0, line, LINE - 4); }
@@ -53,16 +53,20 @@ static int flash_erase(const rfm_store *s, int slot, uint32_t page) {
 static int flash_program(const rfm_store *s, uint32_t offset, uint32_t bytes) {
     unsigned char back[LINE];
     uint32_t address = slot_address(s, s->target) + offset;
-    if (s->flash->program(s->flash->arg, address, s->stage, bytes) != 0 || flash_read(s, address, back, bytes) != RFM_OK) return RFM_EFLASH;
+    if (s->flash->program(s->flash->arg, address, s->stage, bytes) != 0 ||
+        flash_read(s, address, back, bytes) != RFM_OK)
+        return RFM_EFLASH;
     return memcmp(back, s->stage, bytes) == 0 ? RFM_OK : RFM_EFLASH;
 }
 
-/* ==== 2. Opening ====================================================================================================== */
+/* ==== 2. Opening ============================================================================= */
 
 static int check_geometry(const rfm_flash_geometry *g) {
     if (g->page_bytes == 0 || g->pages == 0 || g->granularity == 0) return RFM_EZERO;
     if (g->address % LINE != 0) return RFM_EALIGN;
-    if (g->granularity > LINE || (g->granularity & (g->granularity - 1)) != 0 || g->page_bytes % LINE != 0 || g->pages % 2 != 0) return RFM_EVALUE;
+    if (g->granularity > LINE || (g->granularity & (g->granularity - 1)) != 0 || g->page_bytes % LINE != 0 ||
+        g->pages % 2 != 0)
+        return RFM_EVALUE;
     if ((uint64_t)g->pages * g->page_bytes + g->address > UINT64_C(0x100000000)) return RFM_EOVERFLOW;
     return g->pages / 2 * g->page_bytes > AT_PAYLOAD ? RFM_OK : RFM_EVALUE;
 }
@@ -93,7 +97,8 @@ static int examine(rfm_store *s, int slot, int mark, uint32_t *size, uint32_t *s
         s->blank[slot] = labelled;
         return RFM_SLOT_EMPTY;
     }
-    if (!labelled || rfm_get_u32(at + 28) != line_crc(at + AT_HEADER) || !all_are(at + AT_MARK, LINE, mark)) return RFM_SLOT_DAMAGED;
+    if (!labelled || rfm_get_u32(at + 28) != line_crc(at + AT_HEADER) || !all_are(at + AT_MARK, LINE, mark))
+        return RFM_SLOT_DAMAGED;
     *sequence = rfm_get_u32(at + 16), *size = rfm_get_u32(at + 20);
     if (*size == 0 || *size > s->room) return RFM_SLOT_DAMAGED;
     return examine_payload(s, slot, *size, rfm_get_u32(at + 24));
@@ -111,7 +116,8 @@ int rfm_store_open(rfm_store *s, const rfm_flash *flash) {
     rfm_flash_geometry g;
     uint32_t size[2], sequence[2];
     int status, i;
-    if (s == NULL || flash == NULL || flash->geometry == NULL || flash->read == NULL || flash->erase == NULL || flash->program == NULL)
+    if (s == NULL || flash == NULL || flash->geometry == NULL || flash->read == NULL || flash->erase == NULL ||
+        flash->program == NULL)
         return RFM_ENULL;
     if (flash->geometry(flash->arg, &g) != 0) return RFM_EFLASH;
     status = check_geometry(&g);
@@ -123,9 +129,11 @@ int rfm_store_open(rfm_store *s, const rfm_flash *flash) {
     s->room = g.pages / 2 * g.page_bytes - AT_PAYLOAD;
     for (i = 0; i < 2; i++) s->state[i] = examine(s, i, 0, &size[i], &sequence[i]);
     for (i = 0; i < 2; i++)
-        if (s->wear[i] == 0 && s->wear[1 - i] > 0) s->wear[i] = s->wear[1 - i] - 1; /* no label: they take turns, so this is near */
+        if (s->wear[i] == 0 && s->wear[1 - i] > 0)
+            s->wear[i] = s->wear[1 - i] - 1; /* no label: they take turns, so this is near */
     i = s->state[1] == RFM_SLOT_VALID;
-    if (i == 1 && s->state[0] == RFM_SLOT_VALID) i = sequence[1] - sequence[0] < 0x80000000u; /* newer, also across 2^32 */
+    if (i == 1 && s->state[0] == RFM_SLOT_VALID)
+        i = sequence[1] - sequence[0] < 0x80000000u; /* newer, also across 2^32 */
     if (s->state[i] == RFM_SLOT_VALID) {
         make_current(s, i, size[i], sequence[i]);
         return RFM_OK;
@@ -141,7 +149,7 @@ int rfm_store_read(const rfm_store *s, uint32_t offset, void *to, size_t bytes) 
     return bytes == 0 ? RFM_OK : flash_read(s, s->address + offset, to, (uint32_t)bytes);
 }
 
-/* ==== 3. Writing ====================================================================================================== */
+/* ==== 3. Writing ============================================================================= */
 
 /* Ends the write. Where there is nothing to keep, the other slot may be the better one. */
 static int fail(rfm_store *s) {
@@ -180,7 +188,8 @@ static int clear_other(rfm_store *s) {
     s->target = 1 - s->target;
     status = prepare(s, AT_PAYLOAD);
     if (status != RFM_OK && flash_read(s, slot_address(s, s->target) + AT_MARK, mark, LINE) == RFM_OK) {
-        for (i = 0; i < LINE && mark[i] != 0; i++) {}
+        for (i = 0; i < LINE && mark[i] != 0; i++) {
+        }
         if (i == LINE) status = RFM_OK;
     }
     s->target = 1 - s->target;
@@ -232,8 +241,9 @@ int rfm_store_commit(rfm_store *s) {
     rfm_put_u32(header + 8, s->crc);
     rfm_put_u32(header + 12, line_crc(header));
     if (flash_program(s, AT_HEADER, LINE) != RFM_OK) return fail(s);
-    /* Each line was right when it was programmed. What a later one did to it, through a wrong address for instance, shows only when the whole
-     * slot is read as open() reads it: before the mark, so that a cut cannot make it count, and after, so that done means found. */
+    /* Each line was right when it was programmed. What a later one did to it, through a wrong address for instance,
+     * shows only when the whole slot is read as open() reads it: before the mark, so that a cut cannot make it count,
+     * and after, so that done means found. */
     if (examine(s, s->target, 0xff, &size, &sequence) != RFM_SLOT_VALID) return fail(s);
     memset(s->stage, 0, LINE);
     if (flash_program(s, AT_MARK, LINE) != RFM_OK || examine(s, s->target, 0, &size, &sequence) != RFM_SLOT_VALID) {
@@ -256,7 +266,9 @@ int rfm_store_pad(rfm_store *s) {
     return status;
 }
 
-int rfm_store_put(void *store, const void *bytes, size_t count) { return rfm_store_append((rfm_store *)store, bytes, count); }
+int rfm_store_put(void *store, const void *bytes, size_t count) {
+    return rfm_store_append((rfm_store *)store, bytes, count);
+}
 
 int rfm_store_get(void *reader, void *bytes, size_t count) {
     rfm_store_reader *r = (rfm_store_reader *)reader;

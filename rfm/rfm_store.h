@@ -1,10 +1,14 @@
-/* rfm_store - keeps one thing in NOR flash: a model blob, a learner's state, any bytes. A power cut at any instant loses nothing.
+/* rfm_store - keeps one thing in NOR flash: a model blob, a learner's state, any bytes. A power cut at any instant
+ * loses nothing.
  *
- * The flash is two slots of whole pages. One holds the current thing; the next one is written into the other, and takes over with the last
- * program operation. FORMAT.md, "Storing", has the bytes. What a cut leaves behind is thought of like this: a cut program operation has
- * cleared any of the bits that it should clear, a cut erase has left anything in its page, even bytes that read as erased. So
- *   - a slot counts only if its last 16 header bytes are zero, which is what the last operation makes of 0xFF: done in part, it is not done;
- *   - before that operation, everything has been read back from the flash, and the payload's checksum computed from there;
+ * The flash is two slots of whole pages. One holds the current thing; the next one is written into the other, and takes
+ * over with the last program operation. FORMAT.md, "Storing", has the bytes. What a cut leaves behind is thought of
+ * like this: a cut program operation has cleared any of the bits that it should clear, a cut erase has left anything in
+ * its page, even bytes that read as erased. So
+ *   - a slot counts only if its last 16 header bytes are zero, which is what the last operation makes of 0xFF: done in
+ *     part, it is not done;
+ *   - before that operation, everything has been read back from the flash, and the payload's checksum computed from
+ *     there;
  *   - a write always erases its pages, whatever is in them, and programs no granule twice;
  *   - where no slot counts, sequence numbers begin anew. Then a write first erases the header of the other slot too: a
  *     bit that has changed, or that a cut has left half way, may read right again later, and that slot would be taken
@@ -14,7 +18,8 @@
  *   rfm_store_begin(&store, total);                        if (rfm_store_open(&store, &flash) == RFM_OK)
  *   rfm_store_append(&store, piece, bytes); ...                rfm_store_read(&store, 0, to, store.size);
  *   status = rfm_store_commit(&store);                     or, from flash that is mapped into memory, in place:
- *                                                              rfm_model_open((const void *)(uintptr_t)store.address, store.size, &model);
+ *                                                            at = (const void *)(uintptr_t)store.address;
+ *                                                            rfm_model_open(at, store.size, &model);
  *
  * No static memory, no heap; needs rfm_crc32 of rfm.c, also with RFM_NO_TRAIN. A store is used by one caller at a time.
  */
@@ -27,17 +32,18 @@
 extern "C" {
 #endif
 
-/* ---- the flash: four functions of yours ---------------------------------------------------------------------------- */
+/* ---- the flash: four functions of yours ----------------------------------------------------- */
 
 typedef struct {
     uint32_t address;     /* of the first page, a multiple of 16; in whatever sense read and program take addresses */
     uint32_t page_bytes;  /* what one erase erases, to 0xFF: a multiple of 16 */
     uint32_t pages;       /* an even number: the first half is slot 0, the second half slot 1 */
-    uint32_t granularity; /* 1, 2, 4, 8 or 16: program takes multiples of this, and each such granule only once after an erase */
+    uint32_t granularity; /* 1, 2, 4, 8 or 16: program takes multiples of this, and each such granule only once after an
+                             erase */
 } rfm_flash_geometry;
 
-/* Each returns 0 if it is done, anything else if it failed. Long waits are in here, so a watchdog is fed here. What was erased or programmed is
- * read back at once: read must see it, past any cache. */
+/* Each returns 0 if it is done, anything else if it failed. Long waits are in here, so a watchdog is fed here. What was
+ * erased or programmed is read back at once: read must see it, past any cache. */
 typedef struct {
     void *arg; /* passed to all of them */
     int (*geometry)(void *arg, rfm_flash_geometry *to);
@@ -48,13 +54,13 @@ typedef struct {
     int (*program)(void *arg, uint32_t address, const void *from, uint32_t bytes);
 } rfm_flash;
 
-/* ---- the store ------------------------------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------ */
 
 #define RFM_STORE_HEADER 48 /* bytes of a slot before its payload */
 
 /* What is in a slot. */
 #define RFM_SLOT_EMPTY      0 /* nothing: never written, erased, or a write that came to an end before its commit */
-#define RFM_SLOT_VALID      1 /* a thing, verified when it was opened or written: the current one, or the one before it */
+#define RFM_SLOT_VALID      1 /* a thing, verified when opened or written: the current one, or the one before it */
 #define RFM_SLOT_DAMAGED    2 /* a commit or an erase that was cut, a write that failed, bits that have changed */
 #define RFM_SLOT_UNREADABLE 3 /* read() failed: flash with ECC may do that after a cut */
 
@@ -66,7 +72,8 @@ typedef struct {
     uint32_t address;  /* of its first byte, a multiple of 16; 0 without one */
     uint32_t room;     /* the most bytes that a thing can have: a slot less RFM_STORE_HEADER */
     int state[2];      /* RFM_SLOT_... of both slots */
-    uint32_t wear[2];  /* how often each was erased. Where a cut or damage has taken the count, one less than the other slot's */
+    uint32_t wear[2];  /* how often each was erased. Where a cut or damage has taken the count, one less than the other
+                          slot's */
 
     /* The write that is under way. */
     const rfm_flash *flash;
@@ -79,40 +86,42 @@ typedef struct {
     uint64_t stage[2];    /* the 16 bytes that are programmed next */
 } rfm_store;
 
-/* Reads both slots, verifies all of them, payloads included, and chooses the newer one that is valid. `flash` must stay where it is.
- *   RFM_OK      the report describes the current thing
- *   RFM_EEMPTY  there is none; the store can be written
- *   RFM_EFLASH  none was found, but a slot could not be read: open again, or give it up and write. Or geometry() failed: *store is unchanged
- * Refused, *store is unchanged: RFM_ENULL (also one of the four functions); the geometry: RFM_EZERO, RFM_EALIGN (the address is not a multiple
- * of 16), RFM_EVALUE (granularity not 1, 2, 4, 8 or 16; page_bytes no multiple of 16; an odd number of pages: no page is left over in silence;
- * a slot of no more than RFM_STORE_HEADER bytes), RFM_EOVERFLOW (addresses beyond 2^32). */
+/* Reads both slots, verifies all of them, payloads included, and chooses the newer one that is valid. `flash` must stay
+ * where it is. RFM_OK      the report describes the current thing RFM_EEMPTY  there is none; the store can be written
+ *   RFM_EFLASH  none was found, but a slot could not be read: open again, or give it up and write. Or geometry()
+ * failed: *store is unchanged Refused, *store is unchanged: RFM_ENULL (also one of the four functions); the geometry:
+ * RFM_EZERO, RFM_EALIGN (the address is not a multiple of 16), RFM_EVALUE (granularity not 1, 2, 4, 8 or 16; page_bytes
+ * no multiple of 16; an odd number of pages: no page is left over in silence; a slot of no more than RFM_STORE_HEADER
+ * bytes), RFM_EOVERFLOW (addresses beyond 2^32). */
 int rfm_store_open(rfm_store *store, const rfm_flash *flash);
 
-/* Bytes of the current thing, also while the next one is being written. RFM_ENULL, RFM_EEMPTY, RFM_ESHAPE (beyond its end), RFM_EFLASH
- * (read() failed: `to` may have changed). */
+/* Bytes of the current thing, also while the next one is being written. RFM_ENULL, RFM_EEMPTY, RFM_ESHAPE (beyond its
+ * end), RFM_EFLASH (read() failed: `to` may have changed). */
 int rfm_store_read(const rfm_store *store, uint32_t offset, void *to, size_t bytes);
 
-/* Starts to write a thing of that many bytes: erases as many pages of the other slot as it needs. A write that was under way is abandoned.
- * RFM_ENULL, RFM_EZERO, RFM_ESHAPE (more than store->room): nothing has changed. RFM_EFLASH: erase or program failed, or reading back
- * shows that they did not do it; the current thing is as it was. That holds for all three: after RFM_EFLASH the write has come to its end, and
- * append and commit return RFM_EFLASH until the next begin. Without a current thing the next begin then tries the other
- * slot.
+/* Starts to write a thing of that many bytes: erases as many pages of the other slot as it needs. A write that was
+ * under way is abandoned. RFM_ENULL, RFM_EZERO, RFM_ESHAPE (more than store->room): nothing has changed. RFM_EFLASH:
+ * erase or program failed, or reading back shows that they did not do it; the current thing is as it was. That holds
+ * for all three: after RFM_EFLASH the write has come to its end, and append and commit return RFM_EFLASH until the next
+ * begin. Without a current thing the next begin then tries the other slot.
  *
  * Without a current thing both slots are erased: the header of one, what the thing needs of the other. A header
  * that was erased and labelled, and not written since, is left alone. If that header cannot be erased, and its
  * mark still has a byte of zeros, it might become a thing again: RFM_EFLASH, and nothing is written. */
 int rfm_store_begin(rfm_store *store, size_t total);
 
-/* The next bytes of it, in pieces of any length. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (more than announced): nothing
- * has changed, the write goes on. RFM_EFLASH. */
+/* The next bytes of it, in pieces of any length. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (more than
+ * announced): nothing has changed, the write goes on. RFM_EFLASH. */
 int rfm_store_append(rfm_store *store, const void *from, size_t bytes);
 
-/* Makes the new thing the current one. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (bytes are missing): nothing has changed, the
- * write goes on. RFM_EFLASH: the old thing stays the current one. If it was the very last operation that failed, the new header is erased, so
- * that it is not found later; only if that fails too can the next open find the new thing, complete. */
+/* Makes the new thing the current one. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (bytes are missing):
+ * nothing has changed, the write goes on. RFM_EFLASH: the old thing stays the current one. If it was the very last
+ * operation that failed, the new header is erased, so that it is not found later; only if that fails too can the next
+ * open find the new thing, complete. */
 int rfm_store_commit(rfm_store *store);
 
-/* Zeros up to what begin announced: for a thing whose length is known only at most. RFM_ENULL, RFM_EVALUE, RFM_EFLASH. */
+/* Zeros up to what begin announced: for a thing whose length is known only at most. RFM_ENULL, RFM_EVALUE,
+ * RFM_EFLASH. */
 int rfm_store_pad(rfm_store *store);
 
 /* append and read in the form that rfm_online_save and rfm_online_load take:

@@ -1,10 +1,10 @@
-/* A QEMU plug-in that counts executed instructions: from the first instruction of a function until control is back in its
- * caller, for every call. What the function calls is counted, an instruction under a false condition too.
+/* A QEMU plug-in that counts executed instructions: from the first instruction of a function until control is back in
+ * its caller, for every call. What the function calls is counted, an instruction under a false condition too.
  *
  *   qemu-... -plugin count.so,from=ADDRESS,low=ADDRESS,high=ADDRESS ...
  *
- * `from` is the function, `low` to `high` (exclusive) is the caller, all in hexadecimal as nm -S prints them. At the end
- * every call's count is written to standard error: "count 1234". The same program gives the same counts every time.
+ * `from` is the function, `low` to `high` (exclusive) is the caller, all in hexadecimal as nm -S prints them. At the
+ * end every call's count is written to standard error: "count 1234". The same program gives the same counts every time.
  *
  * Debian ships no header for plug-ins; this is what is used of version 1 of the interface, which QEMU keeps stable. */
 #include <stddef.h>
@@ -18,12 +18,13 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum { QEMU_PLUGIN_CB_NO_REGS };
 
-extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, void (*f)(qemu_plugin_id_t, struct qemu_plugin_tb *));
+extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
+                                                  void (*f)(qemu_plugin_id_t, struct qemu_plugin_tb *));
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*f)(unsigned int, void *), int flags,
-                                                   void *data);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*f)(unsigned int, void *),
+                                                   int flags, void *data);
 extern void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*f)(qemu_plugin_id_t, void *), void *data);
 
 #define EXPORT __attribute__((visibility("default")))
@@ -71,10 +72,14 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **
     for (i = 0; i < argc; i++) {
         const char *value = strchr(argv[i], '=');
         uint64_t address = value == NULL ? 0 : strtoull(value + 1, NULL, 16);
-        if (strncmp(argv[i], "from=", 5) == 0) from = address;
-        else if (strncmp(argv[i], "low=", 4) == 0) low = address;
-        else if (strncmp(argv[i], "high=", 5) == 0) high = address;
-        else return -1;
+        if (strncmp(argv[i], "from=", 5) == 0)
+            from = address;
+        else if (strncmp(argv[i], "low=", 4) == 0)
+            low = address;
+        else if (strncmp(argv[i], "high=", 5) == 0)
+            high = address;
+        else
+            return -1;
     }
     if (low >= high) return -1;
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -1,7 +1,8 @@
 /* Makes the models, the inputs and the expected results of predict.c and measure.c: make_models FOLDER
  *
- * Runs on the machine that compiles. The numbers come from a fixed random stream, the blobs from rfm_model_write, the results
- * from rfm_predict_one on the opened blob, in portable code. Writes FOLDER/models.h; floats in hexadecimal, so nothing is lost. */
+ * Runs on the machine that compiles. The numbers come from a fixed random stream, the blobs from rfm_model_write, the
+ * results from rfm_predict_one on the opened blob, in portable code. Writes FOLDER/models.h; floats in hexadecimal, so
+ * nothing is lost. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "rfm.h"
 
 #define INPUTS 6
-#define MOST 8192 /* numbers of the largest array */
+#define MOST   8192 /* numbers of the largest array */
 
 typedef struct {
     const char *name;
@@ -61,8 +62,8 @@ static void fail(const char *what, int status) {
 }
 
 static void make(FILE *f, const spec *s) {
-    static float shift[64], p[MOST], centers[MOST], alpha[MOST], offset[64], x[INPUTS * 64], y[INPUTS * 64], novelty[INPUTS],
-        magnitude[64], scratch[128];
+    static float shift[64], p[MOST], centers[MOST], alpha[MOST], offset[64], x[INPUTS * 64], y[INPUTS * 64],
+        novelty[INPUTS], magnitude[64], scratch[128];
     static uint64_t memory[MOST]; /* the blob starts at its first multiple of 16 bytes */
     unsigned char *blob = (unsigned char *)memory + (16 - (uintptr_t)memory % 16) % 16;
     rfm_model model, opened;
@@ -76,7 +77,8 @@ static void make(FILE *f, const spec *s) {
     model.exponent = s->kernel == RFM_GENERAL ? 1.4f : 1.0f;
     model.bandwidth = 1.5f * sqrtf((float)s->r);
     model.shift = draws(shift, s->d, 0.5f);
-    model.p = draws(p, s->metric == RFM_FULL ? s->r * s->d : s->d, s->metric == RFM_FULL ? 1.5f / sqrtf((float)s->d) : 1.0f);
+    model.p =
+        draws(p, s->metric == RFM_FULL ? s->r * s->d : s->d, s->metric == RFM_FULL ? 1.5f / sqrtf((float)s->d) : 1.0f);
     model.centers = draws(centers, s->n * s->r, 1.5f);
     model.alpha = draws(alpha, s->n * s->c, 1.0f);
     model.offset = draws(offset, s->c, 0.3f);
@@ -102,7 +104,8 @@ static void make(FILE *f, const spec *s) {
         for (i = 0; i < s->n; i++) magnitude[k] += fabsf(opened.alpha[i * s->c + k]);
     }
 
-    fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name, (unsigned long)bytes);
+    fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name,
+            (unsigned long)bytes);
     for (i = 0; i < bytes; i++) fprintf(f, "%s%u,", i % 24 == 0 ? "\n    " : " ", blob[i]);
     fprintf(f, "\n};\n");
     put_floats(f, s->name, "x", x, INPUTS * s->d);
@@ -124,9 +127,9 @@ int main(int argc, char **argv) {
                "typedef struct {\n    const char *name;\n    size_t bytes, d, c, r;\n    const unsigned char *blob;\n"
                "    const float *x, *y, *novelty, *magnitude;\n} example;\n\nstatic const example examples[] = {\n");
     for (i = 0; i < SPECS; i++)
-        fprintf(f, "    {\"%s\", sizeof %s_blob, %lu, %lu, %lu, %s_blob, %s_x, %s_y, %s_novelty, %s_magnitude},\n", specs[i].name,
-                specs[i].name, (unsigned long)specs[i].d, (unsigned long)specs[i].c, (unsigned long)specs[i].r, specs[i].name,
-                specs[i].name, specs[i].name, specs[i].name, specs[i].name);
+        fprintf(f, "    {\"%s\", sizeof %s_blob, %lu, %lu, %lu, %s_blob, %s_x, %s_y, %s_novelty, %s_magnitude},\n",
+                specs[i].name, specs[i].name, (unsigned long)specs[i].d, (unsigned long)specs[i].c,
+                (unsigned long)specs[i].r, specs[i].name, specs[i].name, specs[i].name, specs[i].name, specs[i].name);
     fprintf(f, "};\n");
     return ferror(f) != 0 || fclose(f) != 0;
 }

@@ -1,8 +1,9 @@
 /* Makes the models of integers of predict_i.c and measure.c, and the checksums of their results: make_models_i FOLDER
  *
- * Runs on the machine that compiles. The numbers come from a fixed random stream, the blobs from rfm_model_write_i. The results are computed
- * here, by the definitions in rfm_small.h and FORMAT.md alone: 64-bit integers, division that rounds down, no code of the library.
- * Writes FOLDER/models_i.h: every model as arrays and as a blob, and the CRC-32 of all scores, notes and classes of its inputs. */
+ * Runs on the machine that compiles. The numbers come from a fixed random stream, the blobs from rfm_model_write_i. The
+ * results are computed here, by the definitions in rfm_small.h and FORMAT.md alone: 64-bit integers, division that
+ * rounds down, no code of the library. Writes FOLDER/models_i.h: every model as arrays and as a blob, and the CRC-32 of
+ * all scores, notes and classes of its inputs. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 #include "rfm_small.h"
 
 #define INPUTS 1000
-#define MOST 4096 /* numbers of the largest array */
-#define ROOM (power(31) - 32769) /* the largest sum of magnitudes that is allowed */
+#define MOST   4096                /* numbers of the largest array */
+#define ROOM   (power(31) - 32769) /* the largest sum of magnitudes that is allowed */
 
 enum { USUAL, LARGEST, RANDOM_PHI };
 
@@ -56,7 +57,9 @@ static const spec specs[] = {
 static uint32_t state = 88172645u;
 
 /* From low to high, both included. */
-static int64_t between(int64_t low, int64_t high) { return low + (int64_t)((uint64_t)next_bits(&state) % (uint64_t)(high - low + 1)); }
+static int64_t between(int64_t low, int64_t high) {
+    return low + (int64_t)((uint64_t)next_bits(&state) % (uint64_t)(high - low + 1));
+}
 
 /* The largest integer that is not above a / b, b > 0. */
 static int64_t divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
@@ -141,7 +144,8 @@ static uint32_t results(const spec *s, const wide *w, int64_t *most) {
 
 /* Numbers of every kind that rfm_model_open_i takes. LARGEST: sums as large as it lets them be. */
 static void draw(const spec *s, wide *w) {
-    int64_t largest = s->type == RFM_I8 ? 127 : 32767, u_most, k = s->type == RFM_I8 ? 8 : 14, center, weight = s->type == RFM_I8 ? 32768 : 128;
+    int64_t largest = s->type == RFM_I8 ? 127 : 32767, u_most, k = s->type == RFM_I8 ? 8 : 14, center,
+            weight = s->type == RFM_I8 ? 32768 : 128;
     size_t i, j;
     while (4 * (int64_t)s->r * power(2 * k) > power(32)) k--;
     w->limit = power(k) - 1;
@@ -156,7 +160,8 @@ static void draw(const spec *s, wide *w) {
     for (i = 0; i < s->r; i++) {
         int64_t room = ROOM, sum = 0, middle = 0;
         for (j = 0; s->metric == RFM_FULL && j < s->d; j++) {
-            int64_t p = s->kind == LARGEST ? (i % 2 == 0 ? -largest - 1 : largest) : between(-largest, largest), a = p < 0 ? -p : p;
+            int64_t p = s->kind == LARGEST ? (i % 2 == 0 ? -largest - 1 : largest) : between(-largest, largest),
+                    a = p < 0 ? -p : p;
             if (sum + a * 4095 > room) p = p < 0 ? -((room - sum) / 4095) : (room - sum) / 4095, a = p < 0 ? -p : p;
             sum += a * 4095, middle += p * 4095 / 2;
             w->p[i * s->d + j] = p;
@@ -165,24 +170,31 @@ static void draw(const spec *s, wide *w) {
         while (divide(sum, power(w->shifts[i])) > 2 * w->limit) w->shifts[i]++;
         if (s->kind == RANDOM_PHI && w->shifts[i] > 3) w->shifts[i] -= 3; /* z beyond its limit, on both sides */
         w->bias[i] = -middle;
-        if (s->metric == RFM_DIAGONAL) w->bias[i] = s->kind == LARGEST ? (i % 2 == 0 ? 1 : -1) * ROOM : -between(0, u_most);
-        else if (s->kind == LARGEST) w->bias[i] = (i % 2 == 0 ? -1 : 1) * (room - sum), w->shifts[i] = (int64_t)(i % 32);
-        else if (sum + (middle < 0 ? -middle : middle) > room) w->bias[i] = room - sum;
+        if (s->metric == RFM_DIAGONAL)
+            w->bias[i] = s->kind == LARGEST ? (i % 2 == 0 ? 1 : -1) * ROOM : -between(0, u_most);
+        else if (s->kind == LARGEST)
+            w->bias[i] = (i % 2 == 0 ? -1 : 1) * (room - sum), w->shifts[i] = (int64_t)(i % 32);
+        else if (sum + (middle < 0 ? -middle : middle) > room)
+            w->bias[i] = room - sum;
     }
     center = w->limit < largest ? w->limit : largest;
     for (i = 0; i < s->n * s->r; i++)
-        w->centers[i] = s->kind == LARGEST ? (i % 2 == 0 ? -1 : 1) * center - (center < w->limit && i % 2 == 0) : between(-center, center) / 2;
+        w->centers[i] = s->kind == LARGEST ? (i % 2 == 0 ? -1 : 1) * center - (center < w->limit && i % 2 == 0)
+                                           : between(-center, center) / 2;
     w->nodes = s->kind == RANDOM_PHI ? (int64_t)s->nodes : 233;
     for (i = 0; i < (size_t)w->nodes; i++) {
         double t = ldexp(1.0 + (double)(i % 8) / 8.0, (int)(3 + i / 8)) - 8.0;
-        w->phi[i] = s->kind == LARGEST ? 32767 : s->kind == RANDOM_PHI ? between(0, 32767) : (int64_t)(32767.0 * exp(-sqrt(t / (double)s->r) / (double)center));
+        w->phi[i] = s->kind == LARGEST      ? 32767
+                    : s->kind == RANDOM_PHI ? between(0, 32767)
+                                            : (int64_t)(32767.0 * exp(-sqrt(t / (double)s->r) / (double)center));
     }
     while (w->nodes > 1 && w->phi[w->nodes - 1] == 0) w->nodes--;
     if (s->kind == USUAL && w->nodes < 233) w->phi[w->nodes++] = 0;
     for (j = 0; j < s->c; j++) {
         int64_t room = ROOM;
         for (i = 0; i < s->n; i++) {
-            int64_t alpha = s->kind == LARGEST ? (j % 2 == 0 ? largest : -largest - 1) : between(-largest - 1, largest), a = alpha < 0 ? -alpha : alpha;
+            int64_t alpha = s->kind == LARGEST ? (j % 2 == 0 ? largest : -largest - 1) : between(-largest - 1, largest),
+                    a = alpha < 0 ? -alpha : alpha;
             room -= weight * a;
             if (room < 0) fail(s->name, "too many large alpha");
             w->alpha[i * s->c + j] = alpha;
@@ -202,9 +214,12 @@ static void put_array(FILE *f, const char *type, const char *name, const char *w
 static const void *narrow(const int64_t *from, size_t count, int type, void *to) {
     size_t i;
     for (i = 0; i < count; i++) {
-        if (type == 1) ((int8_t *)to)[i] = (int8_t)from[i];
-        else if (type == 2) ((int16_t *)to)[i] = (int16_t)from[i];
-        else ((int32_t *)to)[i] = (int32_t)from[i];
+        if (type == 1)
+            ((int8_t *)to)[i] = (int8_t)from[i];
+        else if (type == 2)
+            ((int16_t *)to)[i] = (int16_t)from[i];
+        else
+            ((int32_t *)to)[i] = (int32_t)from[i];
     }
     return to;
 }
@@ -228,7 +243,8 @@ static void make(FILE *f, const spec *s) {
     crc = results(s, &w, &most);
     if (s->kind == LARGEST && most < ROOM - (int64_t)(s->n * 65536)) fail(s->name, "scores are not near their limit");
     memset(&m, 0, sizeof m);
-    m.n = s->n, m.d = s->d, m.c = s->c, m.r = s->r, m.type = s->type, m.metric = s->metric, m.task = s->task, m.limit = (int32_t)w.limit;
+    m.n = s->n, m.d = s->d, m.c = s->c, m.r = s->r, m.type = s->type, m.metric = s->metric, m.task = s->task,
+    m.limit = (int32_t)w.limit;
     for (i = 0; i < s->d; i++) {
         inputs[i].low = (int16_t)w.low[i], inputs[i].high = (int16_t)w.high[i];
         inputs[i].gain = (uint16_t)w.gain[i], inputs[i].shift = (uint8_t)w.shift[i], inputs[i].exponent = 0;
@@ -247,21 +263,28 @@ static void make(FILE *f, const spec *s) {
     if (status == RFM_OK) status = rfm_model_write_i(&m, blob, bytes);
     if (status != RFM_OK) fail(s->name, rfm_status_text(status));
 
-    fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name, (unsigned long)bytes);
+    fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name,
+            (unsigned long)bytes);
     for (i = 0; i < bytes; i++) fprintf(f, "%s%u,", i % 24 == 0 ? "\n    " : " ", blob[i]);
     fprintf(f, "\n};\nstatic const rfm_input_i %s_inputs[%lu] = {", s->name, (unsigned long)s->d);
-    for (i = 0; i < s->d; i++) fprintf(f, "%s{%d, %d, %u, %u, 0},", i % 4 == 0 ? "\n    " : " ", inputs[i].low, inputs[i].high, inputs[i].gain, inputs[i].shift);
+    for (i = 0; i < s->d; i++)
+        fprintf(f, "%s{%d, %d, %u, %u, 0},", i % 4 == 0 ? "\n    " : " ", inputs[i].low, inputs[i].high, inputs[i].gain,
+                inputs[i].shift);
     fprintf(f, "\n};\n");
-    if (full) put_array(f, number, s->name, "p", w.p, s->r * s->d), put_array(f, "uint8_t", s->name, "shifts", w.shifts, s->r);
+    if (full)
+        put_array(f, number, s->name, "p", w.p, s->r * s->d),
+            put_array(f, "uint8_t", s->name, "shifts", w.shifts, s->r);
     put_array(f, "int32_t", s->name, "bias", w.bias, s->r);
     put_array(f, number, s->name, "centers", w.centers, s->n * s->r);
     put_array(f, "uint16_t", s->name, "phi", w.phi, (size_t)w.nodes);
     put_array(f, number, s->name, "alpha", w.alpha, s->n * s->c);
     put_array(f, "int32_t", s->name, "offset", w.offset, s->c);
-    fprintf(f, "#define %s_CRC 0x%08lxu\n#define %s_MODEL {%lu, %lu, %lu, %lu, %d, %d, %d, %ld, %s_inputs, ", s->name, (unsigned long)crc, s->name,
-            (unsigned long)s->n, (unsigned long)s->d, (unsigned long)s->c, (unsigned long)s->r, s->type, s->metric, s->task, (long)w.limit, s->name);
-    fprintf(f, "%s%s, %s_bias, %s%s, %s_centers, %s_phi, %lu, %s_alpha, %s_offset, NULL, NULL, NULL, NULL}\n", full ? s->name : "", full ? "_p" : "NULL",
-            s->name, full ? s->name : "", full ? "_shifts" : "NULL", s->name, s->name, (unsigned long)w.nodes, s->name, s->name);
+    fprintf(f, "#define %s_CRC 0x%08lxu\n#define %s_MODEL {%lu, %lu, %lu, %lu, %d, %d, %d, %ld, %s_inputs, ", s->name,
+            (unsigned long)crc, s->name, (unsigned long)s->n, (unsigned long)s->d, (unsigned long)s->c,
+            (unsigned long)s->r, s->type, s->metric, s->task, (long)w.limit, s->name);
+    fprintf(f, "%s%s, %s_bias, %s%s, %s_centers, %s_phi, %lu, %s_alpha, %s_offset, NULL, NULL, NULL, NULL}\n",
+            full ? s->name : "", full ? "_p" : "NULL", s->name, full ? s->name : "", full ? "_shifts" : "NULL", s->name,
+            s->name, (unsigned long)w.nodes, s->name, s->name);
 }
 
 int main(int argc, char **argv) {
@@ -273,10 +296,13 @@ int main(int argc, char **argv) {
     if (f == NULL) return 1;
     fprintf(f, "/* Made by make_models_i.c. */\n#define INPUTS_I %d\n", INPUTS);
     for (i = 0; i < SPECS; i++) make(f, &specs[i]);
-    fprintf(f, "\ntypedef struct {\n    const char *name;\n    const unsigned char *blob;\n    size_t bytes;\n    rfm_model_i model; /* the same in arrays */\n"
-               "    uint32_t crc;      /* of the results of INPUTS_I inputs */\n} example_i;\n\nstatic const example_i examples_i[] = {\n");
+    fprintf(f, "\ntypedef struct {\n    const char *name;\n    const unsigned char *blob;\n    size_t bytes;\n    "
+               "rfm_model_i model; /* the same in arrays */\n"
+               "    uint32_t crc;      /* of the results of INPUTS_I inputs */\n} example_i;\n\nstatic const example_i "
+               "examples_i[] = {\n");
     for (i = 0; i < SPECS; i++)
-        fprintf(f, "    {\"%s\", %s_blob, sizeof %s_blob, %s_MODEL, %s_CRC},\n", specs[i].name, specs[i].name, specs[i].name, specs[i].name, specs[i].name);
+        fprintf(f, "    {\"%s\", %s_blob, sizeof %s_blob, %s_MODEL, %s_CRC},\n", specs[i].name, specs[i].name,
+                specs[i].name, specs[i].name, specs[i].name);
     fprintf(f, "};\n");
     return fclose(f) != 0;
 }

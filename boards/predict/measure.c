@@ -1,6 +1,6 @@
-/* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one that runs
- * and says how much stack it took, while the plug-in counts its instructions; with MEASURE_integers those that predict and run do it in
- * integers. LOOP is the loop that rfm_predict_one or rfm_predict_i is given. */
+/* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one
+ * that runs and says how much stack it took, while the plug-in counts its instructions; with MEASURE_integers those
+ * that predict and run do it in integers. LOOP is the loop that rfm_predict_one or rfm_predict_i is given. */
 #include <stddef.h>
 #include <stdint.h>
 

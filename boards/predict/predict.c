@@ -1,9 +1,10 @@
-/* Prediction in firmware: opens each model of models.h where it lies, predicts the recorded inputs and compares with what the
- * machine that made the models computed. The exit status is the number of models that failed.
+/* Prediction in firmware: opens each model of models.h where it lies, predicts the recorded inputs and compares with
+ * what the machine that made the models computed. The exit status is the number of models that failed.
  *
  * Portable code: bit for bit, on every processor, because the arithmetic is the same everywhere (compiled with
- * -ffp-contract=off, exp is the library's own). The loops of port/ fuse and reorder: within TOLERANCE times the largest |score|
- * that the model could give, |offset| + sum |alpha|; and novelty within TOLERANCE. A big-endian machine must refuse. */
+ * -ffp-contract=off, exp is the library's own). The loops of port/ fuse and reorder: within TOLERANCE times the largest
+ * |score| that the model could give, |offset| + sum |alpha|; and novelty within TOLERANCE. A big-endian machine must
+ * refuse. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,9 +20,9 @@
 static void print(const char *text) { fputs(text, stdout); }
 #endif
 
-#define TOLERANCE 1e-6f
+#define TOLERANCE    1e-6f
 #define MOST_OUTPUTS 16
-#define GUARD 12345.0f
+#define GUARD        12345.0f
 
 int main(void);
 
@@ -68,7 +69,9 @@ static const char *check(const example *e, const rfm_model *model, rfm_loop loop
         if (!(off <= TOLERANCE)) return "novelty beyond the tolerance";
         if ((size_t)(off * 1e9f) > *worst) *worst = (size_t)(off * 1e9f);
         class_of = rfm_class(model, scores, &confidence);
-        if (model->task == RFM_REGRESS ? class_of != 0 : e->c > 1 ? class_of != largest(scores, e->c) : class_of != (scores[0] > 0.0f))
+        if (model->task == RFM_REGRESS ? class_of != 0
+            : e->c > 1                 ? class_of != largest(scores, e->c)
+                                       : class_of != (scores[0] > 0.0f))
             return "another class";
         if (!(confidence >= 0.0f && confidence <= 1.0f)) return "confidence";
     }
@@ -79,7 +82,8 @@ static const char *check(const example *e, const rfm_model *model, rfm_loop loop
     /* A NaN is refused, and nothing is written. */
     memset(&x[e->d - 1], 0xff, sizeof x[0]);
     scores[0] = GUARD;
-    if (rfm_predict_one(model, x, scores, scratch, loop, NULL) != RFM_EFINITE || scores[0] != GUARD) return "a NaN went through";
+    if (rfm_predict_one(model, x, scores, scratch, loop, NULL) != RFM_EFINITE || scores[0] != GUARD)
+        return "a NaN went through";
     return NULL;
 }
 
@@ -120,9 +124,12 @@ int main(void) {
                 print(" ");
                 print(loops[l].name);
                 print(" ");
-                if (text != NULL) wrong = text, print("FAILED, "), print(text);
-                else if (worst == 0) print("same bits");
-                else print("within "), print_number(worst), print("e-9");
+                if (text != NULL)
+                    wrong = text, print("FAILED, "), print(text);
+                else if (worst == 0)
+                    print("same bits");
+                else
+                    print("within "), print_number(worst), print("e-9");
                 print(l + 1 < sizeof loops / sizeof loops[0] ? ";" : "");
             }
             failed += wrong != NULL;

@@ -1,6 +1,7 @@
-/* Prediction in integers, in firmware: each model of models_i.h from its arrays and, opened where it lies, from its blob, with every loop
- * that this target has. Scores, notes and classes of INPUTS_I inputs must be, bit for bit, those of the reference in make_models_i.c.
- * The exit status is the number of models that failed. A big-endian machine must refuse the blobs. */
+/* Prediction in integers, in firmware: each model of models_i.h from its arrays and, opened where it lies, from its
+ * blob, with every loop that this target has. Scores, notes and classes of INPUTS_I inputs must be, bit for bit, those
+ * of the reference in make_models_i.c. The exit status is the number of models that failed. A big-endian machine must
+ * refuse the blobs. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,15 +19,16 @@
 static void print(const char *text) { fputs(text, stdout); }
 #endif
 
-#define MOST_INPUTS 66
+#define MOST_INPUTS  66
 #define MOST_OUTPUTS 10
-#define GUARD 12345
+#define GUARD        12345
 
 int main(void);
 
 static uint32_t crc_of(uint32_t crc, uint32_t value, size_t bytes) {
     unsigned char at[4];
-    at[0] = (unsigned char)value, at[1] = (unsigned char)(value >> 8), at[2] = (unsigned char)(value >> 16), at[3] = (unsigned char)(value >> 24);
+    at[0] = (unsigned char)value, at[1] = (unsigned char)(value >> 8), at[2] = (unsigned char)(value >> 16),
+    at[3] = (unsigned char)(value >> 24);
     return rfm_crc32(crc, at, bytes);
 }
 

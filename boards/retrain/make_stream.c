@@ -1,8 +1,9 @@
 /* Makes what retrain.c starts from: make_stream DATA_FOLDER FOLDER
  *
- * Runs on the machine that compiles. Four classes of the gesture digits of tools/data, each stroke thinned to 8 points (16 inputs), with the
- * drift of tools/adapt. Writes FOLDER/stream.h: a start model, trained on rows without drift; the stream, into which the drift comes; and rows
- * that look as the stream's last ones do, to test on. Floats in hexadecimal, so nothing is lost. */
+ * Runs on the machine that compiles. Four classes of the gesture digits of tools/data, each stroke thinned to 8 points
+ * (16 inputs), with the drift of tools/adapt. Writes FOLDER/stream.h: a start model, trained on rows without drift; the
+ * stream, into which the drift comes; and rows that look as the stream's last ones do, to test on. Floats in
+ * hexadecimal, so nothing is lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,9 @@ static void thin(draw *w) {
     size_t i, p, kept = 0, points = w->d / 2;
     for (i = 0; i < w->rows; i++) {
         if (w->labels[i] >= CLASSES) continue;
-        for (p = 0; p < POINTS; p++) memmove(w->x + kept * INPUTS + 2 * p, w->x + i * w->d + 2 * (p * (points - 1) / (POINTS - 1)), 2 * sizeof *w->x);
+        for (p = 0; p < POINTS; p++)
+            memmove(w->x + kept * INPUTS + 2 * p, w->x + i * w->d + 2 * (p * (points - 1) / (POINTS - 1)),
+                    2 * sizeof *w->x);
         w->labels[kept++] = w->labels[i];
     }
     w->rows = kept, w->d = INPUTS, w->classes = CLASSES;
@@ -57,7 +60,10 @@ int main(int argc, char **argv) {
     thin(&w);
     scenario_draw(&w, 1, 0);
     blob = train(&m, &w, s->start, &model, &bytes);
-    text_add(&t, "/* Made by make_stream.c. */\n#define INPUTS %d\n#define CLASSES %d\n#define STREAM %zu\n#define TESTS %zu\n", INPUTS, CLASSES, s->stream, s->test);
+    text_add(
+        &t,
+        "/* Made by make_stream.c. */\n#define INPUTS %d\n#define CLASSES %d\n#define STREAM %zu\n#define TESTS %zu\n",
+        INPUTS, CLASSES, s->stream, s->test);
     text_add(&t, "\nstatic const unsigned char start_blob[%zu] __attribute__((aligned(16))) = {", bytes);
     for (i = 0; i < bytes; i++) text_add(&t, "%s%u,", i % 24 == 0 ? "\n    " : " ", blob[i]);
     text_add(&t, "\n};\n");

@@ -1,9 +1,10 @@
-/* The programs that boards/retrain/measure measures, by MEASURE_...: an empty one; one that is linked for its size; and one that retrains and
- * says how much stack it took, while the plug-in counts the instructions of every slice.
+/* The programs that boards/retrain/measure measures, by MEASURE_...: an empty one; one that is linked for its size; and
+ * one that retrains and says how much stack it took, while the plug-in counts the instructions of every slice.
  *
- * The window is that of the promise: 64 samples of 16 inputs, 4 classes, T = 3. For each bound on a slice the same life: the window fills,
- * a refit takes over from a start model, a second one from the first; then new samples replace old ones, by each policy. Every part
- * prints "part NAME BOUND" and "calls", the number of slices that it took, and the plug-in prints the counts in the same order. */
+ * The window is that of the promise: 64 samples of 16 inputs, 4 classes, T = 3. For each bound on a slice the same
+ * life: the window fills, a refit takes over from a start model, a second one from the first; then new samples replace
+ * old ones, by each policy. Every part prints "part NAME BOUND" and "calls", the number of slices that it took, and the
+ * plug-in prints the counts in the same order. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,9 @@ int main(void) { return 0; }
 #elif defined MEASURE_link
 
 /* Only linked, never run. */
-static int put(void *arg, const void *bytes, size_t count) { return *(volatile int *)arg + (int)count + (bytes == NULL); }
+static int put(void *arg, const void *bytes, size_t count) {
+    return *(volatile int *)arg + (int)count + (bytes == NULL);
+}
 static int get(void *arg, void *bytes, size_t count) { return *(volatile int *)arg + (int)count + (bytes == NULL); }
 
 int main(void) {
@@ -49,9 +52,9 @@ int main(void) {
 
 #include "measure.h"
 
-#define N 64
-#define D 16
-#define C 4
+#define N     64
+#define D     16
+#define C     4
 #define BYTES 16384 /* what the learner may take at most, rfm_online itself included */
 
 /* A number in [0, 1). */
@@ -65,7 +68,8 @@ static float number(uint32_t *state) {
 /* Four classes that differ in a few of the inputs. */
 static size_t sample(uint32_t *state, float *x) {
     size_t label = (size_t)(number(state) * 4.0f), q;
-    for (q = 0; q < D; q++) x[q] = number(state) * 2.0f + (q == 2 * label ? 1.5f : 0.0f) - (q == 2 * label + 1 ? 1.0f : 0.0f);
+    for (q = 0; q < D; q++)
+        x[q] = number(state) * 2.0f + (q == 2 * label ? 1.5f : 0.0f) - (q == 2 * label + 1 ? 1.0f : 0.0f);
     return label;
 }
 
@@ -107,11 +111,14 @@ int main(void) {
         for (forget = 0; forget < 4; forget++) { /* the policies; then once more in an awkward shape */
             if (forget > 0 && bound != 1 && bound != 4) continue;
             rfm_online_options_init(&options);
-            options.window = N, options.inputs = D, options.outputs = C, options.bandwidth = 5.0f, options.begin = RFM_BEGIN_UNITS;
+            options.window = N, options.inputs = D, options.outputs = C, options.bandwidth = 5.0f,
+            options.begin = RFM_BEGIN_UNITS;
             options.forget = (int)(forget % 3);
             options.margin = 1000.0f; /* so that each refit runs to its end and is taken */
             options.start = &start;
-            if (forget == 3) options.start = NULL, options.inputs = 6, options.outputs = 3, options.int8 = 1, options.kernel = RFM_GAUSSIAN;
+            if (forget == 3)
+                options.start = NULL, options.inputs = 6, options.outputs = 3, options.int8 = 1,
+                options.kernel = RFM_GAUSSIAN;
             if (rfm_online_need(&options, &need) != RFM_OK || need > sizeof memory) return 1;
             if (rfm_arena_init(&arena, memory, need) != RFM_OK) return 1;
             if (rfm_online_init(&online, &options, &arena) != RFM_OK) return 2;
@@ -123,8 +130,10 @@ int main(void) {
                 if (part == 3) online.options.margin = -1000.0f; /* not to be had by options: every refit is worse */
                 for (i = part == 0 ? N : part == 4 ? 8 : 1; i > 0; i--) {
                     label = sample(&state, x) % options.outputs;
-                    if (part >= 1 && part <= 3) status = rfm_online_refit(&online);
-                    else status = rfm_online_add(&online, x, label);
+                    if (part >= 1 && part <= 3)
+                        status = rfm_online_refit(&online);
+                    else
+                        status = rfm_online_add(&online, x, label);
                     if (status != RFM_OK) return 3;
                     PAINT_STACK();
                     do status = rfm_online_step(&online, bounds[bound]), calls++;

@@ -1,13 +1,16 @@
-/* Retraining in firmware: a device that is shipped with a model, gets labelled samples whose world drifts, retrains in slices between its
- * predictions, keeps what it has learned in flash, and goes on after a reset where it was. The exit status is the number of checks that failed.
+/* Retraining in firmware: a device that is shipped with a model, gets labelled samples whose world drifts, retrains in
+ * slices between its predictions, keeps what it has learned in flash, and goes on after a reset where it was. The exit
+ * status is the number of checks that failed.
  *
- * A life begins with a reset and ends with saving. There are three: after half of the stream the device resets itself (SYSRESETREQ); after three
- * quarters it is switched off (the program ends: start it again, in the same folder); the third life comes to the stream's end.
- * Samples come from an interrupt, SysTick, so that rfm_online_add really interrupts rfm_online_step; with -DPOLLED, and on a machine with an
- * operating system, from the loop. What is learned is the same, to the bit: it depends on the samples and their order only.
+ * A life begins with a reset and ends with saving. There are three: after half of the stream the device resets itself
+ * (SYSRESETREQ); after three quarters it is switched off (the program ends: start it again, in the same folder); the
+ * third life comes to the stream's end. Samples come from an interrupt, SysTick, so that rfm_online_add really
+ * interrupts rfm_online_step; with -DPOLLED, and on a machine with an operating system, from the loop. What is learned
+ * is the same, to the bit: it depends on the samples and their order only.
  *
- * The flash is a file, flash.bin in the current folder, reached by semihosting, because QEMU's flash cannot be written; it has pages, erases to 0xFF
- * and lets each granule be programmed once. ARENA is the bytes that the learner's arena has; its window is the largest that fits.
+ * The flash is a file, flash.bin in the current folder, reached by semihosting, because QEMU's flash cannot be written;
+ * it has pages, erases to 0xFF and lets each granule be programmed once. ARENA is the bytes that the learner's arena
+ * has; its window is the largest that fits.
  *
  * Contents: output, file, flash, learner, samples, saving, checks, main.
  */
@@ -32,7 +35,7 @@ static void print(const char *text) { fputs(text, stdout); }
 
 int main(void);
 
-/* ---- output ----------------------------------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static void print_line(const char *name, long value) {
     char text[24], *at = text + sizeof text - 1;
@@ -57,18 +60,18 @@ static void check(int right, const char *what) {
     print("\n");
 }
 
-/* ---- file: open, read, write, close; 0: done ---------------------------------------------------------------------------- */
+/* ---- file: open, read, write, close; 0: done ------------------------------------------------ */
 
 #define FLASH_FILE "flash.bin"
 
 #if defined BOARD_BARE && defined __arm__
 
 /* Semihosting: a request and the address of its arguments. */
-#define SYS_OPEN  0x01
-#define SYS_CLOSE 0x02
-#define SYS_WRITE 0x05
-#define SYS_READ  0x06
-#define SYS_SEEK  0x0a
+#define SYS_OPEN    0x01
+#define SYS_CLOSE   0x02
+#define SYS_WRITE   0x05
+#define SYS_READ    0x06
+#define SYS_SEEK    0x0a
 #define OPEN_UPDATE 3 /* r+b */
 #define OPEN_CREATE 7 /* w+b */
 
@@ -97,7 +100,9 @@ static int file_access(uint32_t request, uint32_t at, uintptr_t bytes, uint32_t 
 }
 
 static int file_read(uint32_t at, void *to, uint32_t count) { return file_access(SYS_READ, at, (uintptr_t)to, count); }
-static int file_write(uint32_t at, const void *from, uint32_t count) { return file_access(SYS_WRITE, at, (uintptr_t)from, count); }
+static int file_write(uint32_t at, const void *from, uint32_t count) {
+    return file_access(SYS_WRITE, at, (uintptr_t)from, count);
+}
 static void file_close(void) { (void)semihost(SYS_CLOSE, &file); }
 
 #elif !defined BOARD_BARE
@@ -108,7 +113,9 @@ static int file_open(int create) {
     file = fopen(FLASH_FILE, create ? "w+b" : "r+b");
     return file == NULL;
 }
-static int file_read(uint32_t at, void *to, uint32_t count) { return fseek(file, (long)at, SEEK_SET) != 0 || fread(to, 1, count, file) != count; }
+static int file_read(uint32_t at, void *to, uint32_t count) {
+    return fseek(file, (long)at, SEEK_SET) != 0 || fread(to, 1, count, file) != count;
+}
 static int file_write(uint32_t at, const void *from, uint32_t count) {
     return fseek(file, (long)at, SEEK_SET) != 0 || fwrite(from, 1, count, file) != count;
 }
@@ -118,10 +125,10 @@ static void file_close(void) { (void)fclose(file); }
 #error "retrain.c knows Cortex-M and machines with an operating system"
 #endif
 
-/* ---- flash ---------------------------------------------------------------------------------------------------------------- */
+/* ---- flash ---------------------------------------------------------------------------------- */
 
-#define PAGE 1024
-#define PAGES 8
+#define PAGE    1024
+#define PAGES   8
 #define GRANULE 4
 
 static int flash_geometry(void *arg, rfm_flash_geometry *to) {
@@ -167,7 +174,7 @@ static int flash_start(void) {
     return 0;
 }
 
-/* ---- learner ---------------------------------------------------------------------------------------------------------------- */
+/* ---- learner -------------------------------------------------------------------------------- */
 
 static RFM_ALIGNED unsigned char memory[ARENA];
 static rfm_online online;
@@ -186,7 +193,8 @@ static int learner_start(size_t *need) {
         if (rfm_online_need(&options, need) == RFM_OK && *need <= sizeof memory) window = options.window;
     }
     options.window = window;
-    if (window == 0 || rfm_online_need(&options, need) != RFM_OK || rfm_arena_init(&arena, memory, *need) != RFM_OK) return RFM_EARENA;
+    if (window == 0 || rfm_online_need(&options, need) != RFM_OK || rfm_arena_init(&arena, memory, *need) != RFM_OK)
+        return RFM_EARENA;
     return rfm_online_init(&online, &options, &arena);
 }
 
@@ -207,16 +215,18 @@ static size_t score_start(void) {
     float scores[CLASSES];
     size_t i, right = 0;
     for (i = 0; i < TESTS; i++)
-        if (rfm_predict_one(&start, test_x[i], scores, scratch, NULL, NULL) == RFM_OK) right += rfm_class(&start, scores, NULL) == test_label[i];
+        if (rfm_predict_one(&start, test_x[i], scores, scratch, NULL, NULL) == RFM_OK)
+            right += rfm_class(&start, scores, NULL) == test_label[i];
     return right;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------------------------ */
+/* ---- samples -------------------------------------------------------------------------------- */
 
 static volatile uint32_t position, until;      /* in the stream */
 static volatile uint32_t working, interrupted; /* step is running; samples that came meanwhile */
 
-/* A sample that finds the ring full comes again with the next tick: here nothing is lost. A sensor's would be, and would be counted. */
+/* A sample that finds the ring full comes again with the next tick: here nothing is lost. A sensor's would be, and
+ * would be counted. */
 void board_tick(void);
 void board_tick(void) {
     uint32_t at = position;
@@ -246,7 +256,8 @@ static void poll(void) {}
 #if defined(__GNUC__)
 __attribute__((noinline))
 #endif
-static int work(void) {
+static int
+work(void) {
     int status;
     working = 1;
     status = rfm_online_step(&online, SLICE);
@@ -280,7 +291,7 @@ static uint32_t live(uint32_t to) {
     return slices;
 }
 
-/* ---- saving --------------------------------------------------------------------------------------------------------------------- */
+/* ---- saving --------------------------------------------------------------------------------- */
 
 /* What is stored: this, the learner's state, zeros up to the length that was announced. */
 typedef struct {
@@ -317,7 +328,7 @@ static void reset(void) {
 #endif
 }
 
-/* ---- main ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- main ----------------------------------------------------------------------------------- */
 
 #define HALF           (STREAM / 2)
 #define THREE_QUARTERS (STREAM / 4 * 3)
@@ -348,7 +359,8 @@ static void print_result(size_t need, size_t frozen, size_t right, uint32_t crc)
     print("classes ");
     print(classes);
     print("\n");
-    check(report.samples == online.window && report.absorbed == STREAM && report.dropped == 0, "not all samples were absorbed");
+    check(report.samples == online.window && report.absorbed == STREAM && report.dropped == 0,
+          "not all samples were absorbed");
     check(report.own && report.refits > 0 && report.failed == 0, "no refit was accepted");
     check(right >= frozen + GAIN, "the learner is not ahead");
 }
@@ -359,7 +371,8 @@ int main(void) {
     uint32_t crc, slices;
     head h;
     int status;
-    if (rfm_model_open(start_blob, sizeof start_blob, &start) != RFM_OK || learner_start(&need) != RFM_OK || flash_start() != 0) {
+    if (rfm_model_open(start_blob, sizeof start_blob, &start) != RFM_OK || learner_start(&need) != RFM_OK ||
+        flash_start() != 0) {
         print("FAILED: the start\n");
         return 1;
     }
@@ -369,7 +382,8 @@ int main(void) {
         check(load(&store, &h) == RFM_OK, "the state is not to be had");
         (void)score_learner(&crc);
         check(crc == h.crc, "other predictions than before the reset");
-    } else check(status == RFM_EEMPTY, "the store");
+    } else
+        check(status == RFM_EEMPTY, "the store");
     h.life++;
     print_line("life", (long)h.life);
     position = h.position;

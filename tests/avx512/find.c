@@ -5,7 +5,7 @@
 
 extern const rfm_port rfm_port_avx512;
 
-static const rfm_port *const ports[] = { &rfm_port_scalar, &rfm_port_avx512 };
+static const rfm_port *const ports[] = {&rfm_port_scalar, &rfm_port_avx512};
 
 const char *rfm_port_name(size_t index) { return index < 2 ? ports[index]->name : NULL; }
 const rfm_port *rfm_port_auto(void) { return &rfm_port_avx512; }

@@ -11,7 +11,8 @@ static unsigned long next(unsigned long below) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const pieces[] = {"\"", "\"\"", ",", ";", "\t", "\n", "\r\n", "\r", "nan", "1e999", "-", "e", ".", "\xef\xbb\xbf", " ", "\n\n", "0", "a"};
+    static const char *const pieces[] = {"\"",    "\"\"", ",", ";", "\t",           "\n", "\r\n", "\r", "nan",
+                                         "1e999", "-",    "e", ".", "\xef\xbb\xbf", " ",  "\n\n", "0",  "a"};
     static char original[1 << 16], copy[1 << 18];
     size_t size, used;
     long i, count;
@@ -31,7 +32,9 @@ int main(int argc, char **argv) {
             size_t at = used > 0 ? next((unsigned long)used) : 0, length;
             const char *piece;
             switch (next(5)) {
-            case 0: if (used > 0) copy[at] = (char)next(256); break;
+            case 0:
+                if (used > 0) copy[at] = (char)next(256);
+                break;
             case 1: used = next(4) == 0 ? at : used; break;
             case 2:
                 length = used - at < 40 ? used - at : next(40);

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #if RFM_REAL_BYTES == 4
-#define REAL_MAX FLT_MAX
-#define REAL_MIN FLT_MIN
+#define REAL_MAX     FLT_MAX
+#define REAL_MIN     FLT_MIN
 #define REAL_EPSILON FLT_EPSILON
 #else
-#define REAL_MAX DBL_MAX
-#define REAL_MIN DBL_MIN
+#define REAL_MAX     DBL_MAX
+#define REAL_MIN     DBL_MIN
 #define REAL_EPSILON DBL_EPSILON
 #endif
 
@@ -37,10 +37,26 @@ size_t fuzz_below(fuzz_input *in, size_t end) {
 }
 
 rfm_real fuzz_real(fuzz_input *in, int kind) {
-    static const rfm_real edges[] = { 0, 1, -1, (rfm_real)0.5, REAL_MIN, -REAL_MIN, REAL_MIN / 4,
-                                      REAL_MIN * REAL_EPSILON, REAL_MAX, -REAL_MAX, REAL_MAX / 2, REAL_EPSILON,
-                                      (rfm_real)1e20, (rfm_real)-1e20, (rfm_real)1e-20, (rfm_real)1e10, (rfm_real)1e-10,
-                                      (rfm_real)1e15, (rfm_real)1e38, (rfm_real)1e-38 };
+    static const rfm_real edges[] = {0,
+                                     1,
+                                     -1,
+                                     (rfm_real)0.5,
+                                     REAL_MIN,
+                                     -REAL_MIN,
+                                     REAL_MIN / 4,
+                                     REAL_MIN * REAL_EPSILON,
+                                     REAL_MAX,
+                                     -REAL_MAX,
+                                     REAL_MAX / 2,
+                                     REAL_EPSILON,
+                                     (rfm_real)1e20,
+                                     (rfm_real)-1e20,
+                                     (rfm_real)1e-20,
+                                     (rfm_real)1e10,
+                                     (rfm_real)1e-10,
+                                     (rfm_real)1e15,
+                                     (rfm_real)1e38,
+                                     (rfm_real)1e-38};
     const unsigned byte = fuzz_byte(in);
     unsigned char raw[sizeof(rfm_real)];
     rfm_real value;
@@ -88,9 +104,9 @@ static size_t seed_i(size_t index, unsigned char *blob) {
         size_t n, d, c, r, nodes;
         int type, metric, names;
     } seeds[] = {
-        { 1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0 },   { 1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1 },
-        { 5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1 }, { 7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0 },
-        { 9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1 },    { 30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0 },
+        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},   {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
+        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1}, {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
+        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},    {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
     rfm_input_i inputs[16];
@@ -107,19 +123,23 @@ static size_t seed_i(size_t index, unsigned char *blob) {
 
     if (index >= sizeof seeds / sizeof seeds[0]) return 0;
     memset(&m, 0, sizeof m);
-    m.n = seeds[index].n, m.d = seeds[index].d, m.c = seeds[index].c, m.r = seeds[index].r, m.nodes = seeds[index].nodes;
+    m.n = seeds[index].n, m.d = seeds[index].d, m.c = seeds[index].c, m.r = seeds[index].r,
+    m.nodes = seeds[index].nodes;
     m.type = seeds[index].type, m.metric = seeds[index].metric, m.task = RFM_CLASSIFY;
     wide = m.type == RFM_I16;
     m.limit = !wide ? 255 : m.r <= 4 ? 16383 : 8191;
     for (i = 0; i < 16; i++) {
-        inputs[i].low = (int16_t)-(int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
-        inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24, inputs[i].exponent = 0; /* u <= 40000 * 65535 / 2^24 < 160 */
+        inputs[i].low = (int16_t) - (int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
+        inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24,
+        inputs[i].exponent = 0; /* u <= 40000 * 65535 / 2^24 < 160 */
         bias[i] = (int32_t)next(&x) - 32768, offset[i] = (int32_t)next(&x) - 32768;
         shifts[i] = (uint8_t)(next(&x) % 10), units[i] = 0.25f;
     }
     for (i = 0; i < 256; i++) {
-        p8[i] = (int8_t)(next(&x) % 255 - 127), centers8[i] = (int8_t)(next(&x) % 255 - 127), alpha8[i] = (int8_t)(next(&x) % 255 - 127);
-        p16[i] = (int16_t)((int32_t)next(&x) - 32768), centers16[i] = (int16_t)(next(&x) % 8000), alpha16[i] = (int16_t)((int32_t)next(&x) - 32768);
+        p8[i] = (int8_t)(next(&x) % 255 - 127), centers8[i] = (int8_t)(next(&x) % 255 - 127),
+        alpha8[i] = (int8_t)(next(&x) % 255 - 127);
+        p16[i] = (int16_t)((int32_t)next(&x) - 32768), centers16[i] = (int16_t)(next(&x) % 8000),
+        alpha16[i] = (int16_t)((int32_t)next(&x) - 32768);
     }
     for (i = 0; i < 233; i++) phi[i] = (uint16_t)(32767 - 140 * i);
     m.inputs = inputs, m.bias = bias, m.offset = offset, m.units = units, m.phi = phi;
@@ -136,11 +156,11 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
         size_t n, d, c, r;
         int kernel, metric, extras;
     } seeds[] = {
-        { 1, 1, 1, 1, RFM_LAPLACE, RFM_IDENTITY, 0 },  { 1, 1, 1, 1, RFM_GAUSSIAN, RFM_FULL, 1 },
-        { 2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1 },      { 2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1 },
-        { 5, 3, 1, 3, RFM_GENERAL, RFM_IDENTITY, 1 },  { 5, 3, 1, 2, RFM_GAUSSIAN, RFM_FULL, 0 },
-        { 7, 4, 3, 4, RFM_GAUSSIAN, RFM_DIAGONAL, 1 }, { 9, 8, 10, 2, RFM_LAPLACE, RFM_FULL, 1 },
-        { 4, 1, 10, 1, RFM_GENERAL, RFM_DIAGONAL, 0 }, { 40, 6, 2, 6, RFM_LAPLACE, RFM_FULL, 0 },
+        {1, 1, 1, 1, RFM_LAPLACE, RFM_IDENTITY, 0},  {1, 1, 1, 1, RFM_GAUSSIAN, RFM_FULL, 1},
+        {2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1},      {2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1},
+        {5, 3, 1, 3, RFM_GENERAL, RFM_IDENTITY, 1},  {5, 3, 1, 2, RFM_GAUSSIAN, RFM_FULL, 0},
+        {7, 4, 3, 4, RFM_GAUSSIAN, RFM_DIAGONAL, 1}, {9, 8, 10, 2, RFM_LAPLACE, RFM_FULL, 1},
+        {4, 1, 10, 1, RFM_GENERAL, RFM_DIAGONAL, 0}, {40, 6, 2, 6, RFM_LAPLACE, RFM_FULL, 0},
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j"; /* ten of them, one empty */
     rfm_real numbers[600], *at = numbers;
@@ -249,7 +269,7 @@ static void use_model_i(const rfm_model_i *m) {
 
     require(x != NULL && scores != NULL && scratch != NULL, "memory");
     for (which = 0; which < 6; which++) {
-        rfm_notes_i notes = { 0xffff, 0xffffffffu };
+        rfm_notes_i notes = {0xffff, 0xffffffffu};
 
         for (i = 0; i < m->d; i++) x[i] = input_i(&m->inputs[i], which, i);
         require(rfm_predict_i(m, x, scores, scratch, NULL, &notes) == RFM_OK, "status of a prediction in integers");
@@ -279,11 +299,16 @@ int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
     before = model, before_i = model_i;
     status = rfm_model_open(blob, size, &model);
     status_i = rfm_model_open_i(blob, size, &model_i);
-    if (status == RFM_OK) use_model(&model);
-    else require(memcmp(&model, &before, sizeof model) == 0, "a refusal leaves the model alone");
-    if (status_i == RFM_OK) use_model_i(&model_i);
-    else require(memcmp(&model_i, &before_i, sizeof model_i) == 0, "a refusal leaves the model of integers alone");
-    require(status == RFM_ETYPE || status_i == RFM_ETYPE || status == status_i, "the two agree on what they have in common");
+    if (status == RFM_OK)
+        use_model(&model);
+    else
+        require(memcmp(&model, &before, sizeof model) == 0, "a refusal leaves the model alone");
+    if (status_i == RFM_OK)
+        use_model_i(&model_i);
+    else
+        require(memcmp(&model_i, &before_i, sizeof model_i) == 0, "a refusal leaves the model of integers alone");
+    require(status == RFM_ETYPE || status_i == RFM_ETYPE || status == status_i,
+            "the two agree on what they have in common");
     require(size == 0 || memcmp(blob, bytes, size) == 0, "the blob is only read");
     free(block);
     return status == RFM_ETYPE ? status_i : status;

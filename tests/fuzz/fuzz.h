@@ -11,7 +11,7 @@
 /* Ends the program with a message if the condition does not hold. */
 void require(int condition, const char *what);
 
-/* ---- blobs ----------------------------------------------------------------------------------------------------- */
+/* ---- blobs ---------------------------------------------------------------------------------- */
 
 /* Where things are in a blob: rfm/FORMAT.md. */
 enum { FUZZ_CRC = 4, FUZZ_COVERED = 8, FUZZ_BYTES = 12, FUZZ_HEADER = 48, FUZZ_SECTIONS = 8, FUZZ_LARGEST = 4096 };
@@ -30,7 +30,7 @@ size_t fuzz_seed(size_t index, unsigned char *blob);
  * and of integers, and uses what there is. The status of opening. */
 int fuzz_use(const unsigned char *bytes, size_t size, size_t shift);
 
-/* ---- bytes as decisions ---------------------------------------------------------------------------------------- */
+/* ---- bytes as decisions --------------------------------------------------------------------- */
 
 /* What is left of an input; zeros follow it. */
 typedef struct {
@@ -46,7 +46,7 @@ size_t fuzz_below(fuzz_input *in, size_t end); /* 0 .. end - 1 */
 enum { FUZZ_TAME, FUZZ_FINITE, FUZZ_ANY };
 rfm_real fuzz_real(fuzz_input *in, int kind);
 
-/* ---- a target of libFuzzer: fuzz_TARGET.c ---------------------------------------------------------------------- */
+/* ---- a target of libFuzzer: fuzz_TARGET.c --------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -14,7 +14,7 @@
 static fuzz_input in;
 static int values; /* FUZZ_... */
 
-/* ---- memory that is watched ------------------------------------------------------------------------------------ */
+/* ---- memory that is watched ----------------------------------------------------------------- */
 
 enum { MOST_BLOCKS = 64 };
 static struct {
@@ -54,7 +54,7 @@ static void free_blocks(size_t down_to) {
     }
 }
 
-/* ---- decisions ------------------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------ */
 
 static size_t size_up_to(size_t most) {
     const size_t byte = fuzz_byte(&in);
@@ -114,7 +114,7 @@ static int finite_upper(rfm_mat m) {
     return 1;
 }
 
-/* ---- contexts -------------------------------------------------------------------------------------------------- */
+/* ---- contexts ------------------------------------------------------------------------------- */
 
 enum { EXACT, SHORT, NONE, FAILED, MEASURING };
 
@@ -190,7 +190,7 @@ static void done_with_memory(void) {
     arena.base = NULL;
 }
 
-/* ---- products, factors, eigenpairs ----------------------------------------------------------------------------- */
+/* ---- products, factors, eigenpairs ---------------------------------------------------------- */
 
 static void call_product(int symmetric) {
     const size_t m = size_up_to(9), n = symmetric ? m : size_up_to(9), k = size_up_to(9);
@@ -310,7 +310,7 @@ static void call_similarity(void) {
     if (check(status, 0, "similarity")) require(*result >= (rfm_real)-1.001 && *result <= (rfm_real)1.001, "a cosine");
 }
 
-/* ---- models ---------------------------------------------------------------------------------------------------- */
+/* ---- models --------------------------------------------------------------------------------- */
 
 static int finite_model(const rfm_model *m) {
     const size_t p = m->metric == RFM_FULL ? m->r * m->d : m->d;
@@ -542,7 +542,7 @@ static void call_fit(void) {
     free(at);
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------------ */
+/* ---- the target ----------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     in.at = bytes, in.left = size;

@@ -21,7 +21,7 @@ static int inside;
 static const unsigned char *file_bytes;
 static size_t file_size;
 
-/* ---- memory ---------------------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 enum { MOST_BLOCKS = 1 << 16 };
 static void *blocks[MOST_BLOCKS];
@@ -60,7 +60,7 @@ void fuzz_free(void *block) {
     free(block);
 }
 
-/* ---- the command's other parts --------------------------------------------------------------------------------- */
+/* ---- the command's other parts -------------------------------------------------------------- */
 
 int quiet = 1;
 
@@ -105,7 +105,7 @@ char *fuzz_file_read(const char *file, size_t *size) {
     return at;
 }
 
-/* ---- what is done with a table --------------------------------------------------------------------------------- */
+/* ---- what is done with a table -------------------------------------------------------------- */
 
 /* Numbers are what the C library makes of the same text, to the bit; what is not one is marked so. */
 static void check_cell(csv *c, size_t row, size_t column) {

@@ -1,5 +1,5 @@
-/* libFuzzer's harness for rfm_model_open and rfm_model_open_i: clang -fsanitize=fuzzer,address,undefined. The bytes as they are, and then with a right
- * length and checksum, which no random change would hit. */
+/* libFuzzer's harness for rfm_model_open and rfm_model_open_i: clang -fsanitize=fuzzer,address,undefined. The bytes as
+ * they are, and then with a right length and checksum, which no random change would hit. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -37,7 +37,7 @@ static int get(void *arg, void *bytes, size_t count) {
     return RFM_OK;
 }
 
-/* ---- learners -------------------------------------------------------------------------------------------------- */
+/* ---- learners ------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t window, inputs, outputs, pending;
@@ -89,7 +89,7 @@ static void *make(rfm_online *o, const kind *k, const rfm_model *start) {
     return memory;
 }
 
-/* ---- using one ------------------------------------------------------------------------------------------------- */
+/* ---- using one ------------------------------------------------------------------------------ */
 
 static void check_model(const rfm_online *o) {
     void *memory = malloc(MEMORY);
@@ -194,7 +194,7 @@ static void use(rfm_online *o, const kind *k, const rfm_model *start, fuzz_input
     check_saved(o, k, start);
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------------ */
+/* ---- the target ----------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static state given, header;

@@ -28,7 +28,7 @@ static uint32_t flipped, flipped_erases;
 static unsigned char flipped_mask;
 static int committed; /* since then */
 
-/* ---- content --------------------------------------------------------------------------------------------------- */
+/* ---- content -------------------------------------------------------------------------------- */
 
 /* Checksums, mark and size of a slot, each where its bit of `how` is set. */
 static void mend(unsigned char *slot, size_t bytes, unsigned how) {
@@ -45,7 +45,7 @@ static void mend(unsigned char *slot, size_t bytes, unsigned how) {
     if (how & 4) fuzz_put32(slot + HEADER + 12, rfm_crc32(0, slot + HEADER, 12));
 }
 
-/* ---- what is done ---------------------------------------------------------------------------------------------- */
+/* ---- what is done --------------------------------------------------------------------------- */
 
 static void check_report(void) {
     require(store.room == nor_bytes(&chip) / 2 - RFM_STORE_HEADER, "room");
@@ -177,7 +177,7 @@ static void operate(fuzz_input *in) {
     if (have) require(holds(now, now_size), "the current thing, while the next one is written");
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------------ */
+/* ---- the target ----------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fuzz_input in;

@@ -1,8 +1,8 @@
 /* Damaged models, the same ones on every run: mutate [MUTANTS [SEED]]
  *
- * Each starts as one of the valid blobs, goes through one to three changes, two thirds of them get a right checksum again, and then
- * it is opened and, if it was taken, used. Prints how many ended with which status; fails if a way to be refused
- * never occurred. */
+ * Each starts as one of the valid blobs, goes through one to three changes, two thirds of them get a right checksum
+ * again, and then it is opened and, if it was taken, used. Prints how many ended with which status; fails if a way to
+ * be refused never occurred. */
 #include "fuzz.h"
 
 #include <stdint.h>
@@ -23,9 +23,12 @@ static size_t below(size_t end) {
 }
 
 static unsigned long interesting(unsigned long old) {
-    static const unsigned long values[] = { 0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 48, 112, 127, 128, 255, 256, 65535, 65536, 0x00FFFFFF, 0x10000000,
-                                            0x1FFFFFFF, 0x20000000, 0x3FFFFFFF, 0x40000000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF,
-                                            0x3F800000, 0x40000000, 0x7F800000, 0x7FC00000, 0xFF800000, 0x00000001, 0x007FFFFF, 0x7F7FFFFF };
+    static const unsigned long values[] = {
+        0,          1,          2,          3,          4,          7,          8,          15,
+        16,         31,         32,         48,         112,        127,        128,        255,
+        256,        65535,      65536,      0x00FFFFFF, 0x10000000, 0x1FFFFFFF, 0x20000000, 0x3FFFFFFF,
+        0x40000000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF, 0x3F800000, 0x40000000, 0x7F800000,
+        0x7FC00000, 0xFF800000, 0x00000001, 0x007FFFFF, 0x7F7FFFFF};
 
     switch (below(6)) {
     case 0: return old + 1;
@@ -48,21 +51,19 @@ static void swap(unsigned char *a, unsigned char *b, size_t bytes) {
 
 /* One change. The blob may become shorter or longer; never more than ROOM. */
 static size_t change(unsigned char *blob, size_t size, size_t seeds) {
-    static const unsigned char specials[][4] = { { 0, 0, 0x80, 0x7F }, { 0, 0, 0x80, 0xFF }, { 0, 0, 0xC0, 0x7F }, { 1, 0, 0x80, 0x7F },
-                                                 { 0xFF, 0xFF, 0x7F, 0x7F }, { 0xFF, 0xFF, 0x7F, 0xFF }, { 1, 0, 0, 0 } };
+    static const unsigned char specials[][4] = {{0, 0, 0x80, 0x7F}, {0, 0, 0x80, 0xFF},       {0, 0, 0xC0, 0x7F},
+                                                {1, 0, 0x80, 0x7F}, {0xFF, 0xFF, 0x7F, 0x7F}, {0xFF, 0xFF, 0x7F, 0xFF},
+                                                {1, 0, 0, 0}};
     static unsigned char other[FUZZ_LARGEST];
     size_t a, b, count, longer;
 
     if (size < FUZZ_HEADER + 8 * FUZZ_SECTIONS) return size;
     switch (below(11)) {
-    case 0: /* a bit */
-        blob[below(size)] ^= (unsigned char)(1 << below(8));
-        return size;
+    case 0: /* a bit */ blob[below(size)] ^= (unsigned char)(1 << below(8)); return size;
     case 1: /* bytes, anywhere */
         for (count = 1 + below(4); count > 0; count--) blob[below(size)] = (unsigned char)below(256);
         return size;
-    case 2: /* the end cut off */
-        return below(3) == 0 ? below(size) : size - 1 - below(size < 40 ? size : 40);
+    case 2: /* the end cut off */ return below(3) == 0 ? below(size) : size - 1 - below(size < 40 ? size : 40);
     case 3: /* something behind the end */
         longer = size + 1 + below(64);
         if (longer > ROOM) return size;
@@ -77,8 +78,10 @@ static size_t change(unsigned char *blob, size_t size, size_t seeds) {
         return a + (count - b);
     case 5: /* the header, or the table, of another one */
         fuzz_seed(below(seeds), other);
-        if (below(2)) memcpy(blob, other, FUZZ_HEADER);
-        else memcpy(blob + FUZZ_HEADER, other + FUZZ_HEADER, 8 * FUZZ_SECTIONS);
+        if (below(2))
+            memcpy(blob, other, FUZZ_HEADER);
+        else
+            memcpy(blob + FUZZ_HEADER, other + FUZZ_HEADER, 8 * FUZZ_SECTIONS);
         return size;
     case 6: /* two fields swapped */
         a = 4 * below(FUZZ_HEADER / 4 + 2 * FUZZ_SECTIONS), b = 4 * below(FUZZ_HEADER / 4 + 2 * FUZZ_SECTIONS);
@@ -105,10 +108,11 @@ static size_t change(unsigned char *blob, size_t size, size_t seeds) {
 }
 
 int main(int argc, char **argv) {
-    static const int refusals[] = { RFM_EALIGN, RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE };
+    static const int refusals[] = {RFM_EALIGN,    RFM_EMAGIC,   RFM_EVERSION, RFM_ETRUNCATED,
+                                   RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE};
     static unsigned char storage[ROOM + RFM_ALIGN];
     unsigned char *blob = storage + (RFM_ALIGN - (uintptr_t)storage % RFM_ALIGN) % RFM_ALIGN;
-    unsigned long counts[32] = { 0 }, other = 0, mutants = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000, m;
+    unsigned long counts[32] = {0}, other = 0, mutants = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000, m;
     size_t seeds = 0, size, changes, i;
     int status, failed = 0;
 
@@ -127,8 +131,10 @@ int main(int argc, char **argv) {
         for (changes = 1 + below(3); changes > 0; changes--) size = change(blob, size, seeds);
         if (below(3) > 0) fuzz_seal(blob, size);
         status = fuzz_use(blob, size, below(64) == 0 ? 1 + below(15) : 0);
-        if (status <= 0 && status > -32) counts[-status]++;
-        else other++;
+        if (status <= 0 && status > -32)
+            counts[-status]++;
+        else
+            other++;
     }
     printf("%8lu  taken and used\n", counts[0]);
     for (i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {

@@ -1,5 +1,5 @@
-/* Linked to every target of libFuzzer: TARGET --seeds FOLDER writes the inputs to start from, one file each, and ends.
- */
+/* Linked to every target of libFuzzer: TARGET --seeds FOLDER writes the inputs to start from, one file each, and
+ * ends. */
 #include "fuzz.h"
 
 #include <stdio.h>

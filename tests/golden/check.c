@@ -26,7 +26,7 @@
 #define BLOCKS 64
 #define STEPS  8 /* more than T of any case */
 
-/* ---- a case, as its file has it ------------------------------------------------------------------------------------ */
+/* ---- a case, as its file has it ------------------------------------------------------------- */
 
 typedef struct {
     char name[16];
@@ -43,7 +43,7 @@ typedef struct {
     rfm_options options;
     size_t n, d, c, m, steps; /* steps: T */
     size_t metric_rows;       /* of M: d, or 1 */
-    int singular; /* the stored solution is the one of least norm; no elimination finds it */
+    int singular;             /* the stored solution is the one of least norm; no elimination finds it */
     rfm_real *x, *y, *z;
     double cond[STEPS]; /* the largest so far */
     double *metric[STEPS], *kernel[STEPS], *alpha[STEPS], *pred[STEPS], *gradient[STEPS];
@@ -175,7 +175,7 @@ static void read_case(const char *path, golden *g) {
     free(k);
 }
 
-/* ---- the reference: the definitions one after the other, in long double ---------------------------------------------- */
+/* ---- the reference: the definitions one after the other, in long double --------------------- */
 
 static wide minus(rfm_real a, rfm_real b) { return (wide)a - (wide)b; }
 
@@ -192,8 +192,7 @@ static wide square_distance(const golden *g, const double *metric, const rfm_rea
         return sum;
     }
     for (i = 0; i < g->d; i++)
-        for (j = 0; j < g->d; j++)
-            sum += (wide)metric[i * g->d + j] * minus(a[i], b[i]) * minus(a[j], b[j]);
+        for (j = 0; j < g->d; j++) sum += (wide)metric[i * g->d + j] * minus(a[i], b[i]) * minus(a[j], b[j]);
     return sum > 0 ? sum : 0;
 }
 
@@ -261,7 +260,8 @@ static void reference_gradients(const golden *g, const double *metric, const dou
             }
             for (p = 0; p < d; p++) {
                 sum = 0;
-                if (g->options.metric == RFM_DIAGONAL) sum = (l1 ? sqrtl((wide)metric[p]) : (wide)metric[p]) * v[p];
+                if (g->options.metric == RFM_DIAGONAL)
+                    sum = (l1 ? sqrtl((wide)metric[p]) : (wide)metric[p]) * v[p];
                 else
                     for (q = 0; q < d; q++) sum += (wide)metric[p * d + q] * v[q];
                 gradient[(j * g->c + k) * d + p] = (double)sum;
@@ -351,11 +351,11 @@ static void release_reference(golden *r) {
     }
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------ */
 
 static const char *test_name, *test_port; /* what is being tested, */
-static int failures;                     /* and how often it was wrong */
-static int skipped;                      /* a comparison was left out */
+static int failures;                      /* and how often it was wrong */
+static int skipped;                       /* a comparison was left out */
 
 static void wrong(size_t t, const char *what, double value, double bound) {
     failures++;
@@ -389,7 +389,7 @@ static void compare(size_t t, const char *what, size_t count, const rfm_real *go
     if (bound >= 0 && worst > bound * largest) wrong(t, what, largest > 0 ? worst / largest : worst, bound);
 }
 
-/* ---- fitting ----------------------------------------------------------------------------------------------------------- */
+/* ---- fitting -------------------------------------------------------------------------------- */
 
 /* Workers in one thread: the jobs one after the other, the last first, dealt out in turn. */
 static void deal(void *pool, rfm_job job, void *arg, size_t jobs) {
@@ -436,8 +436,10 @@ static int fit(const golden *g, rfm_ctx ctx, size_t t, fitted *f) {
     arena_of(&arena, scratch + store, &f->memory);
     ctx.arena = &arena;
     status = rfm_fit(&ctx, &data, &options, &arena, &f->model, &report);
-    if (status != RFM_OK) wrong(t, "status of rfm_fit", status, RFM_OK);
-    else if (report.best != t) wrong(t, "best", (double)report.best, (double)t);
+    if (status != RFM_OK)
+        wrong(t, "status of rfm_fit", status, RFM_OK);
+    else if (report.best != t)
+        wrong(t, "best", (double)report.best, (double)t);
     if (status != RFM_OK) free(f->memory);
     return status;
 }
@@ -463,9 +465,12 @@ static void check_gradients(const golden *g, rfm_ctx ctx, size_t t, const rfm_mo
     int status = rfm_gradients_need(&ctx, model, &bytes);
     arena_of(&arena, bytes, &memory);
     ctx.arena = &arena;
-    if (status == RFM_OK) status = rfm_gradients(&ctx, model, rfm_cview(g->x, g->n, g->d), rfm_view(gradient, g->n, width));
-    if (status != RFM_OK) wrong(t, "status of rfm_gradients", status, RFM_OK);
-    else compare(t, "G", g->n * width, gradient, g->gradient[t], bound);
+    if (status == RFM_OK)
+        status = rfm_gradients(&ctx, model, rfm_cview(g->x, g->n, g->d), rfm_view(gradient, g->n, width));
+    if (status != RFM_OK)
+        wrong(t, "status of rfm_gradients", status, RFM_OK);
+    else
+        compare(t, "G", g->n * width, gradient, g->gradient[t], bound);
     free(gradient);
     free(memory);
 }
@@ -489,11 +494,12 @@ static int same(const rfm_real *a, const rfm_real *b, size_t count) { return mem
 static int same_model(const rfm_model *a, const rfm_model *b) {
     if (a->metric != b->metric || a->r != b->r) return 0;
     if (a->metric != RFM_IDENTITY && !same(a->p, b->p, (a->metric == RFM_FULL ? a->r : 1) * a->d)) return 0;
-    return same(a->shift, b->shift, a->d) && same(a->centers, b->centers, a->n * a->r) && same(a->alpha, b->alpha, a->n * a->c);
+    return same(a->shift, b->shift, a->d) && same(a->centers, b->centers, a->n * a->r) &&
+           same(a->alpha, b->alpha, a->n * a->c);
 }
 
 static void check_same_bits(const golden *g, rfm_ctx ctx, size_t t, const rfm_model *one, const rfm_real *predicted) {
-    static const size_t workers[] = { 1, 2, 7 };
+    static const size_t workers[] = {1, 2, 7};
     rfm_real *again = take(g->m * g->c, sizeof *again);
     fitted f;
     size_t i, count;
@@ -558,7 +564,7 @@ static void check_case(const golden *g, const rfm_port *port) {
     free(all.memory);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static size_t count_passed, count_failed, count_skipped;
 
@@ -569,9 +575,12 @@ static void begin(const char *name, const char *port) {
 }
 
 static void end(void) {
-    if (failures > 0) count_failed++;
-    else if (skipped) count_skipped++;
-    else count_passed++;
+    if (failures > 0)
+        count_failed++;
+    else if (skipped)
+        count_skipped++;
+    else
+        count_passed++;
     if (failures == 0 && skipped) printf("  %s %s %s: skipped, ill-conditioned\n", test_name, TYPE, test_port);
 }
 
@@ -627,8 +636,9 @@ int main(int argc, char **argv) {
         /* The tolerance has room for inputs that are off by some epsilon of their spread. Where rounding moves them
          * further, the stored results are those of other data, and the reference says what is right for these. */
         moved = g.singular == 0 && input_rounding(&g) > 16 * EPSILON;
-        if (moved) printf("  %s %s: X rounded by %.1e of its spread; results of the rounded X are expected\n", g.name, TYPE,
-                          input_rounding(&g));
+        if (moved)
+            printf("  %s %s: X rounded by %.1e of its spread; results of the rounded X are expected\n", g.name, TYPE,
+                   input_rounding(&g));
         for (i = 0; rfm_port_name(i) != NULL; i++) {
             port = rfm_port_find(rfm_port_name(i));
             if (port == NULL) continue;

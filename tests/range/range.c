@@ -32,7 +32,7 @@
 #define SMALLEST (LOW + 40) /* below this a number times a share of itself is below the normal range */
 #define GENTLE   6          /* exponents up to this are ordinary numbers */
 
-/* ---- drawing ----------------------------------------------------------------------------------------------------- */
+/* ---- drawing -------------------------------------------------------------------------------- */
 
 static int draw_exponent(void) {
     switch (draw(6)) {
@@ -107,7 +107,7 @@ static rfm_mat draw_graded(size_t n, size_t rank, double shift, const scaling *s
     return a;
 }
 
-/* ---- linear algebra ---------------------------------------------------------------------------------------------- */
+/* ---- linear algebra ------------------------------------------------------------------------- */
 
 static void draw_algebra(algebra *t) {
     scaling a;
@@ -180,7 +180,7 @@ static void range_algebra(size_t number) {
         algebra_check(&t);
 }
 
-/* ---- similarity, and models by hand ------------------------------------------------------------------------------ */
+/* ---- similarity, and models by hand --------------------------------------------------------- */
 
 typedef long double wide;
 
@@ -325,7 +325,7 @@ static void range_insight(size_t number) {
         check_model_by_hand();
 }
 
-/* ---- fits -------------------------------------------------------------------------------------------------------- */
+/* ---- fits ----------------------------------------------------------------------------------- */
 
 /* What was drawn for ordinary numbers, scaled. */
 static void scale_view(rfm_cmat a, const scaling *s, int exponent) {
@@ -379,7 +379,7 @@ static void range_fits(size_t number) {
     check_fitting(&f, 1);
 }
 
-/* ---- smaller models ---------------------------------------------------------------------------------------------- */
+/* ---- smaller models ------------------------------------------------------------------------- */
 
 /* On a model of scaled data. Blobs fold numbers of ordinary size into it, so they are not for this. */
 static void range_small(size_t number) {
@@ -396,7 +396,7 @@ static void range_small(size_t number) {
         check_small(&f, number % (SMALL_FUNCTIONS - 1));
 }
 
-/* ---- the learner ------------------------------------------------------------------------------------------------- */
+/* ---- the learner ---------------------------------------------------------------------------- */
 
 typedef struct {
     unsigned char bytes[1 << 14];

@@ -1,7 +1,8 @@
-/* check FILE.html: is a report well formed, and does it need nothing from elsewhere? Says what is wrong; exit status 1 then.
+/* check FILE.html: is a report well formed, and does it need nothing from elsewhere? Says what is wrong; exit status 1
+ * then.
  *
- * Every element that is opened is closed, in order; attributes have quotes; & starts a character reference; ids are there once, links
- * lead to them; pictures are PNG files of stored blocks with right checksums; nothing is fetched. */
+ * Every element that is opened is closed, in order; attributes have quotes; & starts a character reference; ids are
+ * there once, links lead to them; pictures are PNG files of stored blocks with right checksums; nothing is fetched. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void wrong(const char *what, const char *at) {
     if (++failures > 20) exit(1);
 }
 
-/* ---- pictures -------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------- */
 
 static uint32_t get32(const unsigned char *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
@@ -103,7 +104,7 @@ static void check_picture(const char *value, size_t n) {
     free(bytes);
 }
 
-/* ---- elements -------------------------------------------------------------------------------------------------------------- */
+/* ---- elements ------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *at;

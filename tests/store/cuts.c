@@ -1,16 +1,17 @@
-/* The store under power cuts, damaged bits and failing flash, on a simulated NOR flash that enforces the rules: cuts CYCLES
+/* The store under power cuts, damaged bits and failing flash, on a simulated NOR flash that enforces the rules: cuts
+ * CYCLES
  *
- * One line for each test and granularity, "passed: ..." or "FAILED: ..."; the exit status is 0 if none failed. Things are numbered;
- * number k has a size and bytes that follow from k, so that the old thing, the new one and a mixture can be told apart.
+ * One line for each test and granularity, "passed: ..." or "FAILED: ..."; the exit status is 0 if none failed. Things
+ * are numbered; number k has a size and bytes that follow from k, so that the old thing, the new one and a mixture can
+ * be told apart.
  *
- *   cuts     CYCLES writes one after the other; each is cut at every single operation, in every way, and the flash opened: it must have the
- *            old thing or the new one. Then the next write must succeed; that too is cut at every operation
- *   first    the same for the very first write: nothing, or the thing
- *   flips    every bit of header and payload of the newer slot, of the older one, of both
- *   returns  bits of both slots read wrong, so that nothing is found; the next thing is written, with cuts and faults;
- *            then the bits read right again. What was written last must be found, never one of the older things
- *   faults   every operation fails, pretends, strays; every read fails
- *   stuck    every bit of the slot that is written cannot be cleared, or set
+ *   cuts     CYCLES writes one after the other; each is cut at every single operation, in every way, and the flash
+ * opened: it must have the old thing or the new one. Then the next write must succeed; that too is cut at every
+ * operation first    the same for the very first write: nothing, or the thing flips    every bit of header and payload
+ * of the newer slot, of the older one, of both returns  bits of both slots read wrong, so that nothing is found; the
+ * next thing is written, with cuts and faults; then the bits read right again. What was written last must be found,
+ * never one of the older things faults   every operation fails, pretends, strays; every read fails stuck    every bit
+ * of the slot that is written cannot be cleared, or set
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +32,15 @@ static uint32_t room;
 static unsigned long checks, failures;
 static uint32_t seed;
 
-/* ---- what is checked -------------------------------------------------------------------------------------------------- */
+/* ---- what is checked ------------------------------------------------------------------------ */
 
 /* Counts; says what went wrong for the first few; the condition. */
 static int expect(int condition, const char *what, uint32_t a, uint32_t b, uint32_t c) {
     checks++;
     if (condition) return 1;
     if (failures++ < 10)
-        printf("    granularity %lu, %s: %lu %lu %lu\n", (unsigned long)flash_state.geometry.granularity, what, (unsigned long)a,
-               (unsigned long)b, (unsigned long)c);
+        printf("    granularity %lu, %s: %lu %lu %lu\n", (unsigned long)flash_state.geometry.granularity, what,
+               (unsigned long)a, (unsigned long)b, (unsigned long)c);
     return 0;
 }
 
@@ -59,7 +60,7 @@ static void snapshot_restore(const snapshot *from) {
     flash_state.random = ++seed * 2654435761u | 1u;
 }
 
-/* ---- things ------------------------------------------------------------------------------------------------------------- */
+/* ---- things --------------------------------------------------------------------------------- */
 
 static uint32_t mix(uint32_t x) {
     x ^= x >> 16, x *= 0x7feb352du;
@@ -114,7 +115,9 @@ static int thing_is(const rfm_store *store, uint32_t k) {
         n = size - at < sizeof piece - 1 ? size - at : (uint32_t)sizeof piece - 1;
         if (rfm_store_read(store, at, piece, n) != RFM_OK) return 0;
         for (i = 0; i < n; i++)
-            if (piece[i] != thing_byte(k, at + i) || piece[i] != memory[store->address - flash_state.geometry.address + at + i]) return 0;
+            if (piece[i] != thing_byte(k, at + i) ||
+                piece[i] != memory[store->address - flash_state.geometry.address + at + i])
+                return 0;
     }
     return 1;
 }
@@ -154,12 +157,13 @@ static uint32_t count_operations(uint32_t k, int *status) {
     return flash_state.operations;
 }
 
-/* ---- power cuts ----------------------------------------------------------------------------------------------------------- */
+/* ---- power cuts ----------------------------------------------------------------------------- */
 
-static const int cut_parts[] = { NOR_NOTHING, NOR_ALL, NOR_HALF, NOR_HALF, NOR_FEW, NOR_MOST, NOR_MOST, NOR_RANDOM };
+static const int cut_parts[] = {NOR_NOTHING, NOR_ALL, NOR_HALF, NOR_HALF, NOR_FEW, NOR_MOST, NOR_MOST, NOR_RANDOM};
 #define CUT_PARTS (sizeof cut_parts / sizeof cut_parts[0])
 
-/* Writes thing k, cut at operation `at` of `count`, from a flash that has thing `old` (0: none). What is there then: old, or k. */
+/* Writes thing k, cut at operation `at` of `count`, from a flash that has thing `old` (0: none). What is there then:
+ * old, or k. */
 static uint32_t cut(const snapshot *from, uint32_t old, uint32_t k, uint32_t at, uint32_t count, int part) {
     rfm_store store;
     uint32_t found, i;
@@ -173,16 +177,21 @@ static uint32_t cut(const snapshot *from, uint32_t old, uint32_t k, uint32_t at,
     expect(status == RFM_EFLASH && flash_state.dead, "a cut went unnoticed", k, at, (uint32_t)part);
     nor_heal(&flash_state);
     status = rfm_store_open(&store, &flash);
-    if (status == RFM_OK) found = thing_is(&store, k) ? k : old != 0 && thing_is(&store, old) ? old : NOR_NEVER;
-    else found = 0;
+    if (status == RFM_OK)
+        found = thing_is(&store, k) ? k : old != 0 && thing_is(&store, old) ? old : NOR_NEVER;
+    else
+        found = 0;
     if (at + 1 == count) /* the mark: done or not, never in part */
-        expect(part == NOR_ALL ? found == k : part == NOR_NOTHING ? found == old : found == k || found == old, "cut at the mark", k, at,
-               (uint32_t)part);
-    else expect(found == old, old == 0 ? "a thing out of nothing" : "the old thing is lost", k, at, (uint32_t)part);
+        expect(part == NOR_ALL       ? found == k
+               : part == NOR_NOTHING ? found == old
+                                     : found == k || found == old,
+               "cut at the mark", k, at, (uint32_t)part);
+    else
+        expect(found == old, old == 0 ? "a thing out of nothing" : "the old thing is lost", k, at, (uint32_t)part);
     expect(found != 0 || status == RFM_EEMPTY, "status", k, at, (uint32_t)part);
     for (i = 0; i < 2; i++) /* two cuts lose few counts */
-        expect(store.wear[i] <= flash_state.erases[i] + 1 && store.wear[i] + 3 >= flash_state.erases[i], "wear", store.wear[i],
-               flash_state.erases[i], at);
+        expect(store.wear[i] <= flash_state.erases[i] + 1 && store.wear[i] + 3 >= flash_state.erases[i], "wear",
+               store.wear[i], flash_state.erases[i], at);
     return found;
 }
 
@@ -228,7 +237,8 @@ static unsigned long test_cuts(uint32_t cycles) {
         cut_everywhere(&before, k - 1, k, count, &cuts);
         snapshot_restore(&after);
         expect(thing_open(&store, k - 1, k) == k && store.sequence == k, "the thing that was not cut", k, 0, 0);
-        expect(store.wear[0] == flash_state.erases[0] && store.wear[1] == flash_state.erases[1], "wear", k, store.wear[0], store.wear[1]);
+        expect(store.wear[0] == flash_state.erases[0] && store.wear[1] == flash_state.erases[1], "wear", k,
+               store.wear[0], store.wear[1]);
         expect(store.state[0] == RFM_SLOT_VALID && store.state[1] == RFM_SLOT_VALID, "state", k, 0, 0);
     }
     return cuts;
@@ -236,7 +246,7 @@ static unsigned long test_cuts(uint32_t cycles) {
 
 /* From erased flash, and from flash that holds something else. */
 static unsigned long test_first(void) {
-    static const int fills[] = { 0xFF, 0x00, 0xA5 };
+    static const int fills[] = {0xFF, 0x00, 0xA5};
     snapshot before;
     rfm_store store;
     uint32_t i, k, count;
@@ -255,17 +265,22 @@ static unsigned long test_first(void) {
     return cuts;
 }
 
-/* ---- damaged bits ----------------------------------------------------------------------------------------------------------- */
+/* ---- damaged bits --------------------------------------------------------------------------- */
 
 /* Opens a flash whose slots were damaged or not: the things that should be found, and the states. */
 static void check_damaged(rfm_store *store, const int damaged[2], int newer, uint32_t k, uint32_t bit) {
     const int status = rfm_store_open(store, &flash);
     int i;
 
-    if (!damaged[newer]) expect(status == RFM_OK && thing_is(store, k), "damage: not the newer thing", k, bit, 0);
-    else if (!damaged[1 - newer]) expect(status == RFM_OK && thing_is(store, k - 1), "damage: not the other thing", k, bit, 0);
-    else expect(status == RFM_EEMPTY && store->slot == -1 && store->size == 0, "damage: a thing", k, bit, 0);
-    for (i = 0; i < 2; i++) expect(store->state[i] == (damaged[i] ? RFM_SLOT_DAMAGED : RFM_SLOT_VALID), "damage: state", k, bit, (uint32_t)i);
+    if (!damaged[newer])
+        expect(status == RFM_OK && thing_is(store, k), "damage: not the newer thing", k, bit, 0);
+    else if (!damaged[1 - newer])
+        expect(status == RFM_OK && thing_is(store, k - 1), "damage: not the other thing", k, bit, 0);
+    else
+        expect(status == RFM_EEMPTY && store->slot == -1 && store->size == 0, "damage: a thing", k, bit, 0);
+    for (i = 0; i < 2; i++)
+        expect(store->state[i] == (damaged[i] ? RFM_SLOT_DAMAGED : RFM_SLOT_VALID), "damage: state", k, bit,
+               (uint32_t)i);
 }
 
 static unsigned long test_flips(void) {
@@ -280,7 +295,8 @@ static unsigned long test_flips(void) {
         newer = store.slot;
         if (!expect(newer >= 0, "there is no thing", k, 0, 0)) continue;
         start[0] = 0, start[1] = nor_bytes(&flash_state) / 2;
-        bits[newer] = 8 * (RFM_STORE_HEADER + thing_size(k)), bits[1 - newer] = 8 * (RFM_STORE_HEADER + thing_size(k - 1));
+        bits[newer] = 8 * (RFM_STORE_HEADER + thing_size(k)),
+        bits[1 - newer] = 8 * (RFM_STORE_HEADER + thing_size(k - 1));
         snapshot_take(&before);
         for (slot = 0; slot < 2; slot++)
             for (bit = 0; bit < bits[slot]; bit++) {
@@ -304,7 +320,8 @@ static unsigned long test_flips(void) {
 
                 memory[at] = (unsigned char)(nor_random(&flash_state) >> 9);
             }
-            damaged[newer] = memcmp(memory + start[newer], before.memory + start[newer], bits[newer] / 8) != 0, damaged[1 - newer] = 0;
+            damaged[newer] = memcmp(memory + start[newer], before.memory + start[newer], bits[newer] / 8) != 0,
+            damaged[1 - newer] = 0;
             check_damaged(&store, damaged, newer, k, i);
             flips++;
             memcpy(memory, before.memory, sizeof memory);
@@ -313,7 +330,7 @@ static unsigned long test_flips(void) {
     return flips;
 }
 
-/* ---- bits that come back ----------------------------------------------------------------------------------------- */
+/* ---- bits that come back -------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t at[2];
@@ -362,7 +379,8 @@ static int write_again(uint32_t k, int tries) {
     int status;
 
     (void)rfm_store_open(&store, &flash);
-    while ((status = thing_write(&store, k)) != RFM_OK && --tries > 0) {}
+    while ((status = thing_write(&store, k)) != RFM_OK && --tries > 0) {
+    }
     return status;
 }
 
@@ -396,8 +414,11 @@ static unsigned long returns_with_faults(const snapshot *from, const flips *f, u
                 for (which = 0; which < 4; which++) { /* no mixture; the new one, if it is there, whatever else is */
                     flips_set(&left, which);
                     status = rfm_store_open(&store, &flash);
-                    found[which] = status != RFM_OK ? 0 : thing_is(&store, k) ? k : thing_is(&store, k - 1) ? k - 1
-                                 : thing_is(&store, k - 2) ? k - 2 : NOR_NEVER;
+                    found[which] = status != RFM_OK          ? 0
+                                   : thing_is(&store, k)     ? k
+                                   : thing_is(&store, k - 1) ? k - 1
+                                   : thing_is(&store, k - 2) ? k - 2
+                                                             : NOR_NEVER;
                     expect(found[which] != NOR_NEVER && (found[which] == k) == (found[0] == k),
                            "found with bits that return", k, at, part);
                     expect(found[which] != k || at + 1 == count, "a thing before its mark", k, at, part);
@@ -458,11 +479,12 @@ static unsigned long test_returns(void) {
     return count;
 }
 
-/* ---- flash that fails ----------------------------------------------------------------------------------------------------------- */
+/* ---- flash that fails ----------------------------------------------------------------------- */
 
-/* After a write of thing k with a fault: done, and it is there; or RFM_EFLASH, and the old one is. `either`: the flash failed at the mark, and
- * when it should have been undone. `repaired`: the next write can succeed. */
-static void check_fault(rfm_store *store, int status, uint32_t k, int either, int repaired, const char *what, uint32_t a, uint32_t b) {
+/* After a write of thing k with a fault: done, and it is there; or RFM_EFLASH, and the old one is. `either`: the flash
+ * failed at the mark, and when it should have been undone. `repaired`: the next write can succeed. */
+static void check_fault(rfm_store *store, int status, uint32_t k, int either, int repaired, const char *what,
+                        uint32_t a, uint32_t b) {
     uint32_t found = status == RFM_OK ? k : k - 1, now;
     snapshot torn;
 
@@ -478,7 +500,7 @@ static void check_fault(rfm_store *store, int status, uint32_t k, int either, in
 }
 
 static unsigned long test_faults(void) {
-    static const int parts[] = { NOR_NOTHING, NOR_ALL, NOR_HALF, NOR_MOST };
+    static const int parts[] = {NOR_NOTHING, NOR_ALL, NOR_HALF, NOR_MOST};
     snapshot before;
     rfm_store store;
     uint32_t k, at, part, operations, reads, noticed = 0;
@@ -499,10 +521,13 @@ static unsigned long test_faults(void) {
                     flash_state.at = at, flash_state.how = how, flash_state.part = parts[part];
                     status = thing_write(&store, k);
                     nor_heal(&flash_state);
-                    if (how == NOR_ERROR || how == NOR_ERROR_ALL) expect(status == RFM_EFLASH, "a fault went unnoticed", k, at, (uint32_t)how);
-                    if (how == NOR_SILENT && parts[part] == NOR_ALL) expect(status == RFM_OK, "no fault", k, at, (uint32_t)how);
+                    if (how == NOR_ERROR || how == NOR_ERROR_ALL)
+                        expect(status == RFM_EFLASH, "a fault went unnoticed", k, at, (uint32_t)how);
+                    if (how == NOR_SILENT && parts[part] == NOR_ALL)
+                        expect(status == RFM_OK, "no fault", k, at, (uint32_t)how);
                     noticed += status == RFM_EFLASH && (how == NOR_SILENT || how == NOR_STRAY);
-                    check_fault(&store, status, k, how == NOR_ERROR_ALL && at + 1 == operations, 1, "after a fault", at, (uint32_t)how);
+                    check_fault(&store, status, k, how == NOR_ERROR_ALL && at + 1 == operations, 1, "after a fault", at,
+                                (uint32_t)how);
                     faults++;
                 }
         /* Reads: while writing, and while opening. */
@@ -529,8 +554,10 @@ static unsigned long test_faults(void) {
             flash_state.read_at = at;
             status = rfm_store_open(&store, &flash);
             flash_state.read_at = NOR_NEVER;
-            expect(status == RFM_OK && (thing_is(&store, k - 1) || thing_is(&store, k - 2)), "open with a failed read", k, at, 0);
-            expect((store.state[0] == RFM_SLOT_UNREADABLE) + (store.state[1] == RFM_SLOT_UNREADABLE) == 1, "state of a failed read", k, at, 0);
+            expect(status == RFM_OK && (thing_is(&store, k - 1) || thing_is(&store, k - 2)), "open with a failed read",
+                   k, at, 0);
+            expect((store.state[0] == RFM_SLOT_UNREADABLE) + (store.state[1] == RFM_SLOT_UNREADABLE) == 1,
+                   "state of a failed read", k, at, 0);
             expect(thing_open(&store, k - 1, k - 1) == k - 1, "open after a failed read", k, at, 0);
             faults++;
         }
@@ -556,7 +583,8 @@ static unsigned long test_stuck(void) {
                     snapshot_restore(&before);
                     (void)rfm_store_open(&store, &flash);
                     flash_state.stuck = at + (store.slot == 0 ? half : 0);
-                    flash_state.stuck_mask = (unsigned char)(1u << bit), flash_state.stuck_value = (unsigned char)(value << bit);
+                    flash_state.stuck_mask = (unsigned char)(1u << bit),
+                    flash_state.stuck_value = (unsigned char)(value << bit);
                     nor_stick(&flash_state);
                     status = thing_write(&store, k);
                     failed += status == RFM_EFLASH;
@@ -576,7 +604,8 @@ static unsigned long test_stuck(void) {
             flash_state.stuck_mask = 0x10, flash_state.stuck_value = 0;
             nor_stick(&flash_state);
             status = thing_write(&store, k);
-            expect(status == RFM_EFLASH && store.slot == -1 && rfm_store_open(&store, &flash) == RFM_EEMPTY, "the first slot works", k, at, 0);
+            expect(status == RFM_EFLASH && store.slot == -1 && rfm_store_open(&store, &flash) == RFM_EEMPTY,
+                   "the first slot works", k, at, 0);
             (void)thing_write(&store, k);
             expect(store.slot >= 0 || thing_write(&store, k) == RFM_OK, "the second slot does not work", k, at, 0);
             expect(thing_open(&store, k, k) == k, "the second slot has nothing", k, at, 0);
@@ -587,10 +616,11 @@ static unsigned long test_stuck(void) {
     return faults;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int report(const char *name, unsigned long count, const char *what) {
-    if (failures == 0) expect(flash_state.broken == NULL, flash_state.broken != NULL ? flash_state.broken : "", 0, 0, 0);
+    if (failures == 0)
+        expect(flash_state.broken == NULL, flash_state.broken != NULL ? flash_state.broken : "", 0, 0, 0);
     printf("%s: %-7s granularity %2lu, %3lu pages of %3lu: %lu %s, %lu checks", failures > 0 ? "FAILED" : "passed",
            name, (unsigned long)flash_state.geometry.granularity, (unsigned long)flash_state.geometry.pages,
            (unsigned long)flash_state.geometry.page_bytes, count, what, checks);
@@ -605,8 +635,7 @@ static int report(const char *name, unsigned long count, const char *what) {
 int main(int argc, char **argv) {
     /* A page of the usual kind; pages shorter than the header; one page for each slot; not a power of two. */
     static const rfm_flash_geometry geometries[] = {
-        { 0x08000000, 64, 8, 1 }, { 0x10, 16, 24, 2 }, { 0, 128, 4, 4 }, { 0xFFFFFE00, 256, 2, 8 }, { 0x4000, 48, 10, 16 }
-    };
+        {0x08000000, 64, 8, 1}, {0x10, 16, 24, 2}, {0, 128, 4, 4}, {0xFFFFFE00, 256, 2, 8}, {0x4000, 48, 10, 16}};
     const uint32_t cycles = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 200;
     int failed = 0;
     size_t i;

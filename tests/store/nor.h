@@ -1,11 +1,12 @@
 /* A simulated NOR flash that knows the rules, for tests/unit/test_store.c and tests/store/cuts.c.
  *
- * Whoever breaks a rule finds its name in `broken`: a granule programmed twice without an erase between, a bit set by programming, an
- * operation that is misaligned, crosses a page or leaves the flash. At the start nothing is known to be erased, even where it reads 0xFF.
+ * Whoever breaks a rule finds its name in `broken`: a granule programmed twice without an erase between, a bit set by
+ * programming, an operation that is misaligned, crosses a page or leaves the flash. At the start nothing is known to be
+ * erased, even where it reads 0xFF.
  *
- * Operations (erase and program) are counted from 0; number `at` can go wrong in a chosen way, and so can a number of reads. A power cut
- * ends everything: that operation is done in part, and all later ones, reads too, fail without doing anything. After a cut erase the page holds
- * anything, and counts as not erased even if it reads 0xFF. */
+ * Operations (erase and program) are counted from 0; number `at` can go wrong in a chosen way, and so can a number of
+ * reads. A power cut ends everything: that operation is done in part, and all later ones, reads too, fail without doing
+ * anything. After a cut erase the page holds anything, and counts as not erased even if it reads 0xFF. */
 #ifndef NOR_H
 #define NOR_H
 
@@ -35,12 +36,12 @@ enum {
 
 /* How much of it is done; of a program: which of the bits to be cleared are, of an erase: what is in the page. */
 enum {
-    NOR_NOTHING,  /* program: none; erase: the page as it was */
-    NOR_ALL,      /* program: all; erase: 0xFF */
-    NOR_HALF,     /* each bit by chance: one in two ... */
-    NOR_FEW,      /* ... one in sixteen ... */
-    NOR_MOST,     /* ... fifteen in sixteen. Erase: that many bits of the old content are set */
-    NOR_RANDOM,   /* program: as NOR_HALF; erase: random bits */
+    NOR_NOTHING, /* program: none; erase: the page as it was */
+    NOR_ALL,     /* program: all; erase: 0xFF */
+    NOR_HALF,    /* each bit by chance: one in two ... */
+    NOR_FEW,     /* ... one in sixteen ... */
+    NOR_MOST,    /* ... fifteen in sixteen. Erase: that many bits of the old content are set */
+    NOR_RANDOM,  /* program: as NOR_HALF; erase: random bits */
     NOR_PARTS
 };
 
@@ -54,8 +55,8 @@ typedef struct {
     uint32_t erases[2];         /* of the first page of each half */
     uint32_t at;                /* the operation that goes wrong; NOR_NEVER */
     int how, part;
-    uint32_t read_at;           /* the read that fails; NOR_NEVER */
-    uint32_t bad_from, bad_to;  /* reading within these addresses fails, until an erase: what ECC does after a cut */
+    uint32_t read_at;          /* the read that fails; NOR_NEVER */
+    uint32_t bad_from, bad_to; /* reading within these addresses fails, until an erase: what ECC does after a cut */
     int dead;
     uint32_t random;
 
@@ -174,19 +175,27 @@ static int nor_erase(void *arg, uint32_t page) {
     if (page / (n->geometry.pages / 2) == n->hard) return -1;
     for (i = 0; i < 2 && part != NOR_NOTHING; i++)
         if (n->flip[i] / size == page) n->flip[i] = NOR_NEVER;
-    if (n->dead) n->torn = page;
-    else if (n->torn == page) n->torn = NOR_NEVER;
+    if (n->dead)
+        n->torn = page;
+    else if (n->torn == page)
+        n->torn = NOR_NEVER;
     if (page % (n->geometry.pages / 2) == 0) n->erases[page / (n->geometry.pages / 2)]++;
-    if (n->geometry.address + page * size < n->bad_to && n->geometry.address + (page + 1) * size > n->bad_from) n->bad_to = n->bad_from;
+    if (n->geometry.address + page * size < n->bad_to && n->geometry.address + (page + 1) * size > n->bad_from)
+        n->bad_to = n->bad_from;
     for (i = 0, at = page * size; i < size; i++, at++) {
-        if (part == NOR_RANDOM) n->memory[at] = (unsigned char)(nor_random(n) >> 11);
-        else n->memory[at] |= nor_mask(n, part);
+        if (part == NOR_RANDOM)
+            n->memory[at] = (unsigned char)(nor_random(n) >> 11);
+        else
+            n->memory[at] |= nor_mask(n, part);
         blank = blank && n->memory[at] == 0xFF;
     }
-    /* One that failed or was cut may read 0xFF, and is not erased; one that pretends cannot be told from one that did it, if it reads 0xFF. */
+    /* One that failed or was cut may read 0xFF, and is not erased; one that pretends cannot be told from one that did
+     * it, if it reads 0xFF. */
     for (at = page * size / g; at < (page + 1) * size / g; at++) {
-        if (result == 0 && blank) n->used[at / 8] &= (unsigned char)~(1u << at % 8);
-        else n->used[at / 8] |= (unsigned char)(1u << at % 8);
+        if (result == 0 && blank)
+            n->used[at / 8] &= (unsigned char)~(1u << at % 8);
+        else
+            n->used[at / 8] |= (unsigned char)(1u << at % 8);
     }
     nor_stick(n);
     return result;
@@ -206,7 +215,8 @@ static int nor_program(void *arg, uint32_t address, const void *from, uint32_t b
     }
     if (bytes == 0 || bytes > 16 || at % 16 != 0 || bytes % g != 0 || (uintptr_t)from % NOR_ALIGN != 0)
         nor_broken(n, "a program is misaligned");
-    else if (at / page != (at + bytes - 1) / page) nor_broken(n, "a program crosses a page");
+    else if (at / page != (at + bytes - 1) / page)
+        nor_broken(n, "a program crosses a page");
     if (was_dead) return result;
     for (i = 0; i < bytes; i++) {
         const uint32_t granule = (at + i) / g;
@@ -216,7 +226,8 @@ static int nor_program(void *arg, uint32_t address, const void *from, uint32_t b
             if (n->used[granule / 8] & flag) nor_broken(n, "a granule is programmed twice");
             n->used[granule / 8] |= flag;
         }
-        if (data[i] & ~n->memory[at + i] & ~(at + i == n->stuck ? n->stuck_mask : 0)) nor_broken(n, "a program sets a bit");
+        if (data[i] & ~n->memory[at + i] & ~(at + i == n->stuck ? n->stuck_mask : 0))
+            nor_broken(n, "a program sets a bit");
         n->memory[at + i] &= (unsigned char)(data[i] | ~nor_mask(n, part));
     }
     if (n->how == NOR_STRAY && n->operations == n->at + 1 && at >= 16)

@@ -83,7 +83,7 @@ static rfm_mat draw_square(size_t n, size_t rank, double shift) {
     return a;
 }
 
-/* ---- what is right: in long double, which has room for products of the largest doubles --------------------------- */
+/* ---- what is right: in long double, which has room for products of the largest doubles ------ */
 
 typedef long double wide;
 
@@ -217,7 +217,7 @@ void algebra_check(const algebra *t) {
             fail("%s writes below the diagonal", algebra_names[t->what]);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------- */
+/* ---- cases ---------------------------------------------------------------------------------- */
 
 static rfm_mat draw_filled(size_t rows, size_t cols) {
     rfm_mat a = draw_view(rows, cols);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- drawing a problem ------------------------------------------------------------------------------------------- */
+/* ---- drawing a problem ---------------------------------------------------------------------- */
 
 static double work_of(const fitting *f) {
     const double n = (double)f->data.x.rows, d = (double)f->data.x.cols, c = (double)f->data.y.cols,
@@ -127,7 +127,7 @@ void draw_fitting(fitting *f, draw_limits limits) {
     f->port = draw_port();
 }
 
-/* ---- the fit ----------------------------------------------------------------------------------------------------- */
+/* ---- the fit -------------------------------------------------------------------------------- */
 
 static int fit_need(const rfm_ctx *ctx, void *arg, size_t *scratch, size_t *store) {
     fitting *f = arg;
@@ -160,7 +160,7 @@ int fit_exactly(fitting *f) {
     return exact(&fit, f, f->port);
 }
 
-/* ---- a model in use ---------------------------------------------------------------------------------------------- */
+/* ---- a model in use ------------------------------------------------------------------------- */
 
 typedef struct {
     const rfm_model *model;
@@ -341,7 +341,7 @@ static void check_metric(const fitting *f, const expectation *e) {
         compare("diagonal of M", rfm_const(row), diagonal, bound);
 }
 
-/* ---- the report -------------------------------------------------------------------------------------------------- */
+/* ---- the report ----------------------------------------------------------------------------- */
 
 static int better(const fitting *f, rfm_real a, rfm_real b) { return f->o.score == RFM_SCORE_SQUARED ? a < b : a > b; }
 
@@ -398,7 +398,7 @@ static void check_path(const fitting *f, const expectation *e) {
         fail("best is %lu, by its own scores it would be %lu", (unsigned long)f->report.best, (unsigned long)best);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 void check_fitting(fitting *f, int in_use) {
     const int status = fit_exactly(f);

@@ -44,7 +44,7 @@ double ref_bound(size_t n, const double *plain, const double *noisy, double nois
     return bound <= most / 10 ? bound : -1;
 }
 
-/* ---- noise ------------------------------------------------------------------------------------------------------- */
+/* ---- noise ---------------------------------------------------------------------------------- */
 
 /* A number in [-1, 1] that depends on both arguments. */
 static double scatter(uint64_t a, uint64_t b) {
@@ -73,7 +73,7 @@ double *ref_rows(const ref_fit *f, rfm_cmat rows) {
     return x;
 }
 
-/* ---- linear algebra ---------------------------------------------------------------------------------------------- */
+/* ---- linear algebra ------------------------------------------------------------------------- */
 
 /* out (m, d) = Z M; M is symmetric. */
 static void times_metric(size_t m, size_t d, const double *z, const double *metric, double *out) {
@@ -162,7 +162,7 @@ static int solve_pseudo(size_t n, size_t c, double *a, double *b, double low) {
     return defined;
 }
 
-/* ---- the kernel -------------------------------------------------------------------------------------------------- */
+/* ---- the kernel ----------------------------------------------------------------------------- */
 
 double ref_phi(int kernel, double bandwidth, double exponent, double s2, double *w) {
     const double s = sqrt(s2), t = s / bandwidth, q = kernel == RFM_GAUSSIAN ? 2 : kernel == RFM_LAPLACE ? 1 : exponent;
@@ -222,7 +222,7 @@ static double bandwidth_of(const ref_fit *f, const double *metric) {
     return (double)f->o.bandwidth * (median > 0 ? median : 1);
 }
 
-/* ---- one iterate ------------------------------------------------------------------------------------------------- */
+/* ---- one iterate ---------------------------------------------------------------------------- */
 
 /* What a row adds to a score. */
 static double row_score(const ref_fit *f, const double *y, const double *predicted) {
@@ -341,7 +341,7 @@ static void next_metric(ref_fit *f, size_t t) {
     free(z), free(g), free(mean), free(square);
 }
 
-/* ---- the fit ----------------------------------------------------------------------------------------------------- */
+/* ---- the fit -------------------------------------------------------------------------------- */
 
 /* The rows of the gradient points, of those with weight: the library's stream of random numbers, which is not part
  * of the mathematics. */
@@ -405,7 +405,7 @@ void ref_free(ref_fit *f) {
     memset(f, 0, sizeof *f);
 }
 
-/* ---- what a fit is used for -------------------------------------------------------------------------------------- */
+/* ---- what a fit is used for ----------------------------------------------------------------- */
 
 void ref_predict(const ref_fit *f, size_t t, size_t m, const double *z, double *out) {
     double *phi = doubles(f->n * m);
@@ -455,7 +455,7 @@ double ref_alignment(const ref_fit *f, size_t t, size_t m, const double *z, cons
     return yy > 0 ? ky / sqrt(kk) / sqrt(yy) : 0;
 }
 
-/* ---- a model as it stands ---------------------------------------------------------------------------------------- */
+/* ---- a model as it stands ------------------------------------------------------------------- */
 
 void ref_project(const rfm_model *m, const double *z, double *out) {
     size_t q, j;

@@ -37,7 +37,7 @@ static int coarse(const rfm_model *m) {
     return slack.no_values || 1e4 * (double)m->d * EPSILON * most > (double)m->bandwidth;
 }
 
-/* ---- rank -------------------------------------------------------------------------------------------------------- */
+/* ---- rank ----------------------------------------------------------------------------------- */
 
 static int rank_need(const rfm_ctx *ctx, void *arg, size_t *scratch, size_t *store) {
     making *t = arg;
@@ -121,7 +121,7 @@ static void check_rank(making *t) {
     free(x);
 }
 
-/* ---- centres, loss ----------------------------------------------------------------------------------------------- */
+/* ---- centres, loss -------------------------------------------------------------------------- */
 
 static int centers_need(const rfm_ctx *ctx, void *arg, size_t *scratch, size_t *store) {
     making *t = arg;
@@ -235,7 +235,7 @@ static void check_loss(making *t) {
     free(centers);
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------------- */
+/* ---- integers ------------------------------------------------------------------------------- */
 
 static int integers_need(const rfm_ctx *ctx, void *arg, size_t *scratch, size_t *store) {
     making *t = arg;
@@ -318,8 +318,8 @@ static void check_predict_i(const rfm_model_i *m, const int16_t *xi, int32_t *sc
             fail("rfm_predict_i: score %ld, expected %.1f", (long)scores[k], expected[k]);
 }
 
-/* Half of alpha or more is at the end of its range: eight bits are not enough for what such a K wants, and what comes out is no model
- * of the targets. rfm_small_integers makes no promise of accuracy. */
+/* Half of alpha or more is at the end of its range: eight bits are not enough for what such a K wants, and what comes
+ * out is no model of the targets. rfm_small_integers makes no promise of accuracy. */
 static int cut_off(const rfm_model_i *m) {
     const double most = m->type == RFM_I8 ? 127 : 32767;
     size_t i, count = 0;
@@ -379,7 +379,7 @@ static void check_integers(making *t) {
     free(x), free(y);
 }
 
-/* ---- features, blobs --------------------------------------------------------------------------------------------- */
+/* ---- features, blobs ------------------------------------------------------------------------ */
 
 static void check_importance(making *t) {
     const size_t d = t->f->model.d;

@@ -31,7 +31,7 @@ static unsigned long seed;
 static int case_failed, case_loose, show_loose;
 static pool *threads;
 
-/* ---- the case ---------------------------------------------------------------------------------------------------- */
+/* ---- the case ------------------------------------------------------------------------------- */
 
 void note(const char *format, ...) {
     const size_t used = strlen(shared->line);
@@ -74,7 +74,7 @@ void not_compared(const char *what) {
     case_loose = 1;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 static uint64_t state;
 
@@ -126,7 +126,7 @@ const rfm_port *draw_port(void) {
     return list[i];
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static void **blocks_taken;
 static size_t blocks_count, blocks_room;
@@ -171,7 +171,7 @@ uint64_t hash_view(uint64_t hash, rfm_cmat a) {
     return hash_bytes(hash, a.at, ((a.rows - 1) * a.stride + a.cols) * sizeof *a.at);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 /* Workers in one thread, their jobs backwards: what goes wrong goes wrong again. */
 static void deal(void *workers, rfm_job job, void *arg, size_t jobs) {
@@ -259,7 +259,7 @@ void compare(const char *what, rfm_cmat got, const double *expected, double boun
         }
 }
 
-/* ---- the loop over the cases ------------------------------------------------------------------------------------- */
+/* ---- the loop over the cases ---------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec t;

@@ -21,7 +21,7 @@
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
-/* ---- the case ---------------------------------------------------------------------------------------------------- */
+/* ---- the case ------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *name;
@@ -53,7 +53,7 @@ extern struct slack {
 /* Something in this case was too ill-conditioned to be compared. */
 void not_compared(const char *what);
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 size_t draw(size_t below); /* 0 ... below - 1 */
 size_t draw_of(size_t count, const size_t *list);
@@ -67,7 +67,7 @@ size_t draw_size(size_t most);
 /* A port that this machine can run, or one with the smallest blocks. */
 const rfm_port *draw_port(void);
 
-/* ---- memory: each block on its own, gone after the case ---------------------------------------------------------- */
+/* ---- memory: each block on its own, gone after the case ------------------------------------- */
 
 void *take(size_t bytes);
 rfm_real *take_reals(size_t count);
@@ -78,7 +78,7 @@ void fill(rfm_mat a, double low, double high);
 void fill_nan(rfm_mat a);
 uint64_t hash_view(uint64_t hash, rfm_cmat a);
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 /* A function of the library with its arguments in `arg`. */
 typedef struct {

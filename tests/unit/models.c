@@ -9,7 +9,8 @@
 #endif
 
 int model_size(size_t index, model_shape *shape) {
-    static const model_shape shapes[] = { { 4, 2, 1 }, { 5, 2, 2 }, { 6, 3, 2 }, { 9, 3, 1 }, { 17, 5, 3 }, { 33, 4, 2 }, { 70, 9, 1 }, { 129, 6, 4 } };
+    static const model_shape shapes[] = {{4, 2, 1},  {5, 2, 2},  {6, 3, 2},  {9, 3, 1},
+                                         {17, 5, 3}, {33, 4, 2}, {70, 9, 1}, {129, 6, 4}};
 
     if (index >= TEST_LENGTH(shapes) || shapes[index].n > MODEL_N_MAX) return 0;
     *shape = shapes[index];
@@ -103,7 +104,8 @@ static int run(const model_case *p, rfm_cmat z, rfm_mat y, int gradients) {
     void *mem;
     int status;
 
-    CHECK_INT(RFM_OK, gradients ? rfm_gradients_need(&ctx, &p->m, &need) : rfm_predict_need(&ctx, &p->m, z.rows, &need));
+    CHECK_INT(RFM_OK,
+              gradients ? rfm_gradients_need(&ctx, &p->m, &need) : rfm_predict_need(&ctx, &p->m, z.rows, &need));
     mem = test_take(need);
     if (mem == NULL) return TEST_SKIP;
     CHECK_INT(RFM_OK, rfm_arena_init(&arena, mem, need));
@@ -135,7 +137,8 @@ double model_distance(const rfm_model *m, const rfm_real *x, const rfm_real *z) 
         part = 0;
         if (m->metric == RFM_FULL)
             for (j = 0; j < m->d; j++) part += (double)m->p[q * m->d + j] * ((double)x[j] - (double)z[j]);
-        else part = ((double)x[q] - (double)z[q]) * (m->metric == RFM_DIAGONAL ? (double)m->p[q] : 1);
+        else
+            part = ((double)x[q] - (double)z[q]) * (m->metric == RFM_DIAGONAL ? (double)m->p[q] : 1);
         sum += m->kernel == RFM_L1 ? fabs(part) : part * part;
     }
     return m->kernel == RFM_L1 ? sum : sqrt(sum);

@@ -33,7 +33,8 @@ void model_fill(rfm_mat x, uint32_t stream);
 /* Targets of the rows x: products and multiples of their columns. */
 void model_targets(rfm_mat x, rfm_mat y);
 
-/* rfm_fit on exactly the memory that it needs; the model stays in the pool, its end is test_mark(). TEST_SKIP: no room. */
+/* rfm_fit on exactly the memory that it needs; the model stays in the pool, its end is test_mark(). TEST_SKIP: no
+ * room. */
 int model_fit(model_case *p);
 
 /* The others, likewise on exactly what they need, which is given back. TEST_SKIP: no room. */
@@ -51,6 +52,6 @@ double model_apart(rfm_mat a, rfm_mat b);
 double model_most(rfm_mat a);
 
 /* The two are equal but for `factor` times epsilon, relative to the largest element of a (and at least 1e-3). */
-#define CHECK_CLOSE(a, b, factor) CHECK_BELOW(model_apart(a, b), (factor) * TEST_EPS * fmax(model_most(a), 1e-3))
+#define CHECK_CLOSE(a, b, factor) CHECK_BELOW(model_apart(a, b), (factor)*TEST_EPS *fmax(model_most(a), 1e-3))
 
 #endif

@@ -5,8 +5,8 @@
 
 #ifdef TEST_ASAN
 #include <sanitizer/asan_interface.h>
-#define FENCE(at, bytes)   __asan_poison_memory_region(at, bytes)
-#define UNFENCE(at, bytes) __asan_unpoison_memory_region(at, bytes)
+#define FENCE(at, bytes)    __asan_poison_memory_region(at, bytes)
+#define UNFENCE(at, bytes)  __asan_unpoison_memory_region(at, bytes)
 #define LOOKS_BEHIND_FENCES __attribute__((no_sanitize_address))
 #else
 #define FENCE(at, bytes)   ((void)0)
@@ -18,7 +18,7 @@
 #endif
 #endif
 
-/* ---- assertions ---------------------------------------------------------------------------------------------------- */
+/* ---- assertions ----------------------------------------------------------------------------- */
 
 char test_noted[64];
 
@@ -43,7 +43,7 @@ void test_note(const char *text, size_t a, size_t b, size_t c) {
     note_size(note_size(note_size(note_text(0, text), a), b), c);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 int test_little_endian(void) {
     const uint16_t one = 1;
@@ -139,7 +139,7 @@ double test_symmetric(int kind, size_t n, size_t i, size_t j) {
     }
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 #define GAP 16 /* bytes between blocks, at least */
 
@@ -219,8 +219,7 @@ void test_check_padding(rfm_mat a) {
     size_t i;
 
     CHECK(all_guard(at - real, real));
-    for (i = 0; i + 1 < a.rows; i++)
-        CHECK(all_guard(at + (i * a.stride + a.cols) * real, (a.stride - a.cols) * real));
+    for (i = 0; i + 1 < a.rows; i++) CHECK(all_guard(at + (i * a.stride + a.cols) * real, (a.stride - a.cols) * real));
     CHECK(all_guard(at + (i * a.stride + a.cols) * real, GAP));
 }
 
@@ -230,7 +229,7 @@ void test_check_lower(rfm_mat a) {
     for (i = 1; i < a.rows; i++) CHECK(all_guard(bytes_of(a.at + i * a.stride), i * sizeof(rfm_real)));
 }
 
-/* ---- ports and workers --------------------------------------------------------------------------------------------- */
+/* ---- ports and workers ---------------------------------------------------------------------- */
 
 const rfm_port *test_port(size_t index) {
     static rfm_port blocks;
@@ -260,7 +259,7 @@ void test_pool_run(void *pool, rfm_job job, void *arg, size_t jobs) {
     for (i = 0; i < jobs; i++) job(arg, p->reverse ? jobs - 1 - i : i, i % p->workers);
 }
 
-/* ---- calls as data ------------------------------------------------------------------------------------------------- */
+/* ---- calls as data -------------------------------------------------------------------------- */
 
 int test_call_run(const rfm_ctx *ctx, const test_call *call) {
     rfm_cmat a = rfm_const(call->a), b = rfm_const(call->b);
@@ -303,7 +302,8 @@ static void fill_guard(rfm_mat m, int lower) {
     size_t i;
 
     for (i = 0; i < m.rows; i++)
-        memset(writable_bytes_of(m.at + i * m.stride), 0xFF, (lower ? (i < m.cols ? i : m.cols) : m.cols) * sizeof(rfm_real));
+        memset(writable_bytes_of(m.at + i * m.stride), 0xFF,
+               (lower ? (i < m.cols ? i : m.cols) : m.cols) * sizeof(rfm_real));
 }
 
 void test_fill(const test_call *call) {
@@ -321,13 +321,14 @@ void test_fill(const test_call *call) {
         fill_guard(a, 1);
         for (i = 0; i < a.rows; i++)
             for (j = i; j < a.cols; j++)
-                a.at[i * a.stride + j] =
-                    (rfm_real)(j > i ? test_number(4, i, j) * 2 / (double)a.rows : (i % 3 ? 1 : -1) * (1 + (double)(i % 5) / 4));
+                a.at[i * a.stride + j] = (rfm_real)(j > i ? test_number(4, i, j) * 2 / (double)a.rows
+                                                          : (i % 3 ? 1 : -1) * (1 + (double)(i % 5) / 4));
     } else {
         fill_guard(a, 1);
         for (i = 0; i < a.rows; i++)
             for (j = i; j < a.cols; j++)
-                a.at[i * a.stride + j] = (rfm_real)(test_symmetric(call->kind, a.rows, i, j) * (call->scale > 0 ? call->scale : 1));
+                a.at[i * a.stride + j] =
+                    (rfm_real)(test_symmetric(call->kind, a.rows, i, j) * (call->scale > 0 ? call->scale : 1));
         if (call->count != NULL) memset(call->count, 0xFF, sizeof *call->count);
         if (call->what == TEST_RANK) memset(call->perm, 0xFF, a.rows * sizeof *call->perm);
         if (call->what == TEST_EIG) {
@@ -348,7 +349,7 @@ static void context(rfm_ctx *ctx, const rfm_port *port, const test_pool *pool) {
 }
 
 int test_run(const test_call *call, const rfm_port *port, const test_pool *pool) {
-    static const unsigned char before[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    static const unsigned char before[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const size_t mark = test_mark();
     rfm_arena arena;
     rfm_ctx ctx;
@@ -382,7 +383,7 @@ int test_run(const test_call *call, const rfm_port *port, const test_pool *pool)
 }
 
 void test_check_same(const test_call *call, const rfm_port *port, int status) {
-    static const test_pool pools[] = { { 1, 1 }, { 2, 1 }, { 7, 0 } };
+    static const test_pool pools[] = {{1, 1}, {2, 1}, {7, 0}};
     const size_t mark = test_mark();
     uint64_t hash;
     size_t i;
@@ -438,14 +439,16 @@ void test_check_refused(const test_call *call, const rfm_ctx *ctx, int status) {
     CHECK_INT(before.status, arena->status);
 }
 
-/* ---- bad arguments ------------------------------------------------------------------------------------------------- */
+/* ---- bad arguments -------------------------------------------------------------------------- */
 
 /* The views of each function, and the one, if any, that it only writes. */
-static const char *const views[TEST_CALLS] = { "abc", "ac", "a", "ac", "ac", "a", "ac" };
+static const char *const views[TEST_CALLS] = {"abc", "ac", "a", "ac", "ac", "a", "ac"};
 
 static rfm_mat *view(test_call *call, char name) { return name == 'a' ? &call->a : name == 'b' ? &call->b : &call->c; }
 
-static int triangular(int what, char name) { return what == TEST_SYRK ? name == 'c' : what != TEST_GEMM && name == 'a'; }
+static int triangular(int what, char name) {
+    return what == TEST_SYRK ? name == 'c' : what != TEST_GEMM && name == 'a';
+}
 
 /* Nothing else says how many rows (or columns) this view has. */
 static int free_size(const test_call *call, char name, int rows) {
@@ -454,7 +457,7 @@ static int free_size(const test_call *call, char name, int rows) {
 }
 
 static void refused_view(const test_call *good, const rfm_ctx *ctx, char name) {
-    static const size_t huge[] = { SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / sizeof(rfm_real) };
+    static const size_t huge[] = {SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / sizeof(rfm_real)};
     test_call bad = *good;
     rfm_mat *v = view(&bad, name), was = *v;
     size_t i;
@@ -493,10 +496,9 @@ static void refused_view(const test_call *good, const rfm_ctx *ctx, char name) {
 static void refused_values(const test_call *call, const rfm_ctx *ctx, char name) {
     test_call copy = *call;
     const rfm_mat v = *view(&copy, name);
-    const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
-    const size_t places[][2] = {
-        { 0, 0 }, { 0, v.cols - 1 }, { v.rows - 1, v.cols - 1 }, { 0, v.cols / 2 }, { v.rows - 1, 0 }, { v.rows / 2, 0 }
-    };
+    const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const size_t places[][2] = {{0, 0},          {0, v.cols - 1}, {v.rows - 1, v.cols - 1},
+                                {0, v.cols / 2}, {v.rows - 1, 0}, {v.rows / 2, 0}};
     size_t i, p;
 
     for (p = 0; p < TEST_LENGTH(places); p++) {
@@ -530,7 +532,7 @@ static void refused_overlap(const test_call *good, const rfm_ctx *ctx, char name
 }
 
 static void refused_huge(const test_call *good, const rfm_ctx *ctx) {
-    static const size_t huge[] = { SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / sizeof(rfm_real) + 1 };
+    static const size_t huge[] = {SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / sizeof(rfm_real) + 1};
     test_call bad = *good;
     size_t i, bytes;
     const char *name;
@@ -579,12 +581,15 @@ static void refused_pointers(const test_call *good, const rfm_ctx *ctx) {
 
 static void refused_op(const test_call *good, const rfm_ctx *ctx) {
     test_call bad = *good;
-    int ops[3] = { -1, 3, 3 };
+    int ops[3] = {-1, 3, 3};
     size_t i;
 
-    if (good->what == TEST_SYRK) ops[2] = RFM_NN;
-    else if (good->what == TEST_TRSM) ops[2] = RFM_NT;
-    else if (good->what != TEST_GEMM) return;
+    if (good->what == TEST_SYRK)
+        ops[2] = RFM_NN;
+    else if (good->what == TEST_TRSM)
+        ops[2] = RFM_NT;
+    else if (good->what != TEST_GEMM)
+        return;
     for (i = 0; i < TEST_LENGTH(ops); i++) {
         test_note("op", (size_t)good->what, i, 0);
         bad.op = ops[i];

@@ -2,7 +2,8 @@
  *
  * A test program uses no heap and prints nothing by itself. All its arguments and arenas come from one static pool of
  * TEST_RAM bytes; a size that does not fit in the pool is left out, so the same program runs on a server and on a
- * microcontroller with 8 KiB. Every byte around an argument is 0xFF, a NaN as a number, and must still be 0xFF later. */
+ * microcontroller with 8 KiB. Every byte around an argument is 0xFF, a NaN as a number, and must still be 0xFF later.
+ */
 #ifndef TEST_H
 #define TEST_H
 
@@ -50,7 +51,7 @@
 
 #define TEST_LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
-/* ---- assertions: a failure shows the note ------------------------------------------------------------------------- */
+/* ---- assertions: a failure shows the note --------------------------------------------------- */
 
 extern char test_noted[64];
 void test_note(const char *text, size_t a, size_t b, size_t c); /* "text a b c" */
@@ -61,7 +62,7 @@ void test_note(const char *text, size_t a, size_t b, size_t c); /* "text a b c" 
     TEST_ASSERT_EQUAL_UINT32_MESSAGE((UNITY_UINT32)(expect), (UNITY_UINT32)(value), test_noted)
 #define CHECK_BELOW(value, bound) CHECK((value) <= (bound)) /* false for a NaN */
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 /* A number in [-1, 1), the same for the same arguments, and a small multiple of 2^-20: exact as a float. */
 double test_number(uint32_t stream, size_t i, size_t j);
@@ -72,11 +73,11 @@ int test_little_endian(void);
 /* Symmetric matrices (n, n) by element. */
 enum {
     /* positive definite */
-    TEST_RANDOM,   /* three random rank-one terms plus the identity */
-    TEST_GRADED,   /* the same, rows and columns scaled by 1e-3 ... 1e3 */
-    TEST_HILBERT,  /* 1 / (i + j + 1), shifted to the edge of what the number type resolves */
-    TEST_LAPLACE,  /* Gram matrix of exp(-|x - y|), random points in three dimensions */
-    TEST_RIDGE,    /* the same plus 1e-3 on the diagonal */
+    TEST_RANDOM,  /* three random rank-one terms plus the identity */
+    TEST_GRADED,  /* the same, rows and columns scaled by 1e-3 ... 1e3 */
+    TEST_HILBERT, /* 1 / (i + j + 1), shifted to the edge of what the number type resolves */
+    TEST_LAPLACE, /* Gram matrix of exp(-|x - y|), random points in three dimensions */
+    TEST_RIDGE,   /* the same plus 1e-3 on the diagonal */
     TEST_IDENTITY,
     TEST_SPD_KINDS,
     /* the others */
@@ -97,15 +98,16 @@ double test_symmetric(int kind, size_t n, size_t i, size_t j);
 /* Eigenvalue i of the kinds that are H D H, the diagonal of TEST_DIAGONAL; in no order. */
 double test_eigenvalue(int kind, size_t n, size_t i);
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
-void test_reset(void);              /* forget everything that was taken; setUp does it */
-void *test_take(size_t bytes);      /* filled with 0xFF; NULL if the pool is too small */
-size_t test_mark(void);             /* where the pool stands ... */
-void test_rewind(size_t mark);      /* ... and back to there */
-uint64_t test_hash(size_t to);      /* of the pool's bytes below a mark */
+void test_reset(void);         /* forget everything that was taken; setUp does it */
+void *test_take(size_t bytes); /* filled with 0xFF; NULL if the pool is too small */
+size_t test_mark(void);        /* where the pool stands ... */
+void test_rewind(size_t mark); /* ... and back to there */
+uint64_t test_hash(size_t to); /* of the pool's bytes below a mark */
 
-/* A view with `pad` elements between its rows, starting `skew` elements into its block; at = NULL if it does not fit. */
+/* A view with `pad` elements between its rows, starting `skew` elements into its block; at = NULL if it does not
+ * fit. */
 rfm_mat test_mat(size_t rows, size_t cols, size_t pad, size_t skew);
 
 /* What surrounds the view is as it was. */
@@ -113,7 +115,7 @@ void test_check_padding(rfm_mat a);
 /* What is below the diagonal is 0xFF still. */
 void test_check_lower(rfm_mat a);
 
-/* ---- ports and workers --------------------------------------------------------------------------------------------- */
+/* ---- ports and workers ---------------------------------------------------------------------- */
 
 /* The ports that run here, then "blocks": the portable one with the smallest cache blocks and every entry NULL that
  * may be. NULL after the last. */
@@ -126,7 +128,7 @@ typedef struct {
 } test_pool;
 void test_pool_run(void *pool, rfm_job job, void *arg, size_t jobs);
 
-/* ---- calls as data ------------------------------------------------------------------------------------------------- */
+/* ---- calls as data -------------------------------------------------------------------------- */
 
 enum { TEST_GEMM, TEST_SYRK, TEST_CHOL, TEST_TRSM, TEST_SOLVE, TEST_RANK, TEST_EIG, TEST_CALLS };
 
@@ -160,7 +162,8 @@ void test_check_same(const test_call *call, const rfm_port *port, int status);
 /* One byte less than the need: refused, nothing written. */
 void test_check_short(const test_call *call, const rfm_port *port);
 
-/* The call as it stands is refused with that status, and no argument is written; no scratch either, but for RFM_EFINITE. */
+/* The call as it stands is refused with that status, and no argument is written; no scratch either, but for
+ * RFM_EFINITE. */
 void test_check_refused(const test_call *call, const rfm_ctx *ctx, int status);
 
 /* What is checked alike for every function: NULL, zero sizes, shapes, strides, sizes that overflow, overlaps, NaN and

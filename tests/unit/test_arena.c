@@ -14,7 +14,7 @@ void setUp(void) {
 void tearDown(void) {}
 
 /* What a layout of these blocks needs; sizes are in bytes and none of them is a multiple of anything. */
-static const size_t blocks[] = { 1, 15, 16, 17, 33, 7 };
+static const size_t blocks[] = {1, 15, 16, 17, 33, 7};
 
 static size_t measured(void) {
     rfm_arena m;
@@ -94,7 +94,7 @@ static void test_sticky(void) {
 
 /* A function that is given an arena with a failure reports that failure. */
 static void test_failed_arena(void) {
-    rfm_real x[4] = { 1, 0, 0, 1 };
+    rfm_real x[4] = {1, 0, 0, 1};
     rfm_ctx ctx;
     size_t rank;
     uint32_t perm[2];
@@ -109,8 +109,8 @@ static void test_failed_arena(void) {
 
 static void test_overflow(void) {
     static const size_t pairs[][2] = {
-        { SIZE_MAX, 1 },     { SIZE_MAX - 1, 1 },      { SIZE_MAX - 14, 1 }, { 1, SIZE_MAX },
-        { SIZE_MAX, 2 },     { 2, SIZE_MAX / 2 + 1 },  { SIZE_MAX / 4 + 1, 4 }, { SIZE_MAX, SIZE_MAX },
+        {SIZE_MAX, 1}, {SIZE_MAX - 1, 1},     {SIZE_MAX - 14, 1},    {1, SIZE_MAX},
+        {SIZE_MAX, 2}, {2, SIZE_MAX / 2 + 1}, {SIZE_MAX / 4 + 1, 4}, {SIZE_MAX, SIZE_MAX},
     };
     void *memory = test_take(64);
     size_t i, measure;
@@ -118,8 +118,10 @@ static void test_overflow(void) {
     for (i = 0; i < TEST_LENGTH(pairs); i++)
         for (measure = 0; measure < 2; measure++) {
             test_note("pair", i, measure, 0);
-            if (measure) rfm_arena_measure(&arena);
-            else CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, 64));
+            if (measure)
+                rfm_arena_measure(&arena);
+            else
+                CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, 64));
             CHECK(rfm_arena_take(&arena, pairs[i][0], pairs[i][1]) == NULL);
             CHECK_INT(RFM_EOVERFLOW, arena.status);
             CHECK_SIZE(0, arena.used);
@@ -175,7 +177,7 @@ static void test_measure_release(void) {
 }
 
 static void test_views(void) {
-    rfm_real x[6] = { 0 };
+    rfm_real x[6] = {0};
     rfm_mat m = rfm_view(x, 2, 3);
     rfm_cmat c = rfm_cview(x, 3, 2);
 

@@ -20,14 +20,17 @@ static double largest(const test_call *p) {
     double most = 0;
     size_t i;
 
-    for (i = 0; i < p->a.rows; i++) most = fmax(most, fabs(element(p, i, i))); /* of a definite matrix: on its diagonal */
+    for (i = 0; i < p->a.rows; i++)
+        most = fmax(most, fabs(element(p, i, i))); /* of a definite matrix: on its diagonal */
     return most;
 }
 
 /* The block sizes of the factor and the solves, tiles, and numbers that are nothing. */
 static size_t size_of(const rfm_port *port, size_t index) {
-    const size_t sizes[] = { 1,   2,   3,   4,   5,   7,   8,   9,   16,  17,  23,  24,  25,  31,  33,  37,  48,  49, 63, 64, 65, 95,
-                             96,  97,  127, 128, 129, 130, 191, 192, 193, 217, port->kc - 1, port->kc, port->kc + 1, port->kc + 25 };
+    const size_t sizes[] = {
+        1,   2,   3,   4,   5,   7,   8,   9,   16,           17,       23,           24,
+        25,  31,  33,  37,  48,  49,  63,  64,  65,           95,       96,           97,
+        127, 128, 129, 130, 191, 192, 193, 217, port->kc - 1, port->kc, port->kc + 1, port->kc + 25};
 
     return index < TEST_LENGTH(sizes) ? sizes[index] : 0;
 }
@@ -46,7 +49,7 @@ static int make(test_call *p, int what, int kind, size_t n, size_t turn) {
     return p->a.at != NULL && p->count != NULL;
 }
 
-/* ---- factor -------------------------------------------------------------------------------------------------------- */
+/* ---- factor --------------------------------------------------------------------------------- */
 
 /* max |A - U'U| of the leading block, in units of n eps max|A|. */
 static double residual(const test_call *p, size_t n) {
@@ -91,7 +94,7 @@ static void test_factor(void) {
 
 /* Rows of a diagonal scaled over the whole range; and where row is not wanted. */
 static void test_factor_small(void) {
-    static const double scales[] = { 1e-30, 1e-12, 1, 1e12, 1e30 };
+    static const double scales[] = {1e-30, 1e-12, 1, 1e12, 1e30};
     test_call p;
     size_t i;
 
@@ -105,7 +108,7 @@ static void test_factor_small(void) {
     }
 }
 
-/* ---- not positive definite ----------------------------------------------------------------------------------------- */
+/* ---- not positive definite ------------------------------------------------------------------ */
 
 /* The pivot of a row made slightly negative: the factor of what is above it stands, and the row is named. */
 static int check_breakdown(const rfm_port *port, size_t n, size_t row, size_t turn) {
@@ -156,8 +159,8 @@ static void test_breakdown(void) {
 
     for (i = 0; (port = test_port(i)) != NULL; i++) {
         for (s = done = 0; (n = size_of(port, s)) > 0; s++) {
-            const size_t rows[] = { 0,  1,   port->mr, 22,           23,       24,           25,    47,
-                                    48, 191, 192,      port->kc - 1, port->kc, port->kc + 1, n / 2, n - 1 };
+            const size_t rows[] = {0,  1,   port->mr, 22,           23,       24,           25,    47,
+                                   48, 191, 192,      port->kc - 1, port->kc, port->kc + 1, n / 2, n - 1};
 
             if (n > TEST_N_MAX) continue;
             for (r = 0; r < TEST_LENGTH(rows); r++)
@@ -168,7 +171,7 @@ static void test_breakdown(void) {
 }
 
 static void test_indefinite(void) {
-    static const int kinds[] = { TEST_ZERO, TEST_NEGATIVE, TEST_SYMMETRIC };
+    static const int kinds[] = {TEST_ZERO, TEST_NEGATIVE, TEST_SYMMETRIC};
     const rfm_port *port;
     test_call p;
     size_t i, j, n;
@@ -186,9 +189,9 @@ static void test_indefinite(void) {
             }
 }
 
-/* ---- solves -------------------------------------------------------------------------------------------------------- */
+/* ---- solves --------------------------------------------------------------------------------- */
 
-static const size_t columns[] = { 1, 2, 10, 17, 33 };
+static const size_t columns[] = {1, 2, 10, 17, 33};
 
 static int make_solve(test_call *p, int what, int kind, size_t n, size_t c, size_t turn) {
     if (!make(p, what, kind, n, turn)) return 0;
@@ -314,7 +317,7 @@ static void test_zero_pivot(void) {
 /* Finite numbers whose quotient is not. */
 static void test_solve_range(void) {
     const rfm_real big = RFM_REAL_BYTES == 4 ? (rfm_real)1e30 : (rfm_real)1e300;
-    rfm_real u[4] = { 1, 0, 0, 1 }, b[2];
+    rfm_real u[4] = {1, 0, 0, 1}, b[2];
     rfm_ctx ctx;
     rfm_arena arena;
     size_t need = 0;
@@ -334,7 +337,7 @@ static void test_solve_range(void) {
     CHECK_INT(RFM_ERANGE, rfm_chol_solve(&ctx, rfm_cview(u, 2, 2), rfm_view(b, 2, 1)));
 }
 
-/* ---- rank ---------------------------------------------------------------------------------------------------------- */
+/* ---- rank ----------------------------------------------------------------------------------- */
 
 /* A = B'B by element, B (r, n) the first rows of the identity plus noise whose norm is below 1/2. */
 static double low_rank(size_t n, size_t r, size_t i, size_t j) {
@@ -384,7 +387,8 @@ static int check_rank(const rfm_port *port, element_of f, size_t n, size_t r, do
     }
     for (i = 0; i < n; i++)
         for (j = i; j < n; j++) {
-            size_t lo = p.perm[i] < p.perm[j] ? p.perm[i] : p.perm[j], hi = p.perm[i] < p.perm[j] ? p.perm[j] : p.perm[i];
+            size_t lo = p.perm[i] < p.perm[j] ? p.perm[i] : p.perm[j],
+                   hi = p.perm[i] < p.perm[j] ? p.perm[j] : p.perm[i];
             double value = (double)(rfm_real)(scale * f(n, r, lo, hi)), sum = value;
 
             for (q = 0; q < rank && q <= i; q++) sum -= at(p.a, q, i) * at(p.a, q, j);
@@ -399,8 +403,8 @@ static int check_rank(const rfm_port *port, element_of f, size_t n, size_t r, do
 }
 
 static void test_rank(void) {
-    static const size_t sizes[] = { 1, 2, 3, 4, 7, 8, 9, 16, 17, 31, 32, 33, 40, 64, 65, 97, 130 };
-    static const double scales[] = { 1, 1e-12, 1e12 };
+    static const size_t sizes[] = {1, 2, 3, 4, 7, 8, 9, 16, 17, 31, 32, 33, 40, 64, 65, 97, 130};
+    static const double scales[] = {1, 1e-12, 1e12};
     const rfm_port *port;
     size_t i, s, n, r, done;
     const double tolerance = TEST_EPS * 1000;
@@ -422,11 +426,11 @@ static void test_rank(void) {
 
 /* The diagonal 1, 1/2, 1/4, ... shows what "exceeds tolerance times the largest" means, at any scale. */
 static void test_tolerance(void) {
-    static const double scales[] = { 1, 1e-12, 1e12, 1e-30, 1e30 };
+    static const double scales[] = {1, 1e-12, 1e12, 1e-30, 1e30};
     static const struct {
         double tolerance;
         size_t rank;
-    } cases[] = { { 1, 0 }, { 0.75, 1 }, { 0.5, 1 }, { 0.375, 2 }, { 0.25, 2 }, { 0.125, 3 }, { 0.0625, 4 }, { 0, 5 }, { 2, 0 } };
+    } cases[] = {{1, 0}, {0.75, 1}, {0.5, 1}, {0.375, 2}, {0.25, 2}, {0.125, 3}, {0.0625, 4}, {0, 5}, {2, 0}};
     rfm_ctx ctx;
     rfm_arena arena;
     size_t i, s, j, need = 0, rank;
@@ -450,8 +454,8 @@ static void test_tolerance(void) {
 }
 
 static void test_rank_refusals(void) {
-    static const double tolerances[][2] = { { -1, RFM_EVALUE }, { -1e-20, RFM_EVALUE } };
-    const double bad[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+    static const double tolerances[][2] = {{-1, RFM_EVALUE}, {-1e-20, RFM_EVALUE}};
+    const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     rfm_ctx ctx;
     rfm_arena arena;
     test_call p;
@@ -485,7 +489,7 @@ static void test_rank_refusals(void) {
 }
 
 static void test_rank_indefinite(void) {
-    static const int kinds[] = { TEST_NEGATIVE, TEST_SYMMETRIC };
+    static const int kinds[] = {TEST_NEGATIVE, TEST_SYMMETRIC};
     const rfm_port *port;
     test_call p;
     size_t i, j, n;
@@ -505,7 +509,7 @@ static void test_rank_indefinite(void) {
 
 /* Exact memory, the same bits with any workers. */
 static void test_rank_same(void) {
-    static const size_t sizes[] = { 1, 3, 9, 33, 70, 129 };
+    static const size_t sizes[] = {1, 3, 9, 33, 70, 129};
     const rfm_port *port;
     test_call p;
     size_t i, s;
@@ -526,7 +530,7 @@ static void test_rank_same(void) {
         }
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------- */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 static void test_arguments(void) {
     const rfm_port *port;

@@ -10,7 +10,7 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-/* ---- a model: 3 centres, 2 inputs, 2 outputs ------------------------------------------------------------------- */
+/* ---- a model: 3 centres, 2 inputs, 2 outputs ------------------------------------------------ */
 
 static const rfm_real shift[2] = {1, 0}, diagonal[2] = {1, 2}, centers[6] = {0, 0, 1, 2, -1, 4},
                       alpha[6] = {1, -1, 0, 2, 1, 0};
@@ -37,7 +37,7 @@ static int arena_of(rfm_arena *arena, size_t bytes) {
 #define ROOM(condition) \
     if (!(condition)) TEST_IGNORE_MESSAGE("no room")
 
-/* ---- smaller models -------------------------------------------------------------------------------------------- */
+/* ---- smaller models ------------------------------------------------------------------------- */
 
 static const rfm_real rows_x[12] = {0, 0, 3, 1, -2, 2, (rfm_real)0.5, -1, 0, 0, 3, 1};
 static const rfm_real rows_y[12] = {1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 1};
@@ -175,7 +175,7 @@ static void test_farthest(void) {
     }
 }
 
-/* ---- integers -------------------------------------------------------------------------------------------------- */
+/* ---- integers ------------------------------------------------------------------------------- */
 
 /* The summary of a blob goes through the integers into their blob. */
 static void test_summary_of_integers(void) {
@@ -250,7 +250,7 @@ static void test_tiny_inputs(void) {
     }
 }
 
-/* ---- a learner ------------------------------------------------------------------------------------------------- */
+/* ---- a learner ------------------------------------------------------------------------------ */
 
 static int learner(rfm_online *o, const rfm_model *start, size_t outputs) {
     rfm_online_options options;
@@ -331,7 +331,7 @@ static void test_refit_of_nothing(void) {
     CHECK(report.absorbed == 1 && report.refits == 0 && report.rejected == 0 && report.failed == 0);
 }
 
-/* ---- sizes and pointers ---------------------------------------------------------------------------------------- */
+/* ---- sizes and pointers --------------------------------------------------------------------- */
 
 /* More elements than any memory has. */
 static void test_sizes(void) {

@@ -10,7 +10,7 @@ void tearDown(void) {}
 static double at(rfm_mat m, size_t i, size_t j) { return (double)m.at[i * m.stride + j]; }
 
 static double dot(size_t n, const rfm_real *x, const rfm_real *y) {
-    double sum[4] = { 0, 0, 0, 0 };
+    double sum[4] = {0, 0, 0, 0};
     size_t i;
 
     for (i = 0; i + 4 <= n; i += 4) {
@@ -45,7 +45,8 @@ static double restore(const test_call *p) {
 
     for (i = 0; i < n; i++) {
         for (j = 0, sum = 0; j < n; j++) {
-            p->a.at[i * p->a.stride + j] = (rfm_real)(p->scale * test_symmetric(p->kind, n, i < j ? i : j, i < j ? j : i));
+            p->a.at[i * p->a.stride + j] =
+                (rfm_real)(p->scale * test_symmetric(p->kind, n, i < j ? i : j, i < j ? j : i));
             sum += fabs(at(p->a, i, j));
         }
         norm = fmax(norm, sum);
@@ -140,7 +141,8 @@ static int too_slow(size_t n, int kind) {
     return kind != TEST_SYMMETRIC && kind != TEST_CLUSTERS && kind != (n % 2 ? TEST_LAPLACE : TEST_DECAY);
 }
 
-static const size_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 21, 31, 32, 33, 34, 40, 63, 64, 65, 97, 129, 131, 257, 300, 500 };
+static const size_t sizes[] = {1,  2,  3,  4,  5,  7,  8,  9,   16,  17,  21,  31, 32,
+                               33, 34, 40, 63, 64, 65, 97, 129, 131, 257, 300, 500};
 
 static void test_pairs(void) {
     const rfm_port *port;
@@ -162,11 +164,11 @@ static void test_pairs(void) {
 
 static void test_scales(void) {
 #if RFM_REAL_BYTES == 4
-    static const double scales[] = { 1e-30, 1e-20, 1e-12, 1e12, 1e20, 1e30 };
+    static const double scales[] = {1e-30, 1e-20, 1e-12, 1e12, 1e20, 1e30};
 #else
-    static const double scales[] = { 1e-290, 1e-150, 1e-12, 1e12, 1e150, 1e290 };
+    static const double scales[] = {1e-290, 1e-150, 1e-12, 1e12, 1e150, 1e290};
 #endif
-    static const size_t orders[] = { 1, 2, 5, 40, 70 };
+    static const size_t orders[] = {1, 2, 5, 40, 70};
     const rfm_port *port;
     size_t i, s, n, done;
 
@@ -183,8 +185,8 @@ static void test_scales(void) {
 
 /* The k largest alone are those of all pairs. */
 static void test_top(void) {
-    static const size_t orders[] = { 2, 5, 33, 64, 100 };
-    static const int kinds[] = { TEST_SYMMETRIC, TEST_LAPLACE, TEST_CLUSTERS };
+    static const size_t orders[] = {2, 5, 33, 64, 100};
+    static const int kinds[] = {TEST_SYMMETRIC, TEST_LAPLACE, TEST_CLUSTERS};
     const rfm_port *port;
     test_call all, top;
     size_t i, s, j, m, k, n, done, mark;
@@ -228,7 +230,8 @@ static void test_known(void) {
         CHECK(make(&p, TEST_STRING, n, n, 1, n));
         CHECK_INT(RFM_OK, test_run(&p, NULL, NULL));
         for (i = 0; i < n; i++)
-            CHECK_BELOW(fabs((double)p.w[i] - 2 + 2 * cos((double)(n - i) * pi / (double)(n + 1))), 20 * (double)n * TEST_EPS);
+            CHECK_BELOW(fabs((double)p.w[i] - 2 + 2 * cos((double)(n - i) * pi / (double)(n + 1))),
+                        20 * (double)n * TEST_EPS);
     }
     test_note("Wilkinson", 21, 0, 0);
     if (make(&p, TEST_WILKINSON, 21, 21, 1, 0) && test_run(&p, NULL, NULL) == RFM_OK) {
@@ -266,7 +269,7 @@ static void test_refusals(void) {
     prepare(&p);
     test_fill(&p);
     for (i = 0; i < 3; i++) {
-        static const size_t counts[] = { 0, 5, SIZE_MAX };
+        static const size_t counts[] = {0, 5, SIZE_MAX};
 
         test_note("k", i, 0, 0);
         bad = p;

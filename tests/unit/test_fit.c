@@ -10,8 +10,8 @@ void tearDown(void) {}
 
 static model_case a, b; /* not on a microcontroller's stack */
 
-static const int kernels[] = { RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL };
-static const double exponents[] = { 1, 1, 1.3 };
+static const int kernels[] = {RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL};
+static const double exponents[] = {1, 1, 1.3};
 
 /* Options that differ in everything: `turn` counts through them. */
 static void vary(model_case *p, size_t turn) {
@@ -37,7 +37,7 @@ static int weigh(model_case *p) {
 /* M of a model that was just fitted, in a new matrix in front of nothing else that is kept. */
 static void metric_of(const model_case *p, rfm_mat m) { CHECK_INT(RFM_OK, rfm_metric(&p->m, m)); }
 
-/* ---- the mathematics ----------------------------------------------------------------------------------------------- */
+/* ---- the mathematics ------------------------------------------------------------------------ */
 
 /* K alpha + ridge alpha / w = y, in double, with K of the model's own metric. */
 static void test_equations(void) {
@@ -171,14 +171,16 @@ static void test_scale(void) {
                 trace += model_at(m, i, i);
                 for (j = 0; j < s.d; j++) most = fmax(most, fabs(model_at(m, i, j)));
             }
-            if (a.o.scale == RFM_SCALE_MAX) CHECK_BELOW(fabs(most - 1), 20 * TEST_EPS);
-            else CHECK_BELOW(fabs(trace - (double)s.d), 50 * TEST_EPS * (double)s.d);
+            if (a.o.scale == RFM_SCALE_MAX)
+                CHECK_BELOW(fabs(most - 1), 20 * TEST_EPS);
+            else
+                CHECK_BELOW(fabs(trace - (double)s.d), 50 * TEST_EPS * (double)s.d);
             done++;
         }
     CHECK(done >= 8);
 }
 
-/* ---- invariances --------------------------------------------------------------------------------------------------- */
+/* ---- invariances ---------------------------------------------------------------------------- */
 
 /* Predictions at Z and M, kept while the next model is fitted in the same place. */
 typedef struct {
@@ -219,7 +221,8 @@ static void reflect(rfm_mat x) {
             sum += (double)(j + 1) * model_at(x, i, j);
             uu += (double)((j + 1) * (j + 1));
         }
-        for (j = 0; j < x.cols; j++) x.at[i * x.stride + j] = (rfm_real)(model_at(x, i, j) - 2 * sum / uu * (double)(j + 1));
+        for (j = 0; j < x.cols; j++)
+            x.at[i * x.stride + j] = (rfm_real)(model_at(x, i, j) - 2 * sum / uu * (double)(j + 1));
     }
 }
 
@@ -277,7 +280,9 @@ static int check_invariance(model_shape s, int what, size_t turn) {
     if (!model_make(&a, s.n, s.d, s.c) || !make_seen(&one, &a) || !make_seen(&two, &a)) return 0;
     vary(&a, turn);
     a.o.iterations = 2;
-    if (what == ROTATE) a.o.metric = RFM_FULL, a.o.scale = turn % 2 ? RFM_SCALE_TRACE : RFM_SCALE_NONE; /* the largest entry turns too */
+    if (what == ROTATE)
+        a.o.metric = RFM_FULL,
+        a.o.scale = turn % 2 ? RFM_SCALE_TRACE : RFM_SCALE_NONE; /* the largest entry turns too */
     if (what == SCALE_T0) a.o.iterations = 0;
     if (what >= SCALE_MAX && what <= SCALE_NONE) {
         a.o.scale = what == SCALE_MAX ? RFM_SCALE_MAX : what == SCALE_TRACE ? RFM_SCALE_TRACE : RFM_SCALE_NONE;
@@ -295,7 +300,8 @@ static int check_invariance(model_shape s, int what, size_t turn) {
         break;
     case SHIFT:
         for (i = 0; i < s.n; i++) a.x.at[i * a.x.stride] += 10000, a.x.at[i * a.x.stride + s.d - 1] -= 10000;
-        for (i = 0; i < SEEN_ROWS; i++) two.z.at[i * two.z.stride] += 10000, two.z.at[i * two.z.stride + s.d - 1] -= 10000;
+        for (i = 0; i < SEEN_ROWS; i++)
+            two.z.at[i * two.z.stride] += 10000, two.z.at[i * two.z.stride + s.d - 1] -= 10000;
         break;
     case RELABEL: swap_columns(a.y, 0, s.c - 1); break;
     case FLIP: scale_by(a.y, -1); break;
@@ -420,7 +426,7 @@ static void test_start(void) {
 
 /* Starts that have no square root, or the wrong shape. */
 static void test_bad_start(void) {
-    static const double bad[][4] = { { 1, 2, 2, 1 }, { -1, 0, 0, 1 }, { 0, 1, 1, 0 }, { 1, 0, 0, -1 }, { -1, 0, 0, -1 } };
+    static const double bad[][4] = {{1, 2, 2, 1}, {-1, 0, 0, 1}, {0, 1, 1, 0}, {1, 0, 0, -1}, {-1, 0, 0, -1}};
     rfm_real m[4];
     size_t i, j;
 
@@ -465,7 +471,7 @@ static void test_bad_start(void) {
     CHECK_INT(RFM_ESHAPE, rfm_fit_need(&a.ctx, &a.data, &a.o, &i, &j));
 }
 
-/* ---- the ridge ----------------------------------------------------------------------------------------------------- */
+/* ---- the ridge ------------------------------------------------------------------------------ */
 
 /* Rows i and i + n/2 are the same. */
 static void duplicate(model_case *p, int contradict) {
@@ -511,7 +517,8 @@ static void test_tiny_ridge(void) {
             if (t == (size_t)-TEST_SKIP) continue;
             CHECK_SIZE(0, t);
             for (t = 0; t < 3; t++) {
-                CHECK(turn < 3 ? a.path[t].ridge > a.o.ridge : a.path[t].ridge >= a.o.ridge); /* with weights rounding may help */
+                CHECK(turn < 3 ? a.path[t].ridge > a.o.ridge
+                               : a.path[t].ridge >= a.o.ridge); /* with weights rounding may help */
                 if (turn < 5) CHECK(a.path[t].ridge < (rfm_real)((double)s.n * TEST_EPS * 1e4));
             }
             CHECK(finite_model(&a.m));
@@ -564,8 +571,8 @@ static void test_no_ridge(void) {
             memcpy(alpha.at, a.m.alpha, s.n * s.c * sizeof *w);
             for (i = 0; i < s.n; i++)
                 for (j = 0; j < s.n; j++)
-                    gram.at[i * s.n + j] =
-                        (rfm_real)model_phi(&a.m, model_distance(&a.m, a.x.at + i * a.x.stride, a.x.at + j * a.x.stride));
+                    gram.at[i * s.n + j] = (rfm_real)model_phi(
+                        &a.m, model_distance(&a.m, a.x.at + i * a.x.stride, a.x.at + j * a.x.stride));
             CHECK_INT(RFM_OK, rfm_eig(&ctx, gram, s.n, w, v));
             for (i = 0; i < s.n; i++)
                 for (k = 0; k < s.c; k++) {
@@ -585,7 +592,7 @@ static void test_no_ridge(void) {
     CHECK(done >= 6);
 }
 
-/* ---- gradients at some rows only ----------------------------------------------------------------------------------- */
+/* ---- gradients at some rows only ------------------------------------------------------------ */
 
 static void test_points(void) {
     model_shape s;
@@ -633,7 +640,7 @@ static void test_points(void) {
 /* With one point drawn, M is the outer product at one of the rows; every row is drawn by some seed. */
 static void test_each_point(void) {
     rfm_mat g, m;
-    size_t row, mark, hits[4] = { 0, 0, 0, 0 };
+    size_t row, mark, hits[4] = {0, 0, 0, 0};
     uint32_t seed;
 
     CHECK(model_make(&a, 4, 2, 1));
@@ -656,7 +663,8 @@ static void test_each_point(void) {
         for (row = 0; row < 4; row++) {
             double x = model_at(g, row, 0), y = model_at(g, row, 1), near = 500 * TEST_EPS * (x * x + y * y);
 
-            if (fabs(model_at(m, 0, 0) - x * x) > near || fabs(model_at(m, 0, 1) - x * y) > near || fabs(model_at(m, 1, 1) - y * y) > near)
+            if (fabs(model_at(m, 0, 0) - x * x) > near || fabs(model_at(m, 0, 1) - x * y) > near ||
+                fabs(model_at(m, 1, 1) - y * y) > near)
                 continue;
             hits[row]++;
             found++;
@@ -666,7 +674,7 @@ static void test_each_point(void) {
     for (row = 0; row < 4; row++) CHECK(hits[row] > 4);
 }
 
-/* ---- bandwidth ----------------------------------------------------------------------------------------------------- */
+/* ---- bandwidth ------------------------------------------------------------------------------ */
 
 /* The median distance of all pairs (of equal halves the upper one), by counting. */
 static double median(const model_case *p, const rfm_model *m) {
@@ -750,7 +758,7 @@ static void test_many_distances(void) {
     CHECK(a.m.bandwidth == 4);
 }
 
-/* ---- selection ----------------------------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------ */
 
 /* The score of predictions, by its definition. */
 static double score_of(int kind, rfm_mat y, rfm_mat f, const rfm_real *w) {
@@ -808,10 +816,13 @@ static void test_validation(void) {
             CHECK_INT(RFM_OK, status);
             CHECK_INT(RFM_OK, model_predict(&a, rfm_const(xv), f));
             for (t = 1; t <= last; t++)
-                if (kind == RFM_SCORE_SQUARED ? a.path[t].score < a.path[best].score : a.path[t].score > a.path[best].score) best = t;
+                if (kind == RFM_SCORE_SQUARED ? a.path[t].score < a.path[best].score
+                                              : a.path[t].score > a.path[best].score)
+                    best = t;
             CHECK_SIZE(best, a.report.best);
             early += best < last;
-            CHECK_BELOW(fabs(score_of(kind, yv, f, NULL) - (double)a.path[best].score), 100 * TEST_EPS * (double)(s.n + 10));
+            CHECK_BELOW(fabs(score_of(kind, yv, f, NULL) - (double)a.path[best].score),
+                        100 * TEST_EPS * (double)(s.n + 10));
             for (t = 0; t <= last; t++) { /* every iterate is a fit of its own, and so is the one that was chosen */
                 test_rewind(mark);
                 b = a;
@@ -821,7 +832,8 @@ static void test_validation(void) {
                 CHECK_INT(RFM_OK, model_predict(&b, rfm_const(xv), g));
                 CHECK(b.path[t].score == a.path[t].score && b.path[t].ridge == a.path[t].ridge);
                 CHECK(b.path[t].bandwidth == a.path[t].bandwidth && b.path[t].rank == a.path[t].rank);
-                CHECK_BELOW(fabs(score_of(kind, yv, g, NULL) - (double)a.path[t].score), 100 * TEST_EPS * (double)(s.n + 10));
+                CHECK_BELOW(fabs(score_of(kind, yv, g, NULL) - (double)a.path[t].score),
+                            100 * TEST_EPS * (double)(s.n + 10));
                 if (t == best) {
                     CHECK(model_apart(f, g) == 0);
                     CHECK(b.m.r == a.m.r && b.m.metric == a.m.metric && b.m.bandwidth == a.m.bandwidth);
@@ -939,7 +951,8 @@ static void test_leave_one_out(void) {
                     b.ctx.arena = NULL;
                 }
             }
-            CHECK_BELOW(fabs(score_of(a.o.score, a.y, f, a.data.weights) - (double)a.path[0].score), 500 * TEST_EPS * (double)(s.n + 10));
+            CHECK_BELOW(fabs(score_of(a.o.score, a.y, f, a.data.weights) - (double)a.path[0].score),
+                        500 * TEST_EPS * (double)(s.n + 10));
             done++;
         }
     CHECK(done >= 6);
@@ -981,7 +994,7 @@ static void test_select_loo(void) {
     CHECK(done >= 6);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static size_t ticks, cancel_at;
 static double tick_last;
@@ -1067,7 +1080,7 @@ static void test_memory(void) {
     CHECK(done >= 6);
 }
 
-/* ---- progress and cancelling --------------------------------------------------------------------------------------- */
+/* ---- progress and cancelling ---------------------------------------------------------------- */
 
 static void test_ticks(void) {
     model_shape s;
@@ -1123,7 +1136,7 @@ static void test_ticks(void) {
     CHECK(done >= 6);
 }
 
-/* ---- workers and ports --------------------------------------------------------------------------------------------- */
+/* ---- workers and ports ---------------------------------------------------------------------- */
 
 /* The bits of the model; 0: no room. */
 static int bits(model_case *p, uint64_t *hash) {
@@ -1138,7 +1151,7 @@ static int bits(model_case *p, uint64_t *hash) {
 }
 
 static void check_workers(model_case *p, uint64_t expect) {
-    static test_pool pools[] = { { 1, 1 }, { 2, 1 }, { 7, 1 }, { 7, 0 } };
+    static test_pool pools[] = {{1, 1}, {2, 1}, {7, 1}, {7, 0}};
     uint64_t hash = 0;
     size_t i;
 
@@ -1216,7 +1229,7 @@ static void test_ports(void) {
     CHECK(done >= 8);
 }
 
-/* ---- odd data ------------------------------------------------------------------------------------------------------ */
+/* ---- odd data ------------------------------------------------------------------------------- */
 
 /* One row; constant columns; targets all equal; zero targets: all of them have a model. */
 static void test_odd_data(void) {
@@ -1303,7 +1316,7 @@ static void test_range(void) {
     }
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static rfm_arena bad_arena;
 
@@ -1364,7 +1377,7 @@ static void make_bad(void) {
 
 /* NaN and infinities, everywhere, and the report says where. */
 static void test_not_finite(void) {
-    const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+    const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     rfm_mat views[6];
     size_t v, i, j, k;
 
@@ -1498,10 +1511,12 @@ static void test_bad_pointers(void) {
 }
 
 static void test_bad_options(void) {
-    static const double reals[] = { -1, -1e-10, (double)NAN, (double)INFINITY, -(double)INFINITY, 0, 2.01, 3 };
+    static const double reals[] = {-1, -1e-10, (double)NAN, (double)INFINITY, -(double)INFINITY, 0, 2.01, 3};
     rfm_options good;
-    int *const enums[] = { &a.o.kernel, &a.o.metric, &a.o.scale, &a.o.center, &a.o.bandwidth_rule, &a.o.select, &a.o.score };
-    static const int most[] = { RFM_KERNELS - 1, RFM_FULL, RFM_SCALE_TRACE, 1, RFM_BANDWIDTH_MEDIAN, RFM_SELECT_LOO, RFM_SCORE_ACCURACY };
+    int *const enums[] = {&a.o.kernel,         &a.o.metric, &a.o.scale, &a.o.center,
+                          &a.o.bandwidth_rule, &a.o.select, &a.o.score};
+    static const int most[] = {RFM_KERNELS - 1,      RFM_FULL,       RFM_SCALE_TRACE,   1,
+                               RFM_BANDWIDTH_MEDIAN, RFM_SELECT_LOO, RFM_SCORE_ACCURACY};
     size_t i;
 
     make_bad();
@@ -1541,8 +1556,10 @@ static void test_bad_options(void) {
     a.o = good;
     CHECK_INT(RFM_OK, rfm_fit(&a.ctx, &a.data, &a.o, &a.store, &a.m, &a.report));
     rfm_options_init(&a.o);
-    CHECK(a.o.kernel == RFM_LAPLACE && a.o.exponent == 1 && a.o.metric == RFM_FULL && a.o.scale == RFM_SCALE_NONE && a.o.center == 0);
-    CHECK(a.o.bandwidth_rule == RFM_BANDWIDTH_FIXED && a.o.bandwidth == 10 && a.o.ridge == (rfm_real)1e-3 && a.o.iterations == 5);
+    CHECK(a.o.kernel == RFM_LAPLACE && a.o.exponent == 1 && a.o.metric == RFM_FULL && a.o.scale == RFM_SCALE_NONE &&
+          a.o.center == 0);
+    CHECK(a.o.bandwidth_rule == RFM_BANDWIDTH_FIXED && a.o.bandwidth == 10 && a.o.ridge == (rfm_real)1e-3 &&
+          a.o.iterations == 5);
     CHECK(a.o.agop_points == 0 && a.o.seed == 0 && a.o.select == RFM_SELECT_LAST && a.o.score == RFM_SCORE_SQUARED);
 }
 

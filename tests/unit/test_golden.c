@@ -1,5 +1,6 @@
-/* Golden cases on the target itself: those of tests/golden/cases.h whose fit finds room in the pool. tests/golden/run has all of
- * them, and both number types. Here also a build in double gets nine digits of the numbers, so float's tolerance holds for both. */
+/* Golden cases on the target itself: those of tests/golden/cases.h whose fit finds room in the pool. tests/golden/run
+ * has all of them, and both number types. Here also a build in double gets nine digits of the numbers, so float's
+ * tolerance holds for both. */
 #include "test.h"
 
 #include "../golden/cases.h"
@@ -80,7 +81,8 @@ static void check_close(size_t count, const rfm_real *got, const rfm_real *expec
 }
 
 /* The fit of t iterations. `expect` is where its M, alpha and predictions are; returns the end of them. */
-static const rfm_real *check_step(size_t which, size_t t, const rfm_port *port, bench *w, const rfm_real *expect, double bound) {
+static const rfm_real *check_step(size_t which, size_t t, const rfm_port *port, bench *w, const rfm_real *expect,
+                                  double bound) {
     const size_t m = golden_cases[which].m;
     double largest = 0, worst = 0;
     rfm_options options;

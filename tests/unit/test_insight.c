@@ -89,7 +89,7 @@ static void test_metric_refusals(void) {
     CHECK_INT(RFM_OK, rfm_metric(&a.m, m));
 }
 
-/* ---- similarity ---------------------------------------------------------------------------------------------------- */
+/* ---- similarity ----------------------------------------------------------------------------- */
 
 static int near(rfm_real value, double expect) { return fabs((double)value - expect) <= 10 * TEST_EPS; }
 
@@ -97,15 +97,15 @@ static void test_similarity(void) {
     static const struct {
         double a[4], b[4], cosine, pearson;
     } cases[] = {
-        { { 1, 2, 3, 4 }, { 1, 2, 3, 4 }, 1, 1 },
-        { { 1, 2, 3, 4 }, { -2, -4, -6, -8 }, -1, -1 },
-        { { 1, 0, 0, 1 }, { 0, 1, 1, 0 }, 0, -1 },
-        { { 1, 0, 0, 0 }, { 1, 1, 0, 0 }, 0.70710678118654752, 0.57735026918962576 },
-        { { 1, 2, 3, 4 }, { 11, 12, 13, 14 }, 130 / 137.47727084867520, 1 }, /* sqrt(30 * 630) */
-        { { 0, 0, 0, 0 }, { 1, 2, 3, 4 }, 0, 0 },
-        { { 1, 2, 3, 4 }, { 0, 0, 0, 0 }, 0, 0 },
-        { { 2, 2, 2, 2 }, { 1, 2, 3, 4 }, 20 / 21.908902300206645, 0 }, /* 4 sqrt(30) */
-        { { 3, 3, 3, 3 }, { 5, 5, 5, 5 }, 1, 0 },
+        {{1, 2, 3, 4}, {1, 2, 3, 4}, 1, 1},
+        {{1, 2, 3, 4}, {-2, -4, -6, -8}, -1, -1},
+        {{1, 0, 0, 1}, {0, 1, 1, 0}, 0, -1},
+        {{1, 0, 0, 0}, {1, 1, 0, 0}, 0.70710678118654752, 0.57735026918962576},
+        {{1, 2, 3, 4}, {11, 12, 13, 14}, 130 / 137.47727084867520, 1}, /* sqrt(30 * 630) */
+        {{0, 0, 0, 0}, {1, 2, 3, 4}, 0, 0},
+        {{1, 2, 3, 4}, {0, 0, 0, 0}, 0, 0},
+        {{2, 2, 2, 2}, {1, 2, 3, 4}, 20 / 21.908902300206645, 0}, /* 4 sqrt(30) */
+        {{3, 3, 3, 3}, {5, 5, 5, 5}, 1, 0},
     };
     rfm_mat x = test_mat(2, 2, 3, 0), y = test_mat(2, 2, 0, 1);
     rfm_real value;
@@ -153,7 +153,7 @@ static int similarity(int centred, rfm_cmat x, rfm_cmat y, rfm_real *value) {
 }
 
 static void test_similarity_refusals(void) {
-    const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+    const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     rfm_mat m = test_mat(2, 3, 1, 0);
     rfm_cmat x, bad;
     rfm_real value = 9;
@@ -166,7 +166,7 @@ static void test_similarity_refusals(void) {
         test_note("refusals", (size_t)centred, 0, 0);
         CHECK_INT(RFM_ENULL, similarity(centred, x, x, NULL));
         for (i = 0; i < 5; i++) {
-            static const int expect[] = { RFM_ENULL, RFM_EZERO, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE };
+            static const int expect[] = {RFM_ENULL, RFM_EZERO, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE};
 
             bad = x;
             if (i == 0) bad.at = NULL;
@@ -191,7 +191,7 @@ static void test_similarity_refusals(void) {
     }
 }
 
-/* ---- alignment ----------------------------------------------------------------------------------------------------- */
+/* ---- alignment ------------------------------------------------------------------------------ */
 
 static double plain_alignment(rfm_mat x, rfm_mat y) {
     double ky = 0, kk = 0, yy = 0;
@@ -210,7 +210,7 @@ static double plain_alignment(rfm_mat x, rfm_mat y) {
 }
 
 static void test_alignment(void) {
-    static const size_t rows[] = { 1, 2, 5, 60, 1100 };
+    static const size_t rows[] = {1, 2, 5, 60, 1100};
     model_shape s;
     size_t index, turn, r, done = 0;
 
@@ -283,7 +283,7 @@ static void test_alignment_refusals(void) {
     model.centers = NULL;
     CHECK_INT(RFM_ENULL, rfm_alignment(&a.ctx, &model, rfm_const(x), rfm_const(y), &value));
     for (i = 0; i < 5; i++) {
-        static const int expect[] = { RFM_ENULL, RFM_EZERO, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE };
+        static const int expect[] = {RFM_ENULL, RFM_EZERO, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE};
 
         test_note("alignment", i, 0, 0);
         bad = rfm_const(x);

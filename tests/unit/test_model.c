@@ -1,8 +1,8 @@
 /* Models: the blob of rfm/FORMAT.md written, opened in place, refused; prediction of one row; classes, names, summary.
  *
- * Most models here are made by hand, so that they find room on the smallest board; what they shall predict is computed in double
- * from the formula in rfm.h. On a big-endian machine blobs can be neither written nor opened: there the tests that need one say so,
- * and the others run. */
+ * Most models here are made by hand, so that they find room on the smallest board; what they shall predict is computed
+ * in double from the formula in rfm.h. On a big-endian machine blobs can be neither written nor opened: there the tests
+ * that need one say so, and the others run. */
 #include "test.h"
 
 #ifdef PRINT_EXAMPLE
@@ -47,7 +47,7 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-/* ---- bytes --------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
 static uint32_t get32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -93,7 +93,7 @@ static void check_open(int status, const void *blob, size_t size) {
     if (status != RFM_OK) CHECK(memcmp(&model, &before, sizeof model) == 0);
 }
 
-/* ---- models by hand -------------------------------------------------------------------------------------------------- */
+/* ---- models by hand ------------------------------------------------------------------------- */
 
 typedef struct {
     size_t n, d, c, r;
@@ -104,7 +104,8 @@ typedef struct {
 
 static const char class_text[] = "zero\0one\0two\0three\0four\0five\0six\0seven\0eight\0nine";
 static const char input_text[] = "u\0velocity\0w\0x";
-static const rfm_step steps[] = { { (rfm_real)0.5, (rfm_real)0.25, (rfm_real)2.5, 3 }, { (rfm_real)0.375, (rfm_real)0.125, (rfm_real)1.5, 2 } };
+static const rfm_step steps[] = {{(rfm_real)0.5, (rfm_real)0.25, (rfm_real)2.5, 3},
+                                 {(rfm_real)0.375, (rfm_real)0.125, (rfm_real)1.5, 2}};
 
 static rfm_model made; /* what make() makes */
 static rfm_contents parts;
@@ -128,14 +129,16 @@ static int make(const spec *s) {
     memset(&summary, 0, sizeof summary);
     made.n = s->n, made.d = s->d, made.c = s->c, made.r = s->metric == RFM_FULL ? s->r : s->d;
     made.kernel = s->kernel, made.metric = s->metric;
-    made.bandwidth = (rfm_real)1.75, made.exponent = (rfm_real)(s->kernel == RFM_GENERAL ? 1.5 : s->kernel == RFM_L1 ? 0.75 : 1);
+    made.bandwidth = (rfm_real)1.75, made.exponent = (rfm_real)(s->kernel == RFM_GENERAL ? 1.5
+                                                                : s->kernel == RFM_L1    ? 0.75
+                                                                                         : 1);
     made.shift = numbers(s->d, 1, 1, 0);
     made.p = s->metric == RFM_IDENTITY ? NULL : numbers(p, 2, 0.5, 0.5);
     made.centers = numbers(s->n * made.r, 3, 1, 0);
     made.alpha = numbers(s->n * s->c, 4, 1, 0);
     made.offset = s->standard ? numbers(s->c, 5, 1, 0) : NULL;
-    ok = made.shift != NULL && made.centers != NULL && made.alpha != NULL && (made.p != NULL || s->metric == RFM_IDENTITY) &&
-         (made.offset != NULL || !s->standard);
+    ok = made.shift != NULL && made.centers != NULL && made.alpha != NULL &&
+         (made.p != NULL || s->metric == RFM_IDENTITY) && (made.offset != NULL || !s->standard);
     parts.model = &made;
     if (s->standard) {
         parts.x_mean = numbers(s->d, 6, 3, 0), parts.x_scale = numbers(s->d, 7, 1, 2);
@@ -198,7 +201,7 @@ static unsigned char *write_blob(size_t *size) {
 
 /* A small model with everything in it. */
 static unsigned char *small_blob(size_t *size) {
-    static const spec s = { 2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1, 1 };
+    static const spec s = {2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1, 1};
     unsigned char *blob;
 
     CHECK(make(&s));
@@ -207,10 +210,10 @@ static unsigned char *small_blob(size_t *size) {
     return blob;
 }
 
-#define NEEDS_BLOBS()                                                                                                  \
+#define NEEDS_BLOBS() \
     if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
 
-/* ---- there and back ---------------------------------------------------------------------------------------------------- */
+/* ---- there and back ------------------------------------------------------------------------- */
 
 /* predict_one and, where there is room for it, rfm_predict, of raw inputs. 1: rfm_predict too. */
 static int check_predictions(const rfm_contents *w, const rfm_model *m, uint32_t stream, double bound) {
@@ -259,8 +262,8 @@ static int check_predictions(const rfm_contents *w, const rfm_model *m, uint32_t
 }
 
 static void test_round_trip(void) {
-    static const size_t classes[] = { 1, 3, 10 };
-    spec s = { 1, 3, 1, 2, 0, 0, 0, 0 };
+    static const size_t classes[] = {1, 3, 10};
+    spec s = {1, 3, 1, 2, 0, 0, 0, 0};
     size_t c, size = 0, done = 0, both = 0;
     unsigned char *blob;
     rfm_contents plain;
@@ -281,7 +284,8 @@ static void test_round_trip(void) {
                         if (!test_little_endian()) continue;
                         blob = write_blob(&size);
                         if (blob == NULL) continue;
-                        CHECK_INT(s.kernel == RFM_L1 ? 2 : 0, blob[AT_MAJOR + 2]); /* the lowest minor version that has it */
+                        CHECK_INT(s.kernel == RFM_L1 ? 2 : 0,
+                                  blob[AT_MAJOR + 2]); /* the lowest minor version that has it */
                         CHECK_INT(RFM_OK, rfm_model_open(blob, size, &m));
                         CHECK_SIZE(s.n, m.n);
                         CHECK_SIZE(s.d, m.d);
@@ -369,36 +373,34 @@ static void test_fitted(void) {
     CHECK(!test_little_endian() || TEST_RAM < 16384 || fitted == 11);
 }
 
-/* ---- the bytes ------------------------------------------------------------------------------------------------------------ */
+/* ---- the bytes ------------------------------------------------------------------------------ */
 
-/* The worked example of rfm/FORMAT.md: what example() writes in a float build on a little-endian machine. To make it anew, compile
- * this file with -DPRINT_EXAMPLE and run it: the program prints the array and does nothing else. */
+/* The worked example of rfm/FORMAT.md: what example() writes in a float build on a little-endian machine. To make it
+ * anew, compile this file with -DPRINT_EXAMPLE and run it: the program prints the array and does nothing else. */
 static const unsigned char example_bytes[] = {
-    0x72, 0x66, 0x6d, 0x62, 0xcb, 0x8b, 0xa6, 0xb2, 0x01, 0x00, 0x00, 0x00, 0x20, 0x01, 0x00, 0x00,
-    0x04, 0x00, 0x01, 0x01, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
-    0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x00, 0x3f, 0x08, 0x00, 0x00, 0x00,
-    0x70, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x80, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00,
-    0x90, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0xa0, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00,
-    0xb0, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0xc0, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00,
-    0xd0, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0xe0, 0x00, 0x00, 0x00, 0x34, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x20, 0x41, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x3e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x40, 0x3f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x80, 0xbe, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x6e, 0x6f, 0x00, 0x79, 0x65, 0x73, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x78, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x3e, 0x00, 0x00, 0x40, 0x3f, 0x01, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x40, 0x3f, 0x00, 0x00, 0x00, 0x3e, 0x00, 0x00, 0x00, 0x40, 0x01, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x80, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x72, 0x66, 0x6d, 0x62, 0xcb, 0x8b, 0xa6, 0xb2, 0x01, 0x00, 0x00, 0x00, 0x20, 0x01, 0x00, 0x00, 0x04, 0x00,
+    0x01, 0x01, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x00, 0x3f, 0x08, 0x00, 0x00, 0x00, 0x70, 0x00, 0x00, 0x00, 0x04, 0x00,
+    0x00, 0x00, 0x80, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x90, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00,
+    0xa0, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0xc0, 0x00,
+    0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0xd0, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0xe0, 0x00, 0x00, 0x00,
+    0x34, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x41, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x3e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x40, 0x3f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x80, 0x3f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0xbe,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x6e, 0x6f, 0x00, 0x79, 0x65, 0x73,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x78, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x3e, 0x00, 0x00,
+    0x40, 0x3f, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x3f, 0x00, 0x00, 0x00, 0x3e, 0x00, 0x00, 0x00, 0x40, 0x01, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x80, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
 
-static const rfm_real example_numbers[] = { 0, (rfm_real)1.5, (rfm_real)0.5, 10, 4, (rfm_real)-0.25, 2 };
+static const rfm_real example_numbers[] = {0, (rfm_real)1.5, (rfm_real)0.5, 10, 4, (rfm_real)-0.25, 2};
 
 /* One centre, one input, one output: x = 16 in a metric of its own scale. */
 static void example(void) {
-    static const rfm_step step = { (rfm_real)0.75, (rfm_real)0.125, 2, 1 };
+    static const rfm_step step = {(rfm_real)0.75, (rfm_real)0.125, 2, 1};
 
     memset(&made, 0, sizeof made);
     memset(&parts, 0, sizeof parts);
@@ -416,7 +418,7 @@ static void example(void) {
 }
 
 static void test_example(void) {
-    rfm_real x[1] = { 24 }, score[1], scratch[2], novelty;
+    rfm_real x[1] = {24}, score[1], scratch[2], novelty;
     unsigned char *blob = test_take(sizeof example_bytes), *again = test_take(sizeof example_bytes);
     const int status = RFM_REAL_BYTES == 4 && test_little_endian() ? RFM_OK : RFM_ETYPE;
     size_t size = 0;
@@ -448,7 +450,7 @@ static size_t text_length(const char *text, size_t strings) { return (size_t)(rf
 
 /* As long as promised; exactly the size succeeds, one byte less is refused and nothing is written. */
 static void test_size(void) {
-    spec s = { 1, 3, 1, 2, RFM_LAPLACE, 0, 0, 0 };
+    spec s = {1, 3, 1, 2, RFM_LAPLACE, 0, 0, 0};
     size_t size = 0, bytes, i, mark;
     unsigned char *blob;
 
@@ -498,8 +500,8 @@ static void check_write(int status, unsigned char *blob, size_t size) {
 }
 
 static void test_write_refusals(void) {
-    static const spec s = { 2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1, 1 };
-    const rfm_real bad[] = { 0, -1, (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY };
+    static const spec s = {2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1, 1};
+    const rfm_real bad[] = {0, -1, (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY};
     const rfm_real *kept;
     rfm_real *changed;
     size_t size = 0, i, part;
@@ -607,7 +609,7 @@ static void test_write_refusals(void) {
     CHECK_INT(RFM_EOVERFLOW, rfm_model_size(&parts, &size));
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static int lies_in(const void *at, const unsigned char *blob, size_t size) {
     const unsigned char *byte = at;
@@ -660,9 +662,9 @@ static void test_truncated(void) {
         put32(cut + AT_BYTES, (uint32_t)length); /* and with a header that says so, */
         check_open(length < AT_FIRST ? RFM_ETRUNCATED : RFM_ECHECKSUM, cut, length);
         seal(cut, length); /* even with the checksum of that; but the last section has padding to lose */
-        check_open(length < AT_FIRST                                                        ? RFM_ETRUNCATED
+        check_open(length < AT_FIRST                                                   ? RFM_ETRUNCATED
                    : length < section_at(blob, SUMMARY) + section_bytes(blob, SUMMARY) ? RFM_ECONTENT
-                                                                                            : RFM_OK,
+                                                                                       : RFM_OK,
                    cut, length);
     }
 }
@@ -680,12 +682,17 @@ static void test_bit_flips(void) {
 
             test_note("byte, bit", i, (size_t)bit, 0);
             blob[i] ^= (unsigned char)(1 << bit);
-            if (i < AT_CRC) status = RFM_EMAGIC;
-            else if (i < AT_COVERED) status = RFM_ECHECKSUM;
-            else if (i < AT_MINOR) status = RFM_EVERSION;
-            else if (i < AT_BYTES) status = RFM_ECHECKSUM;
+            if (i < AT_CRC)
+                status = RFM_EMAGIC;
+            else if (i < AT_COVERED)
+                status = RFM_ECHECKSUM;
+            else if (i < AT_MINOR)
+                status = RFM_EVERSION;
+            else if (i < AT_BYTES)
+                status = RFM_ECHECKSUM;
             else if (i < AT_BYTES + 4)
-                status = get32(blob + AT_BYTES) > size || get32(blob + AT_BYTES) < AT_FIRST ? RFM_ETRUNCATED : RFM_ECHECKSUM;
+                status =
+                    get32(blob + AT_BYTES) > size || get32(blob + AT_BYTES) < AT_FIRST ? RFM_ETRUNCATED : RFM_ECHECKSUM;
             check_open(status, blob, size);
             blob[i] ^= (unsigned char)(1 << bit);
         }
@@ -739,7 +746,7 @@ static void test_newer_minor(void) {
     check_open(RFM_OK, newer, longer);
 }
 
-/* ---- lies: everything below has the right checksum -------------------------------------------------------------------------- */
+/* ---- lies: everything below has the right checksum ------------------------------------------ */
 
 static unsigned char *lie; /* a copy that is changed, and its original */
 static const unsigned char *truth;
@@ -766,15 +773,16 @@ static void lie32(int status, size_t at, uint32_t value) {
 }
 
 static void test_lies_in_header(void) {
-    static const size_t sizes[] = { AT_N, AT_D, AT_C, AT_R };
+    static const size_t sizes[] = {AT_N, AT_D, AT_C, AT_R};
     /* Of two: products of these wrap to the right number of elements, or of bytes, in 32 bits. */
-    static const uint32_t values[] = { 0, 1, 3, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000002, 0x40000002, 0x20000002, 0x10000002 };
+    static const uint32_t values[] = {0, 1, 3, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000002, 0x40000002, 0x20000002, 0x10000002};
     static const unsigned char bytes[][2] = {
-        { AT_KERNEL, RFM_KERNELS }, { AT_KERNEL, 255 }, { AT_METRIC, 0 }, { AT_METRIC, 3 }, { AT_METRIC, 255 }, { AT_TASK, 2 }, { AT_TASK, 255 },
-        { AT_METRIC, RFM_DIAGONAL } /* P has too many numbers */
+        {AT_KERNEL, RFM_KERNELS}, {AT_KERNEL, 255},         {AT_METRIC, 0},
+        {AT_METRIC, 3},           {AT_METRIC, 255},         {AT_TASK, 2},
+        {AT_TASK, 255},           {AT_METRIC, RFM_DIAGONAL} /* P has too many numbers */
     };
-    const double exponents[] = { 0, -0.0, -1, 2.001, 1e30, -1e-30, (double)NAN, (double)INFINITY, -(double)INFINITY };
-    const double temperatures[] = { -1, -1e-30, (double)NAN, (double)INFINITY, -(double)INFINITY };
+    const double exponents[] = {0, -0.0, -1, 2.001, 1e30, -1e-30, (double)NAN, (double)INFINITY, -(double)INFINITY};
+    const double temperatures[] = {-1, -1e-30, (double)NAN, (double)INFINITY, -(double)INFINITY};
     size_t i, j;
 
     NEEDS_BLOBS();
@@ -850,8 +858,8 @@ static void test_lies_in_table(void) {
 }
 
 static void test_lies_in_numbers(void) {
-    const rfm_real bad[] = { (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY };
-    const rfm_real good[] = { REAL_MAX, -REAL_MAX, REAL_MIN / 2, 0 };
+    const rfm_real bad[] = {(rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY};
+    const rfm_real good[] = {REAL_MAX, -REAL_MAX, REAL_MIN / 2, 0};
     size_t part, i, j;
 
     NEEDS_BLOBS();
@@ -911,12 +919,13 @@ static void test_lies_in_summary(void) {
     lie_check(RFM_OK);
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------------ */
+/* ---- one row -------------------------------------------------------------------------------- */
 
 static void test_predict_one_arguments(void) {
-    static const spec s = { 3, 3, 2, 2, RFM_LAPLACE, RFM_FULL, 1, 0 };
-    const rfm_real bad[] = { (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY };
-    rfm_mat x = test_mat(1, 3, 0, 0), scores = test_mat(1, 2, 0, 0), scratch = test_mat(1, RFM_PREDICT_SCRATCH(3, 2), 0, 0);
+    static const spec s = {3, 3, 2, 2, RFM_LAPLACE, RFM_FULL, 1, 0};
+    const rfm_real bad[] = {(rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY};
+    rfm_mat x = test_mat(1, 3, 0, 0), scores = test_mat(1, 2, 0, 0),
+            scratch = test_mat(1, RFM_PREDICT_SCRATCH(3, 2), 0, 0);
     rfm_real novelty = 7;
     size_t i, j, k;
 
@@ -959,8 +968,8 @@ static rfm_real declined(const rfm_model *m, rfm_real *scratch, rfm_real *scores
 
 /* A loop gets x - shift, and scores that hold the offset; if it declines, the portable code does the work. */
 static void test_plug_in(void) {
-    static const spec s = { 2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1, 0 };
-    const rfm_real x[2] = { 1, 2 };
+    static const spec s = {2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1, 0};
+    const rfm_real x[2] = {1, 2};
     rfm_real scores[2], again[2], scratch[4], novelty = 0, other = 0;
     size_t k;
 
@@ -974,7 +983,7 @@ static void test_plug_in(void) {
 }
 
 static void test_novelty(void) {
-    spec s = { 1, 2, 1, 2, 0, RFM_IDENTITY, 0, 0 };
+    spec s = {1, 2, 1, 2, 0, RFM_IDENTITY, 0, 0};
     rfm_real x[2], score[1], scratch[4], novelty, last;
     double distance;
 
@@ -987,8 +996,10 @@ static void test_novelty(void) {
             x[0] = made.shift[0] + made.centers[0] + (rfm_real)distance;
             x[1] = made.shift[1] + made.centers[1];
             CHECK_INT(RFM_OK, rfm_predict_one(&made, x, score, scratch, NULL, &novelty));
-            if (distance > 0) CHECK(novelty < last || (last == 0 && novelty == 0));
-            else CHECK_BELOW(1 - (double)novelty, 4 * TEST_EPS);
+            if (distance > 0)
+                CHECK(novelty < last || (last == 0 && novelty == 0));
+            else
+                CHECK_BELOW(1 - (double)novelty, 4 * TEST_EPS);
             CHECK(novelty >= 0 && novelty <= 1);
             last = novelty;
         }
@@ -998,8 +1009,9 @@ static void test_novelty(void) {
 
 /* Inputs at the end of the number type's range: far from everything, never near by mistake. */
 static void test_far(void) {
-    spec s = { 3, 2, 1, 2, 0, 0, 0, 0 };
-    const rfm_real far[] = { REAL_MAX, REAL_MAX / 4, (rfm_real)sqrt((double)REAL_MAX), (rfm_real)(2 * sqrt((double)REAL_MAX)), (rfm_real)1e18 };
+    spec s = {3, 2, 1, 2, 0, 0, 0, 0};
+    const rfm_real far[] = {REAL_MAX, REAL_MAX / 4, (rfm_real)sqrt((double)REAL_MAX),
+                            (rfm_real)(2 * sqrt((double)REAL_MAX)), (rfm_real)1e18};
     rfm_real x[2], score[1], scratch[4], novelty;
     size_t i, j;
 
@@ -1020,8 +1032,8 @@ static void test_far(void) {
 }
 
 static void test_overflow(void) {
-    const rfm_real numbers_of[] = { 0, 0, REAL_MAX, REAL_MAX, 1, -1, -REAL_MAX };
-    rfm_real x[2] = { 0, 0 }, score[1], scratch[3], novelty;
+    const rfm_real numbers_of[] = {0, 0, REAL_MAX, REAL_MAX, 1, -1, -REAL_MAX};
+    rfm_real x[2] = {0, 0}, score[1], scratch[3], novelty;
     rfm_model m;
 
     memset(&m, 0, sizeof m);
@@ -1043,19 +1055,20 @@ static void test_overflow(void) {
     CHECK_INT(RFM_OK, rfm_predict_one(&m, x, score, scratch, NULL, &novelty));
     CHECK(novelty == 0);
     {
-        rfm_real low[2] = { -REAL_MAX, -REAL_MAX };
+        rfm_real low[2] = {-REAL_MAX, -REAL_MAX};
 
         m.shift = low;
         CHECK_INT(RFM_ERANGE, rfm_predict_one(&m, x, score, scratch, NULL, NULL));
     }
 }
 
-/* ---- classes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- classes -------------------------------------------------------------------------------- */
 
 static void test_class(void) {
-    static const rfm_real scores[][4] = { { 1, 2, 3, 0 }, { 3, 3, 1, 3 }, { -5, -4, -4, -9 }, { 0, 0, 0, 0 }, { -1, 90, 2, 3 }, { 0, 0, 1, 1 } };
-    static const size_t classes[] = { 2, 0, 1, 0, 1, 2 };
-    static const double temperatures[] = { 1, 0.5, 0.1, 3, 100 };
+    static const rfm_real scores[][4] = {{1, 2, 3, 0}, {3, 3, 1, 3},   {-5, -4, -4, -9},
+                                         {0, 0, 0, 0}, {-1, 90, 2, 3}, {0, 0, 1, 1}};
+    static const size_t classes[] = {2, 0, 1, 0, 1, 2};
+    static const double temperatures[] = {1, 0.5, 0.1, 3, 100};
     rfm_real f, p = 7;
     rfm_model m;
     size_t i, k, t;
@@ -1073,7 +1086,8 @@ static void test_class(void) {
 
             m.temperature = (rfm_real)temperatures[t];
             CHECK_SIZE(classes[i], rfm_class(&m, scores[i], &p));
-            for (k = 0; k < 4; k++) sum += exp(((double)scores[i][k] - (double)scores[i][classes[i]]) / (double)m.temperature);
+            for (k = 0; k < 4; k++)
+                sum += exp(((double)scores[i][k] - (double)scores[i][classes[i]]) / (double)m.temperature);
             CHECK_BELOW(fabs((double)p - 1 / sum), 20 * TEST_EPS);
         }
     }
@@ -1104,8 +1118,9 @@ static void test_class(void) {
 }
 
 static void test_names(void) {
-    static const char *const expected[] = { "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine" };
-    spec s = { 1, 4, 10, 4, RFM_LAPLACE, RFM_DIAGONAL, 0, 1 };
+    static const char *const expected[] = {"zero", "one", "two",   "three", "four",
+                                           "five", "six", "seven", "eight", "nine"};
+    spec s = {1, 4, 10, 4, RFM_LAPLACE, RFM_DIAGONAL, 0, 1};
     unsigned char *blob;
     size_t size = 0, i;
     rfm_model m;
@@ -1134,7 +1149,7 @@ static void test_names(void) {
 }
 
 static void test_summary(void) {
-    spec s = { 1, 3, 2, 3, RFM_GAUSSIAN, RFM_DIAGONAL, 0, 1 };
+    spec s = {1, 3, 2, 3, RFM_GAUSSIAN, RFM_DIAGONAL, 0, 1};
     unsigned char *blob;
     rfm_summary got;
     rfm_step path[3];
@@ -1152,7 +1167,8 @@ static void test_summary(void) {
             memset(&got, 0xA5, sizeof got);
             memset(path, 0xFF, sizeof path);
             CHECK_INT(RFM_OK, rfm_model_summary(&m, &got, path, room));
-            CHECK(got.bandwidth == summary.bandwidth && got.ridge == summary.ridge && got.validation == summary.validation);
+            CHECK(got.bandwidth == summary.bandwidth && got.ridge == summary.ridge &&
+                  got.validation == summary.validation);
             CHECK_SIZE(summary.rows, got.rows);
             CHECK_SIZE(summary.iterations, got.iterations);
             CHECK_SIZE(summary.steps, got.steps);
@@ -1161,11 +1177,13 @@ static void test_summary(void) {
                 if (i < room && i < TEST_LENGTH(steps)) {
                     CHECK(path[i].score == steps[i].score && path[i].ridge == steps[i].ridge);
                     CHECK(path[i].bandwidth == steps[i].bandwidth && path[i].rank == steps[i].rank);
-                } else CHECK_SIZE(0xFFFFFFFF, path[i].rank);
+                } else
+                    CHECK_SIZE(0xFFFFFFFF, path[i].rank);
             if (s.standard) {
                 CHECK(lies_in(got.x_scale, blob, size));
                 for (i = 0; i < s.d; i++) CHECK(got.x_scale[i] == parts.x_scale[i]);
-            } else CHECK(got.x_scale == NULL);
+            } else
+                CHECK(got.x_scale == NULL);
         }
         CHECK_INT(RFM_OK, rfm_model_summary(&m, &got, NULL, 5));
         CHECK_INT(RFM_ENULL, rfm_model_summary(NULL, &got, path, 3));
@@ -1186,7 +1204,7 @@ static void test_summary(void) {
     CHECK_INT(RFM_EVALUE, rfm_model_summary(&m, &got, path, 3));
 }
 
-/* ---- exp, sqrt, log: through a model with one centre at 0 and one coefficient 1 ---------------------------------------------------- */
+/* ---- exp, sqrt, log: through a model with one centre at 0 and one coefficient 1 ------------- */
 
 #if TEST_RAM < (4ul << 20)
 #define SWEEP 1000
@@ -1196,7 +1214,7 @@ static void test_summary(void) {
 #define SWEEP 100000
 #endif
 
-static const rfm_real zeros_and_one[] = { 0, 0, 1 };
+static const rfm_real zeros_and_one[] = {0, 0, 1};
 
 static void one_centre(rfm_model *m, size_t d, int kernel) {
     memset(m, 0, sizeof *m);
@@ -1270,7 +1288,7 @@ static void test_sqrt(void) {
 }
 
 static void test_power(void) {
-    static const double exponents[] = { 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2 };
+    static const double exponents[] = {0.25, 0.5, 0.75, 1, 1.25, 1.5, 2};
     rfm_model m;
     size_t i, q;
 

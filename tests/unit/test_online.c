@@ -1,7 +1,9 @@
-/* Retraining in slices: rfm_online against rfm_fit, against leave-one-out by leaving out, and against itself cut in other slices.
+/* Retraining in slices: rfm_online against rfm_fit, against leave-one-out by leaving out, and against itself cut in
+ * other slices.
  *
- * What a learner holds is read from the state that it saves, whose format rfm_online.c documents; so the tests see which samples it kept, and
- * check alpha by putting it into (K + ridge I) alpha = Y, in double. Sample number i is always the same: make_sample. */
+ * What a learner holds is read from the state that it saves, whose format rfm_online.c documents; so the tests see
+ * which samples it kept, and check alpha by putting it into (K + ridge I) alpha = Y, in double. Sample number i is
+ * always the same: make_sample. */
 #include "models.h"
 #include "rfm_online.h"
 
@@ -16,7 +18,7 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-#define ALL 2000000000u /* units: everything at once */
+#define ALL   2000000000u /* units: everything at once */
 #define C_MAX 5
 
 /* Shapes: window, inputs, outputs; the first ones fit on every board. */
@@ -34,7 +36,7 @@ typedef struct {
 #define N_MAX 70
 #define D_MAX 20
 #endif
-static const shape shapes[] = { { 4, 2, 2 }, { 5, 3, 1 }, { 6, 2, 3 }, { 13, 9, 4 }, { 20, 16, 5 }, { 40, 10, 4 }, { 70, 20, 2 } };
+static const shape shapes[] = {{4, 2, 2}, {5, 3, 1}, {6, 2, 3}, {13, 9, 4}, {20, 16, 5}, {40, 10, 4}, {70, 20, 2}};
 static int shape_at(size_t i, shape *s) {
     if (i >= TEST_LENGTH(shapes) || shapes[i].n > N_MAX) return 0;
     *s = shapes[i];
@@ -43,7 +45,7 @@ static int shape_at(size_t i, shape *s) {
 
 static size_t classes_of(size_t c) { return c == 1 ? 2 : c; }
 
-/* ---- samples --------------------------------------------------------------------------------------------------- */
+/* ---- samples -------------------------------------------------------------------------------- */
 
 /* Where the samples of this test lie, and in which order the classes come. */
 static struct {
@@ -74,7 +76,7 @@ static void plain_world(void) {
 
 static int same(rfm_real a, rfm_real b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-/* ---- learners -------------------------------------------------------------------------------------------------- */
+/* ---- learners ------------------------------------------------------------------------------- */
 
 static void options(rfm_online_options *p, shape s) {
     rfm_online_options_init(p);
@@ -126,7 +128,7 @@ static rfm_online_report report_of(const rfm_online *o) {
     return r;
 }
 
-/* ---- the state that it saves ----------------------------------------------------------------------------------- */
+/* ---- the state that it saves ---------------------------------------------------------------- */
 
 enum { AT_VERSION = 4, AT_REAL = 6, AT_WINDOW = 8, AT_PRINT = 20, AT_N = 24, AT_PENDING = 28 };
 enum { AT_OWN = 32, AT_RIDGE = 84 };
@@ -216,11 +218,17 @@ typedef struct {
 #define REAL_SIZE sizeof(rfm_real)
 
 static size_t metric_at(const window *w) { return AT_RIDGE + 3 * REAL_SIZE + 4 * classes_of(w->c); }
-static size_t row_at(const window *w, size_t i) { return metric_at(w) + w->d * REAL_SIZE + i * (2 + (w->d + w->c) * REAL_SIZE); }
+static size_t row_at(const window *w, size_t i) {
+    return metric_at(w) + w->d * REAL_SIZE + i * (2 + (w->d + w->c) * REAL_SIZE);
+}
 static double win_m(const window *w, size_t q) { return number_at(w->t.at + metric_at(w) + q * REAL_SIZE); }
 static size_t win_label(const window *w, size_t i) { return (size_t)little(w->t.at + row_at(w, i), 2); }
-static double win_x(const window *w, size_t i, size_t q) { return number_at(w->t.at + row_at(w, i) + 2 + q * REAL_SIZE); }
-static double win_alpha(const window *w, size_t i, size_t k) { return number_at(w->t.at + row_at(w, i) + 2 + (w->d + k) * REAL_SIZE); }
+static double win_x(const window *w, size_t i, size_t q) {
+    return number_at(w->t.at + row_at(w, i) + 2 + q * REAL_SIZE);
+}
+static double win_alpha(const window *w, size_t i, size_t k) {
+    return number_at(w->t.at + row_at(w, i) + 2 + (w->d + k) * REAL_SIZE);
+}
 
 static int look(const rfm_online *o, window *w) {
     if (!saved(o, &w->t)) return 0;
@@ -253,7 +261,8 @@ static size_t win_id(const window *w, size_t i) {
 
     for (id = 0; id < 1000; id++) {
         make_sample(id, w->d, classes_of(w->c), x);
-        for (q = 0; q < w->d && (double)x[q] >= win_x(w, i, q) && (double)x[q] <= win_x(w, i, q); q++) {}
+        for (q = 0; q < w->d && (double)x[q] >= win_x(w, i, q) && (double)x[q] <= win_x(w, i, q); q++) {
+        }
         if (q == w->d) break;
     }
     CHECK_SIZE(label_of(id, classes_of(w->c)), win_label(w, i));
@@ -281,10 +290,11 @@ static void check_solved(const rfm_online *o, double factor) {
     test_rewind(mark);
 }
 
-/* ---- refit ----------------------------------------------------------------------------------------------------- */
+/* ---- refit ---------------------------------------------------------------------------------- */
 
 /* rfm_fit on the samples from..to-1, in the units `unit` of the inputs (NULL: ones). */
-static int reference(model_case *p, const rfm_online_options *q, size_t from, size_t to, const rfm_real *unit, const rfm_real *start) {
+static int reference(model_case *p, const rfm_online_options *q, size_t from, size_t to, const rfm_real *unit,
+                     const rfm_real *start) {
     size_t n = to - from, i, j, k;
     rfm_real x[D_MAX];
 
@@ -385,7 +395,8 @@ static void test_refit_in_units(void) {
             options(&p, s);
             p.scale = scale;
             p.margin = 1000;
-            for (q = 0; q < s.d; q++) unit[q] = (rfm_real)(q % 2 ? 32 : 64), start[q] = (rfm_real)(1 + (double)(q % 3) / 4);
+            for (q = 0; q < s.d; q++)
+                unit[q] = (rfm_real)(q % 2 ? 32 : 64), start[q] = (rfm_real)(1 + (double)(q % 3) / 4);
             p.units = unit;
             refit_is_fit(&p, unit, NULL, 4000);
             /* The start model's metric: P = sqrt(start) / (L unit), as a blob has it. */
@@ -397,7 +408,8 @@ static void test_refit_in_units(void) {
             {
                 rfm_real in_units[D_MAX];
 
-                for (q = 0; q < s.d; q++) in_units[q] = start[q] * start[q] * p.bandwidth * p.bandwidth * unit[q] * unit[q];
+                for (q = 0; q < s.d; q++)
+                    in_units[q] = start[q] * start[q] * p.bandwidth * p.bandwidth * unit[q] * unit[q];
                 refit_is_fit(&p, unit, in_units, 4000);
             }
             p.begin = RFM_BEGIN_UNITS;
@@ -412,14 +424,14 @@ static void test_refit_in_units(void) {
 
 /* A full start matrix gives the diagonal of P'P. */
 static void test_start_metric(void) {
-    const rfm_real p[6] = { 1, 2, 0, 0, 1, 3 }, zero[3] = { 0, 0, 0 }, one[2] = { 1, 1 };
-    const double expect[3] = { 1 * 9, 5 * 9, 9 * 9 };
+    const rfm_real p[6] = {1, 2, 0, 0, 1, 3}, zero[3] = {0, 0, 0}, one[2] = {1, 1};
+    const double expect[3] = {1 * 9, 5 * 9, 9 * 9};
     rfm_online_options q;
     rfm_model m;
     window w;
     rfm_online *o;
     size_t i;
-    shape s = { 3, 3, 2 };
+    shape s = {3, 3, 2};
 
     plain_world();
     memset(&m, 0, sizeof m);
@@ -435,8 +447,9 @@ static void test_start_metric(void) {
 
 /* A blob says the bandwidth and the units that it was trained with. */
 static void test_start_blob(void) {
-    static const rfm_real p[2] = { (rfm_real)0.5, 2 }, centers[4] = { 1, 0, 0, 1 }, alpha[4] = { 1, 0, 0, 1 }, zero[2] = { 0, 0 };
-    static const rfm_real scale[2] = { 4, (rfm_real)0.25 }, mean[2] = { 1, 2 };
+    static const rfm_real p[2] = {(rfm_real)0.5, 2}, centers[4] = {1, 0, 0, 1}, alpha[4] = {1, 0, 0, 1},
+                          zero[2] = {0, 0};
+    static const rfm_real scale[2] = {4, (rfm_real)0.25}, mean[2] = {1, 2};
     rfm_online_options q;
     rfm_summary summary;
     rfm_contents parts;
@@ -484,7 +497,7 @@ static void test_start_blob(void) {
     }
 }
 
-/* ---- slices ---------------------------------------------------------------------------------------------------- */
+/* ---- slices --------------------------------------------------------------------------------- */
 
 /* Bytes of the state, hashed. */
 static int hash_put(void *arg, const void *bytes, size_t count) {
@@ -528,7 +541,8 @@ static void step_by(rfm_online *o, uint32_t units) {
         CHECK_INT(more, now.busy);
         if (now.samples > 0) {
             next = probe(o);
-            CHECK(before.samples == 0 || same(value, next) || now.absorbed != before.absorbed || now.refits != before.refits);
+            CHECK(before.samples == 0 || same(value, next) || now.absorbed != before.absorbed ||
+                  now.refits != before.refits);
             value = next;
         }
         before = now;
@@ -542,7 +556,7 @@ static void step_by(rfm_online *o, uint32_t units) {
 #endif
 
 static void test_slices_do_not_matter(void) {
-    static const uint32_t units[] = { 1, 0, 300, 5000, ALL };
+    static const uint32_t units[] = {1, 0, 300, 5000, ALL};
     rfm_online_options p;
     size_t i, u, k;
     shape s;
@@ -573,8 +587,10 @@ static void test_slices_do_not_matter(void) {
                     r = report_of(o);
                     CHECK_SIZE(s.n, r.samples);
                     CHECK_SIZE(1, r.refits + r.rejected);
-                    if (u == 0) hash = hash_of(o);
-                    else CHECK(hash == hash_of(o));
+                    if (u == 0)
+                        hash = hash_of(o);
+                    else
+                        CHECK(hash == hash_of(o));
                     test_rewind(mark);
                 }
             }
@@ -607,7 +623,7 @@ static void test_refit_waits_for_its_samples(void) {
     CHECK_SIZE(5, r.absorbed);
 }
 
-/* ---- incremental ----------------------------------------------------------------------------------------------- */
+/* ---- incremental ---------------------------------------------------------------------------- */
 
 /* After many samples the factor still is that of the window, in the metric that serves. */
 static void test_incremental_stays_exact(void) {
@@ -647,7 +663,7 @@ static void test_forgets_the_oldest(void) {
     rfm_online *o;
     window w;
     size_t i;
-    shape s = { 4, 2, 3 };
+    shape s = {4, 2, 3};
 
     plain_world();
     options(&p, s);
@@ -665,12 +681,12 @@ static void test_balanced_reservoir(void) {
     rfm_online *o;
     rfm_real x[2];
     size_t i, round, young = 0;
-    shape s = { 6, 2, 3 };
+    shape s = {6, 2, 3};
 
     plain_world();
     for (round = 0; round < 20; round++) {
         const size_t mark = test_mark();
-        size_t held[3] = { 0, 0, 0 };
+        size_t held[3] = {0, 0, 0};
         rfm_online_report r;
 
         options(&p, s);
@@ -737,8 +753,10 @@ static double left_out(const window *w, double *err, int accuracy) {
             err[out] += (f[k] - win_target(w, out, k)) * (f[k] - win_target(w, out, k));
             if (f[k] > f[best]) best = k;
         }
-        if (!accuracy) total += err[out] / (double)w->c / (double)n;
-        else if (w->c == 1 ? (f[0] > 0) == (win_label(w, out) == 1) : best == win_label(w, out)) total += 1 / (double)n;
+        if (!accuracy)
+            total += err[out] / (double)w->c / (double)n;
+        else if (w->c == 1 ? (f[0] > 0) == (win_label(w, out) == 1) : best == win_label(w, out))
+            total += 1 / (double)n;
     }
     return total;
 }
@@ -771,16 +789,17 @@ static void test_forgets_the_least_useful(void) {
             fill(o, k, k + 1);
             if (!look(o, &after)) break;
             test_note("least useful", i, k, least);
-            for (j = 0; j < s.n; j++) CHECK_SIZE(j == s.n - 1 ? k : win_id(&before, j < least ? j : j + 1), win_id(&after, j));
+            for (j = 0; j < s.n; j++)
+                CHECK_SIZE(j == s.n - 1 ? k : win_id(&before, j < least ? j : j + 1), win_id(&after, j));
             test_rewind(mark);
         }
     }
 }
 
-/* ---- the guard ------------------------------------------------------------------------------------------------- */
+/* ---- the guard ------------------------------------------------------------------------------ */
 
 static void test_guard(void) {
-    static const shape guarded[] = { { 4, 2, 2 }, { 6, 2, 3 }, { 5, 3, 1 }, { 13, 9, 4 } };
+    static const shape guarded[] = {{4, 2, 2}, {6, 2, 3}, {5, 3, 1}, {13, 9, 4}};
     rfm_online_options p;
     size_t i, seed, accepted = 0, rejected = 0;
     int score;
@@ -807,13 +826,17 @@ static void test_guard(void) {
                 CHECK_INT(RFM_OK, rfm_online_refit(o));
                 finish(o);
                 r = report_of(o);
-                worse = score == RFM_SCORE_SQUARED ? r.new_score > r.old_score + p.margin : r.new_score < r.old_score - p.margin;
+                worse = score == RFM_SCORE_SQUARED ? r.new_score > r.old_score + p.margin
+                                                   : r.new_score < r.old_score - p.margin;
                 CHECK_SIZE(worse, r.rejected);
                 CHECK_SIZE(!worse, r.refits);
                 CHECK(worse == same(before, probe(o)));
-                if (worse) rejected++;
-                else accepted++;
-                fill(o, 20 * seed + p.window, 20 * seed + p.window + 2); /* the factor is that of the model that serves */
+                if (worse)
+                    rejected++;
+                else
+                    accepted++;
+                fill(o, 20 * seed + p.window,
+                     20 * seed + p.window + 2); /* the factor is that of the model that serves */
                 check_solved(o, 2000);
                 test_rewind(mark);
             }
@@ -869,10 +892,11 @@ static void check_not_own(rfm_online *o) {
 
 /* A start model serves until a refit is as good as it is. */
 static void test_start_model(void) {
-    static const rfm_real shift[2] = { (rfm_real)0.25, (rfm_real)-0.5 }, p_full[4] = { 1, (rfm_real)0.5, (rfm_real)-0.25, 2 };
-    static const rfm_real centers[6] = { 1, 0, 0, 1, (rfm_real)0.5, (rfm_real)0.5 };
-    static const rfm_real offset[2] = { (rfm_real)0.125, (rfm_real)0.25 };
-    rfm_real alpha[6] = { 1, (rfm_real)-0.5, (rfm_real)-0.5, 1, (rfm_real)0.25, (rfm_real)0.25 };
+    static const rfm_real shift[2] = {(rfm_real)0.25, (rfm_real)-0.5},
+                          p_full[4] = {1, (rfm_real)0.5, (rfm_real)-0.25, 2};
+    static const rfm_real centers[6] = {1, 0, 0, 1, (rfm_real)0.5, (rfm_real)0.5};
+    static const rfm_real offset[2] = {(rfm_real)0.125, (rfm_real)0.25};
+    rfm_real alpha[6] = {1, (rfm_real)-0.5, (rfm_real)-0.5, 1, (rfm_real)0.25, (rfm_real)0.25};
     rfm_real x[2], scores[2], expected[2], scratch[4], novelty, expected_novelty;
     size_t metric, kernel, int8, i, k, label;
     rfm_online_options p;
@@ -910,7 +934,8 @@ static void test_start_model(void) {
                     make_sample(i, 2, 2, x);
                     if (int8)
                         for (k = 0; k < 2; k++)
-                            x[k] = (rfm_real)(floor(((double)x[k] - (double)shift[k]) * 32 + 0.5) / 32 + (double)shift[k]);
+                            x[k] =
+                                (rfm_real)(floor(((double)x[k] - (double)shift[k]) * 32 + 0.5) / 32 + (double)shift[k]);
                     CHECK_INT(RFM_OK, rfm_predict_one(&m, x, expected, scratch, NULL, NULL));
                     for (k = 0; k < 2; k++) {
                         double e = (double)expected[k] - (label_of(i, 2) == k ? 1 : 0);
@@ -929,7 +954,7 @@ static void test_start_model(void) {
             }
 }
 
-/* ---- int8 --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- int8 ----------------------------------------------------------------------------------- */
 
 /* A learner of bytes is one of the rounded samples. */
 static void test_int8(void) {
@@ -986,9 +1011,10 @@ static void test_int8(void) {
     }
 }
 
-/* ---- from an interrupt ----------------------------------------------------------------------------------------- */
+/* ---- from an interrupt ---------------------------------------------------------------------- */
 
-/* A sample comes between any two slices: some are refused, none is torn, and all that are taken end in the window, in order. */
+/* A sample comes between any two slices: some are refused, none is torn, and all that are taken end in the window, in
+ * order. */
 static void test_add_between_slices(void) {
     rfm_online_options p;
     rfm_online *o;
@@ -996,7 +1022,7 @@ static void test_add_between_slices(void) {
     rfm_online_report r;
     window w;
     size_t i, expect[16], taken = 0, turn = 0;
-    shape s = { 5, 2, 2 };
+    shape s = {5, 2, 2};
 
     plain_world();
     options(&p, s);
@@ -1028,12 +1054,13 @@ static void test_add_between_slices(void) {
 
 #ifndef BOARD_BARE
 #define THREAD_SAMPLES 1000
-#define THREAD_D 1000
+#define THREAD_D       1000
 
 /* An index of the ring that the other thread writes. */
 static uint32_t other_index(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
-/* Every input of a sample has the same value, so that a torn one is seen. Half of them are added when the other side is waiting for one. */
+/* Every input of a sample has the same value, so that a torn one is seen. Half of them are added when the other side is
+ * waiting for one. */
 static void *producer(void *arg) {
     rfm_online *o = arg;
     rfm_real x[THREAD_D];
@@ -1041,9 +1068,12 @@ static void *producer(void *arg) {
 
     while (i < THREAD_SAMPLES) {
         for (q = 0; q < THREAD_D; q++) x[q] = (rfm_real)i;
-        if (i % 4 < 2 && other_index(&o->tail) != o->head) sched_yield();
-        else if (rfm_online_add(o, x, i % 2) == RFM_OK) i++;
-        else sched_yield();
+        if (i % 4 < 2 && other_index(&o->tail) != o->head)
+            sched_yield();
+        else if (rfm_online_add(o, x, i % 2) == RFM_OK)
+            i++;
+        else
+            sched_yield();
     }
     return NULL;
 }
@@ -1062,7 +1092,7 @@ static void test_add_from_a_thread(void) {
     rfm_online *o;
     pthread_t thread;
     size_t last = 0, next = 0, i;
-    shape s = { 2, THREAD_D, 2 };
+    shape s = {2, THREAD_D, 2};
 
     options(&p, s);
     p.pending = 3;
@@ -1072,7 +1102,8 @@ static void test_add_from_a_thread(void) {
     while (last < THREAD_SAMPLES - 1) {
         size_t set;
 
-        if (other_index(&o->head) != o->tail) CHECK_SIZE(next, whole_sample(o, o->ring[o->tail % 3])); /* in order, and whole at first sight */
+        if (other_index(&o->head) != o->tail)
+            CHECK_SIZE(next, whole_sample(o, o->ring[o->tail % 3])); /* in order, and whole at first sight */
         CHECK(rfm_online_step(o, 2000) >= 0);
         set = o->serving & 1;
         for (i = 0; i < o->count[set]; i++) last = whole_sample(o, o->rows[set][i]);
@@ -1083,7 +1114,7 @@ static void test_add_from_a_thread(void) {
 }
 #endif
 
-/* ---- the state ------------------------------------------------------------------------------------------------- */
+/* ---- the state ------------------------------------------------------------------------------ */
 
 /* Saved and loaded in the middle of everything, a learner goes on as if nothing had happened. */
 static void test_save_and_load(void) {
@@ -1151,7 +1182,7 @@ static void test_load_refuses(void) {
     uint32_t before;
     tape t, cut;
     size_t i, mark;
-    rfm_real units[2] = { 1, 2 };
+    rfm_real units[2] = {1, 2};
 
     plain_world();
     options(&p, shapes[0]);
@@ -1183,14 +1214,22 @@ static void test_load_refuses(void) {
         status = rfm_online_load(next, tape_get, &t);
         t.at[i] ^= (unsigned char)(1 << i % 8);
         CHECK(status < 0);
-        if (i < 4) CHECK_INT(RFM_EMAGIC, status);
-        else if (i < AT_REAL) CHECK_INT(RFM_EVERSION, status);
-        else if (i < AT_REAL + 1) CHECK_INT(RFM_ETYPE, status);
-        else if (i >= AT_WINDOW && i < AT_PRINT) CHECK_INT(RFM_ESHAPE, status);
-        else if (i < AT_N) CHECK_INT(RFM_EVALUE, status);
-        else CHECK(status == RFM_ECONTENT || status == RFM_ECHECKSUM || status == RFM_ETRUNCATED);
-        if (i < AT_N) CHECK(before == hash_of(next));
-        else CHECK_SIZE(0, report_of(next).samples);
+        if (i < 4)
+            CHECK_INT(RFM_EMAGIC, status);
+        else if (i < AT_REAL)
+            CHECK_INT(RFM_EVERSION, status);
+        else if (i < AT_REAL + 1)
+            CHECK_INT(RFM_ETYPE, status);
+        else if (i >= AT_WINDOW && i < AT_PRINT)
+            CHECK_INT(RFM_ESHAPE, status);
+        else if (i < AT_N)
+            CHECK_INT(RFM_EVALUE, status);
+        else
+            CHECK(status == RFM_ECONTENT || status == RFM_ECHECKSUM || status == RFM_ETRUNCATED);
+        if (i < AT_N)
+            CHECK(before == hash_of(next));
+        else
+            CHECK_SIZE(0, report_of(next).samples);
     }
     finish(next);
     for (i = 0; i < t.size; i++) {
@@ -1276,8 +1315,8 @@ static int check_model(const rfm_online *o) {
 
 /* Every word of a state replaced, with a checksum that is right: refused, or a learner that works and can be saved. */
 static void test_forged_states(void) {
-    static const uint32_t words[] = { 0, 1, 0x00800000u, 0x3f800000u, 0x7f7fffffu, 0x7fefffffu,
-                                      0x80000000u, 0xff7fffffu, 0xfffffffeu, 0xffffffffu };
+    static const uint32_t words[] = {0,           1,           0x00800000u, 0x3f800000u, 0x7f7fffffu,
+                                     0x7fefffffu, 0x80000000u, 0xff7fffffu, 0xfffffffeu, 0xffffffffu};
     rfm_online_options p;
     rfm_online *o, *next;
     rfm_online_report r;
@@ -1371,7 +1410,7 @@ static void test_reservoir_saturates(void) {
     }
 }
 
-/* ---- as a model ------------------------------------------------------------------------------------------------ */
+/* ---- as a model ----------------------------------------------------------------------------- */
 
 /* It can be written, and opened again; if this machine has blobs, and the pool room for one. */
 static void check_blob(const rfm_online *o, const rfm_model *m) {
@@ -1438,7 +1477,7 @@ static void test_model_of_learner(void) {
         }
 }
 
-/* ---- bad input ------------------------------------------------------------------------------------------------- */
+/* ---- bad input ------------------------------------------------------------------------------ */
 
 static void test_exact_memory(void) {
     rfm_online_options p;
@@ -1493,7 +1532,7 @@ static void refused(int status, const rfm_online_options *p) {
 }
 
 static void test_bad_options(void) {
-    const rfm_real bad[5] = { 0, -1, (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY }, good[2] = { 1, 1 };
+    const rfm_real bad[5] = {0, -1, (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY}, good[2] = {1, 1};
     rfm_online_options p, q;
     rfm_real units[2];
     rfm_model m;
@@ -1555,7 +1594,12 @@ static void test_bad_options(void) {
     for (i = 0; i < 14; i++) {
         test_note("bad choice", i, 0, 0);
         q = p;
-        choice = i / 2 == 1 ? &q.scale : i / 2 == 2 ? &q.begin : i / 2 == 3 ? &q.forget : i / 2 == 4 ? &q.score : i / 2 == 5 ? &q.int8 : &q.kernel;
+        choice = i / 2 == 1   ? &q.scale
+                 : i / 2 == 2 ? &q.begin
+                 : i / 2 == 3 ? &q.forget
+                 : i / 2 == 4 ? &q.score
+                 : i / 2 == 5 ? &q.int8
+                              : &q.kernel;
         *choice = i == 13 ? RFM_GENERAL : i % 2 ? 3 : -1;
         refused(RFM_EVALUE, &q);
     }
@@ -1583,11 +1627,11 @@ static void test_bad_options(void) {
 }
 
 static void test_bad_samples(void) {
-    const rfm_real bad[3] = { (rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY };
+    const rfm_real bad[3] = {(rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY};
     rfm_online_options p;
     rfm_online *o;
     rfm_online_report r;
-    rfm_real x[2] = { 0, 1 }, scores[2] = { 7, 7 };
+    rfm_real x[2] = {0, 1}, scores[2] = {7, 7};
     uint32_t before;
     size_t i;
 
@@ -1643,7 +1687,7 @@ static void test_bad_samples(void) {
 static void test_poor_windows(void) {
     rfm_online_options p;
     rfm_real x[2], scores[2];
-    const rfm_real weight[2] = { 0, 1 };
+    const rfm_real weight[2] = {0, 1};
     rfm_model m;
     size_t kind, i, k, kernel;
 
@@ -1672,7 +1716,8 @@ static void test_poor_windows(void) {
             CHECK(o != NULL);
             for (i = 0; i < 12; i++) {
                 make_sample(kind == 2 ? 0 : i, 2, 2, x);
-                if (kind == 3) x[0] = (rfm_real)(i % 2 ? FLT_MAX : -FLT_MAX), x[1] = (rfm_real)(i % 3 ? FLT_MAX : -FLT_MAX);
+                if (kind == 3)
+                    x[0] = (rfm_real)(i % 2 ? FLT_MAX : -FLT_MAX), x[1] = (rfm_real)(i % 3 ? FLT_MAX : -FLT_MAX);
                 if (kind == 5) x[0] = (rfm_real)(i % 2 ? FLT_MAX : -FLT_MAX);
                 if (kind == 4) x[0] = x[1] = (rfm_real)FLT_MIN * (rfm_real)(i % 3);
                 CHECK_INT(RFM_OK, rfm_online_add(o, x, kind == 1 ? 1 : i % 2));
@@ -1689,7 +1734,7 @@ static void test_poor_windows(void) {
         }
 }
 
-/* ---- the number range ------------------------------------------------------------------------------------------ */
+/* ---- the number range ----------------------------------------------------------------------- */
 
 #if RFM_REAL_BYTES == 4
 #define REAL_LARGEST FLT_MAX
@@ -1708,7 +1753,7 @@ static void test_poor_windows(void) {
  * cannot: L or units are refused, or the refit fails. What must be within reach: L from 2^-35 to 2^50, with int8 2^-25
  * to 2^25, units from 2^-45 to 2^45. */
 static void test_powers_of_two(void) {
-    static const shape scaled[] = { { 1, 1, 1 }, { 2, 1, 2 }, { 4, 2, 2 }, { 5, 3, 1 }, { 6, 2, 3 }, { 13, 9, 4 } };
+    static const shape scaled[] = {{1, 1, 1}, {2, 1, 2}, {4, 2, 2}, {5, 3, 1}, {6, 2, 3}, {13, 9, 4}};
     rfm_online_options p;
     rfm_real units[D_MAX], x[D_MAX], scores[C_MAX], expected[4][C_MAX];
     size_t i, k, q, probes = 0;
@@ -1739,8 +1784,10 @@ static void test_powers_of_two(void) {
                         options(&p, s);
                         p.kernel = kernel, p.scale = scale, p.margin = 1000;
                         for (q = 0; q < s.d; q++) units[q] = how % 2 ? g : g / 32;
-                        if (how % 2) p.units = units;
-                        else p.bandwidth = 2 * g;
+                        if (how % 2)
+                            p.units = units;
+                        else
+                            p.bandwidth = 2 * g;
                         p.int8 = how >= 2;
                         if (how == 2) p.step = units; /* M in bytes is units^2 / 1024 */
                         o = test_take(sizeof *o);
@@ -1785,7 +1832,7 @@ static void test_metric_underflows(void) {
     rfm_online *o;
     rfm_real x, far = (rfm_real)(RFM_REAL_BYTES == 4 ? 9.7 : 27.2), score;
     size_t scale, i;
-    shape s = { 2, 1, 1 };
+    shape s = {2, 1, 1};
 
     for (scale = RFM_SCALE_NONE; scale <= RFM_SCALE_TRACE; scale++) {
         test_reset();
@@ -1813,8 +1860,8 @@ static void test_metric_underflows(void) {
 /* A start model whose scores are infinite, class 0. Its error is the largest number, none of its classes counts as
  * right, and the first model with a score replaces it. */
 static void test_scores_are_finite(void) {
-    const rfm_real big = (rfm_real)REAL_LARGEST, alpha[4] = { big, 0, big, 0 }, zero[4] = { 0, 0, 0, 0 };
-    const rfm_real small[2] = { (rfm_real)1e-9, (rfm_real)1e-9 };
+    const rfm_real big = (rfm_real)REAL_LARGEST, alpha[4] = {big, 0, big, 0}, zero[4] = {0, 0, 0, 0};
+    const rfm_real small[2] = {(rfm_real)1e-9, (rfm_real)1e-9};
     rfm_online_options p;
     rfm_real x[2];
     rfm_online_report r;
@@ -1851,7 +1898,7 @@ static void test_scores_are_finite(void) {
 /* Samples as large as numbers are. As a model they are too large, or it says what the learner says. An input without
  * weight does not matter. */
 static void test_largest_samples(void) {
-    const rfm_real weight[2] = { 0, 1 }, largest = (rfm_real)REAL_LARGEST;
+    const rfm_real weight[2] = {0, 1}, largest = (rfm_real)REAL_LARGEST;
     rfm_online_options p;
     rfm_online *o[2];
     rfm_real x[2], scores[2], expected[2];
@@ -1916,7 +1963,7 @@ static void test_large_bandwidth(void) {
     rfm_online *o;
     rfm_real x, score, novelty;
     size_t kernel;
-    shape s = { 1, 1, 1 };
+    shape s = {1, 1, 1};
 
     for (kernel = 0; kernel < 2; kernel++) {
         test_reset();

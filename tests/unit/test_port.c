@@ -42,7 +42,7 @@ static void fill(rfm_mat a, uint32_t stream) {
         for (j = 0; j < a.cols; j++) a.at[i * a.stride + j] = (rfm_real)test_number(stream, i, j);
 }
 
-/* ---- the tables ---------------------------------------------------------------------------------------------------- */
+/* ---- the tables ----------------------------------------------------------------------------- */
 
 static void test_find(void) {
     const rfm_port *port, *best = NULL;
@@ -81,7 +81,7 @@ static void test_tables(void) {
     }
 }
 
-/* ---- gemm ------------------------------------------------------------------------------------------------------------ */
+/* ---- gemm ----------------------------------------------------------------------------------- */
 
 /* How A lies in memory. */
 enum { PACKED, ROWS, COLUMNS, FORMS };
@@ -106,8 +106,7 @@ static void make_c(rfm_mat c, int add) {
     size_t i, j;
 
     for (i = 0; i < c.rows; i++)
-        for (j = 0; j < c.cols; j++)
-            c.at[i * c.stride + j] = add ? (rfm_real)test_number(3, i, j) : not_a_number();
+        for (j = 0; j < c.cols; j++) c.at[i * c.stride + j] = add ? (rfm_real)test_number(3, i, j) : not_a_number();
 }
 
 static void check_gemm(const rfm_port *port, size_t k, int form, int add, rfm_real alpha) {
@@ -148,7 +147,7 @@ static void check_gemm(const rfm_port *port, size_t k, int form, int add, rfm_re
 }
 
 static void test_gemm(void) {
-    static const size_t ks[] = { 0, 1, 2, 3, 4, 5, 7, 8, 64, 257 };
+    static const size_t ks[] = {0, 1, 2, 3, 4, 5, 7, 8, 64, 257};
     const rfm_port *port;
     size_t i, k;
     int form, add;
@@ -185,14 +184,17 @@ static void test_gemm_nan(void) {
             for (j = 0; j < port->nr; j++) {
                 const rfm_real value = c.at[i * port->nr + j];
 
-                if (i == 1) CHECK(value != value);
-                else if (j == 2) CHECK(value == INF || value == -INF);
-                else CHECK(value - value == (rfm_real)0);
+                if (i == 1)
+                    CHECK(value != value);
+                else if (j == 2)
+                    CHECK(value == INF || value == -INF);
+                else
+                    CHECK(value - value == (rfm_real)0);
             }
     }
 }
 
-/* ---- pack ------------------------------------------------------------------------------------------------------------ */
+/* ---- pack ----------------------------------------------------------------------------------- */
 
 static void check_pack(const rfm_port *port, size_t width, size_t k, int turn) {
     const size_t mark = test_mark();
@@ -228,7 +230,7 @@ static void test_pack(void) {
             }
 }
 
-/* ---- trsm ------------------------------------------------------------------------------------------------------------ */
+/* ---- trsm ----------------------------------------------------------------------------------- */
 
 /* Right if what was computed solves a system near the given one: the residual of each equation is rounding. */
 static void check_trsm(const rfm_port *port, size_t k) {
@@ -271,7 +273,7 @@ static void check_trsm(const rfm_port *port, size_t k) {
 }
 
 static void test_trsm(void) {
-    static const size_t ks[] = { 0, 1, 2, 3, 4, 5, 7, 24, 65 };
+    static const size_t ks[] = {0, 1, 2, 3, 4, 5, 7, 24, 65};
     const rfm_port *port;
     size_t i, k;
 
@@ -282,7 +284,7 @@ static void test_trsm(void) {
         }
 }
 
-/* ---- rows4 ----------------------------------------------------------------------------------------------------------- */
+/* ---- rows4 ---------------------------------------------------------------------------------- */
 
 static void check_rows4(const rfm_port *port, size_t n, size_t skew) {
     const size_t mark = test_mark();
@@ -347,10 +349,10 @@ static void test_rows4(void) {
         }
 }
 
-/* ---- finite ------------------------------------------------------------------------------------------------------------ */
+/* ---- finite --------------------------------------------------------------------------------- */
 
 static void test_finite(void) {
-    static const rfm_real good[] = { 0, -0.0f, 1, -1, HUGEST, -HUGEST, TINY, -TINY, TINY / 4, -TINY / 8 };
+    static const rfm_real good[] = {0, -0.0f, 1, -1, HUGEST, -HUGEST, TINY, -TINY, TINY / 4, -TINY / 8};
     const rfm_port *port;
     size_t index, n, at, i;
     int kind;
@@ -376,7 +378,7 @@ static void test_finite(void) {
         }
 }
 
-/* ---- exp: numbers of every size --------------------------------------------------------------------------------------- */
+/* ---- exp: numbers of every size ------------------------------------------------------------- */
 
 #if RFM_REAL_BYTES == 4
 /* Number i of SWEEP, by its bits: evenly over all that have this sign. */
@@ -391,7 +393,7 @@ static rfm_real sweep(unsigned long i, int negative) {
 #endif
 
 /* Errors are counted in ulp of the true result: the distance of floats there. */
-#define EXP_ULP 1.0 /* of the portable one, the C library's */
+#define EXP_ULP  1.0 /* of the portable one, the C library's */
 #define PORT_ULP 0.9 /* of the others, port/exp.h */
 
 #if RFM_REAL_BYTES == 4
@@ -415,14 +417,18 @@ static double ulp_of(double value) {
 static void check_exp(const rfm_port *port, float x, float y) {
     const double value = exp((double)x);
 
-    if (value > (double)FLT_MAX * (1 + (double)FLT_EPSILON / 4)) CHECK(y == INF);
-    else if (value < (double)FLT_MIN && flushes(port)) CHECK(y == 0.0f || y == FLT_MIN);
-    else CHECK_BELOW(fabs((double)y - value), (port->exp == rfm_port_scalar.exp ? EXP_ULP : PORT_ULP) * ulp_of(value));
+    if (value > (double)FLT_MAX * (1 + (double)FLT_EPSILON / 4))
+        CHECK(y == INF);
+    else if (value < (double)FLT_MIN && flushes(port))
+        CHECK(y == 0.0f || y == FLT_MIN);
+    else
+        CHECK_BELOW(fabs((double)y - value), (port->exp == rfm_port_scalar.exp ? EXP_ULP : PORT_ULP) * ulp_of(value));
 }
 
 /* Every port against the true value; so they agree within 2 ulp. */
 static void test_exp_sweep(void) {
-    const uint32_t low = 0x32000000u, high = 0x42d40000u; /* 2^-27 and 106: between them the result is neither 0, 1, inf */
+    const uint32_t low = 0x32000000u,
+                   high = 0x42d40000u; /* 2^-27 and 106: between them the result is neither 0, 1, inf */
     const uint32_t step = (high - low) / (uint32_t)SWEEP | 1u;
     const rfm_port *port;
     float x[16], y[16];
@@ -449,7 +455,7 @@ static void test_exp_sweep(void) {
 
 /* Where results overflow, become subnormal, and vanish: every float for a while on both sides. */
 static void test_exp_ends(void) {
-    static const float ends[] = { 88.7228394f, -87.3365479f, -103.278931f, -103.972084f, 0.0f, 0.346573591f };
+    static const float ends[] = {88.7228394f, -87.3365479f, -103.278931f, -103.972084f, 0.0f, 0.346573591f};
     const rfm_port *port;
     float x[16], y[16];
     size_t index, e, j;
@@ -490,7 +496,7 @@ static void test_exp_sweep(void) {
 
 static void test_exp_ends(void) {
     const rfm_port *port;
-    double x[3] = { 709.78, -708.3, -745.0 }, y[3];
+    double x[3] = {709.78, -708.3, -745.0}, y[3];
     size_t index;
 
     for (index = 0; (port = test_port(index)) != NULL; index++) {
@@ -529,11 +535,12 @@ static void test_exp_special(void) {
     }
 }
 
-/* ---- exp: the place of an element --------------------------------------------------------------------------------------- */
+/* ---- exp: the place of an element ----------------------------------------------------------- */
 
 typedef void (*map)(size_t n, const rfm_real *x, rfm_real *y);
 
-/* An element's result is the same bits alone, anywhere in an array, in place, and again; and nothing else is written. */
+/* An element's result is the same bits alone, anywhere in an array, in place, and again; and nothing else is
+ * written. */
 static void check_places(map f, size_t n) {
     const size_t mark = test_mark();
     rfm_mat x = test_mat(1, n + 1, 0, n % 4), y = test_mat(1, n + 1, 0, n % 3);
@@ -567,7 +574,7 @@ static void test_places(void) {
         }
 }
 
-/* ---- laplace ------------------------------------------------------------------------------------------------------------ */
+/* ---- laplace -------------------------------------------------------------------------------- */
 
 /* phi is what sqrt, one product and the port's own exp make, bit for bit; w is two more roundings. */
 static void check_laplace(const rfm_port *port, size_t n, rfm_real inverse) {

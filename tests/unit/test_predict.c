@@ -1,4 +1,5 @@
-/* rfm_predict and rfm_gradients: against plain sums in double, finite differences; memory, ports, workers; what is refused. */
+/* rfm_predict and rfm_gradients: against plain sums in double, finite differences; memory, ports, workers; what is
+ * refused. */
 #include "models.h"
 
 #ifndef BOARD_BARE
@@ -13,10 +14,10 @@ static model_case a;
 static const struct {
     int kernel;
     double q;
-} kernels[] = { { RFM_LAPLACE, 1 },   { RFM_GAUSSIAN, 1 }, { RFM_GENERAL, 0.7 }, { RFM_GENERAL, 1.3 },
-                { RFM_GENERAL, 2 }, { RFM_L1, 0.7 },     { RFM_L1, 1 } };
+} kernels[] = {{RFM_LAPLACE, 1}, {RFM_GAUSSIAN, 1}, {RFM_GENERAL, 0.7}, {RFM_GENERAL, 1.3},
+               {RFM_GENERAL, 2}, {RFM_L1, 0.7},     {RFM_L1, 1}};
 
-static const int metrics[] = { RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL };
+static const int metrics[] = {RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL};
 
 /* A model with that kernel and metric. 0: no room. */
 static int make(model_shape s, size_t kernel, size_t metric) {
@@ -28,7 +29,8 @@ static int make(model_shape s, size_t kernel, size_t metric) {
     a.o.exponent = (rfm_real)kernels[kernel].q;
     a.o.metric = metrics[metric];
     a.o.scale = RFM_SCALE_MAX; /* distances of the order of L */
-    if (metrics[metric] == RFM_FULL && a.o.kernel == RFM_L1) a.o.kernel = RFM_GENERAL; /* not fitted so, but it predicts */
+    if (metrics[metric] == RFM_FULL && a.o.kernel == RFM_L1)
+        a.o.kernel = RFM_GENERAL; /* not fitted so, but it predicts */
     status = model_fit(&a);
     if (status == TEST_SKIP) return 0;
     CHECK_INT(RFM_OK, status);
@@ -64,7 +66,7 @@ static void check_values(rfm_mat z, rfm_mat y) {
 }
 
 static void test_values(void) {
-    static const size_t rows[] = { 1, 2, 3, 7, 40, 600 };
+    static const size_t rows[] = {1, 2, 3, 7, 40, 600};
     model_shape s;
     size_t index, kernel, metric, r, done = 0;
 
@@ -92,7 +94,7 @@ static void test_values(void) {
 
 /* More centres and rows than any block has. */
 static void test_large(void) {
-    const model_shape s = { 1100, 3, 2 };
+    const model_shape s = {1100, 3, 2};
     rfm_mat z, y;
 
     if (TEST_N_MAX < 500 || !make(s, 0, 2)) {
@@ -127,7 +129,8 @@ static void test_near(void) {
             y = test_mat(s.n, s.c, 0, 0);
             if (status == TEST_SKIP || z.at == NULL || y.at == NULL) continue;
             for (i = 0; i < s.n; i++)
-                for (k = 0; k < s.d; k++) z.at[i * s.d + k] = a.x.at[i * a.x.stride + k] + (rfm_real)(i % 2 ? 1.0 / 1024 : 0);
+                for (k = 0; k < s.d; k++)
+                    z.at[i * s.d + k] = a.x.at[i * a.x.stride + k] + (rfm_real)(i % 2 ? 1.0 / 1024 : 0);
             if (model_predict(&a, rfm_const(z), y) == TEST_SKIP) continue;
             check_values(z, y);
             done++;
@@ -135,7 +138,7 @@ static void test_near(void) {
     CHECK(done >= 3);
 }
 
-/* ---- gradients ----------------------------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------ */
 
 /* Distance of z to the nearest centre, relative to L. */
 static double nearest(const rfm_real *z) {
@@ -156,7 +159,10 @@ static int is_smooth(const rfm_real *z, double reach) {
             double way = 0, most = 0;
 
             for (j = 0; j < a.m.d; j++) {
-                double p = a.m.metric == RFM_FULL ? (double)a.m.p[q * a.m.d + j] : j != q ? 0 : a.m.p != NULL ? (double)a.m.p[j] : 1;
+                double p = a.m.metric == RFM_FULL ? (double)a.m.p[q * a.m.d + j]
+                           : j != q               ? 0
+                           : a.m.p != NULL        ? (double)a.m.p[j]
+                                                  : 1;
 
                 way += p * (model_at(a.x, i, j) - (double)z[j]);
                 most = fmax(most, fabs(p));
@@ -190,13 +196,15 @@ static int check_gradient(model_shape s, size_t kernel, size_t metric) {
         bound = (RFM_REAL_BYTES == 4 ? 5e-3 : 1e-7) * most;
         for (j = 0; j < s.d; j++) {
             for (i = 0; i < 4; i++) {
-                static const double steps[] = { -2, -1, 1, 2 };
+                static const double steps[] = {-2, -1, 1, 2};
 
-                for (k = 0; k < s.d; k++) z.at[i * s.d + k] = (rfm_real)(3 * test_number(91, tried, k) + (k == j ? steps[i] * h : 0));
+                for (k = 0; k < s.d; k++)
+                    z.at[i * s.d + k] = (rfm_real)(3 * test_number(91, tried, k) + (k == j ? steps[i] * h : 0));
             }
             if (model_predict(&a, rfm_const(z), y) == TEST_SKIP) return 0;
             for (k = 0; k < s.c; k++) {
-                double slope = (8 * (model_at(y, 2, k) - model_at(y, 1, k)) - (model_at(y, 3, k) - model_at(y, 0, k))) / (12 * h);
+                double slope =
+                    (8 * (model_at(y, 2, k) - model_at(y, 1, k)) - (model_at(y, 3, k) - model_at(y, 0, k))) / (12 * h);
 
                 CHECK_BELOW(fabs(slope - model_at(g, 0, k * s.d + j)), bound);
             }
@@ -209,7 +217,7 @@ static int check_gradient(model_shape s, size_t kernel, size_t metric) {
 }
 
 static void test_differences(void) {
-    static const model_shape shapes[] = { { 4, 2, 1 }, { 4, 2, 3 }, { 9, 3, 1 }, { 12, 4, 3 }, { 40, 6, 3 } };
+    static const model_shape shapes[] = {{4, 2, 1}, {4, 2, 3}, {9, 3, 1}, {12, 4, 3}, {40, 6, 3}};
     size_t shape, kernel, metric, done = 0;
 
     for (shape = 0; shape < TEST_LENGTH(shapes); shape++)
@@ -247,8 +255,9 @@ static void test_gradient_at_center(void) {
 
                             if (i == row) continue;
                             for (q = 0; q < s.d; q++)
-                                sum += (double)a.m.alpha[i * s.c + k] * model_phi(&a.m, dist) / dist / (double)a.m.bandwidth *
-                                       model_at(m, j, q) * (model_at(a.x, i, q) - model_at(a.x, row, q));
+                                sum += (double)a.m.alpha[i * s.c + k] * model_phi(&a.m, dist) / dist /
+                                       (double)a.m.bandwidth * model_at(m, j, q) *
+                                       (model_at(a.x, i, q) - model_at(a.x, row, q));
                         }
                         CHECK_BELOW(fabs(sum - model_at(g, row, k * s.d + j)), 200 * TEST_EPS * alpha_sum());
                     }
@@ -257,7 +266,7 @@ static void test_gradient_at_center(void) {
     CHECK(done >= 3);
 }
 
-/* ---- memory, ports, workers ---------------------------------------------------------------------------------------- */
+/* ---- memory, ports, workers ----------------------------------------------------------------- */
 
 static size_t ticks, cancel_at;
 static double tick_last;
@@ -317,8 +326,8 @@ static void test_memory(void) {
 }
 
 static void test_ticks(void) {
-    static const size_t rows[] = { 3, 600, 1100 };
-    const model_shape s = { 4, 2, 1 };
+    static const size_t rows[] = {3, 600, 1100};
+    const model_shape s = {4, 2, 1};
     size_t r, i, count;
 
     for (r = 0; r < TEST_LENGTH(rows); r++) {
@@ -351,7 +360,7 @@ static void test_ticks(void) {
 }
 
 static void test_ports(void) {
-    static test_pool pools[] = { { 1, 1 }, { 2, 1 }, { 7, 1 }, { 7, 0 } };
+    static test_pool pools[] = {{1, 1}, {2, 1}, {7, 1}, {7, 0}};
     model_shape s;
     const rfm_port *port;
     size_t index, turn, i, j, done = 0;
@@ -371,12 +380,15 @@ static void test_ports(void) {
             h = test_mat(rows, s.c * s.d, 0, 0);
             if (z.at == NULL || one.at == NULL || two.at == NULL || g.at == NULL || h.at == NULL) continue;
             model_fill(z, 90);
-            if (model_predict(&a, rfm_const(z), one) == TEST_SKIP || model_gradients(&a, rfm_const(z), g) == TEST_SKIP) continue;
+            if (model_predict(&a, rfm_const(z), one) == TEST_SKIP || model_gradients(&a, rfm_const(z), g) == TEST_SKIP)
+                continue;
             done++;
             for (i = 0; (port = test_port(i)) != NULL; i++) {
                 test_note(port->name, s.n, turn, 0);
                 a.ctx.port = port;
-                if (model_predict(&a, rfm_const(z), two) == TEST_SKIP || model_gradients(&a, rfm_const(z), h) == TEST_SKIP) continue;
+                if (model_predict(&a, rfm_const(z), two) == TEST_SKIP ||
+                    model_gradients(&a, rfm_const(z), h) == TEST_SKIP)
+                    continue;
                 CHECK_BELOW(model_apart(one, two), 50 * TEST_EPS * alpha_sum());
                 CHECK_BELOW(model_apart(g, h), 2000 * TEST_EPS * alpha_sum());
                 hash = test_hash(test_mark());
@@ -409,7 +421,7 @@ static void test_ports(void) {
     CHECK(done >= 5);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static rfm_arena arena;
 static int what;
@@ -423,7 +435,7 @@ static void refused(int status, const rfm_model *m, rfm_cmat z, rfm_mat y) {
 }
 
 static void bad_views(rfm_cmat z, rfm_mat y) {
-    static const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     rfm_cmat bad = z;
     rfm_mat out = y;
     size_t i;
@@ -526,7 +538,7 @@ static void bad_models(rfm_cmat z, rfm_mat y) {
 }
 
 static void test_refusals(void) {
-    const model_shape s = { 3, 2, 1 };
+    const model_shape s = {3, 2, 1};
     rfm_mat z, y;
     size_t need = 0;
     void *mem;
@@ -551,7 +563,7 @@ static void test_refusals(void) {
 
 /* Finite inputs whose answer is not. */
 static void test_range(void) {
-    const model_shape s = { 3, 2, 1 };
+    const model_shape s = {3, 2, 1};
     rfm_mat z, y;
 
     CHECK(make(s, 0, 0));

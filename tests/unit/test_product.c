@@ -14,13 +14,13 @@ typedef struct {
 } variant;
 
 static const variant variants[] = {
-    { 1, 0, 0, 0 },
-    { (rfm_real)-0.75, 1, 3, 1 },
-    { (rfm_real)1.5, (rfm_real)-0.5, 0, 1 },
-    { 1, (rfm_real)2.25, 1, 0 },
-    { 0, (rfm_real)0.5, 5, 3 },
-    { -1, 0, 2, 1 },
-    { 1, 1, 0, 0 },
+    {1, 0, 0, 0},
+    {(rfm_real)-0.75, 1, 3, 1},
+    {(rfm_real)1.5, (rfm_real)-0.5, 0, 1},
+    {1, (rfm_real)2.25, 1, 0},
+    {0, (rfm_real)0.5, 5, 3},
+    {-1, 0, 2, 1},
+    {1, 1, 0, 0},
 };
 
 static double at(rfm_mat m, size_t i, size_t j) { return (double)m.at[i * m.stride + j]; }
@@ -43,12 +43,15 @@ static void check_product(const test_call *p) {
                 sum += term;
                 size += fabs(term);
             }
-            CHECK_BELOW(fabs(at(c, i, j) - (alpha * sum + old)), (double)(k + 4) * TEST_EPS * (fabs(alpha) * size + fabs(old)));
+            CHECK_BELOW(fabs(at(c, i, j) - (alpha * sum + old)),
+                        (double)(k + 4) * TEST_EPS * (fabs(alpha) * size + fabs(old)));
         }
     test_check_padding(a);
     test_check_padding(c);
-    if (p->what == TEST_SYRK) test_check_lower(c);
-    else test_check_padding(b);
+    if (p->what == TEST_SYRK)
+        test_check_lower(c);
+    else
+        test_check_padding(b);
 }
 
 /* The arguments for a product of this size; 0 if there is no room. */
@@ -85,10 +88,32 @@ static int check_size(const rfm_port *port, int what, int op, size_t m, size_t n
 /* Sizes that are interesting to a port: small, around its tile and around its cache blocks; 0 ends them. */
 static size_t size_of(const rfm_port *port, size_t index) {
     const size_t sizes[] = {
-        1, 2, 3, 5, 13, port->mr - 1, port->mr, port->mr + 1, port->nr - 1, port->nr, port->nr + 1, 2 * port->nr + 1, 31,
+        1,
+        2,
+        3,
+        5,
+        13,
+        port->mr - 1,
+        port->mr,
+        port->mr + 1,
+        port->nr - 1,
+        port->nr,
+        port->nr + 1,
+        2 * port->nr + 1,
+        31,
 #if TEST_N_MAX > 100
-        64, 97, port->mc - 1, port->mc, port->mc + 1, port->kc - 1, port->kc, port->kc + 1, 2 * port->kc + 1, port->nc - 1,
-        port->nc, port->nc + 1,
+        64,
+        97,
+        port->mc - 1,
+        port->mc,
+        port->mc + 1,
+        port->kc - 1,
+        port->kc,
+        port->kc + 1,
+        2 * port->kc + 1,
+        port->nc - 1,
+        port->nc,
+        port->nc + 1,
 #endif
     };
 
@@ -156,7 +181,7 @@ static void test_variants(void) {
 }
 
 static void test_arguments(void) {
-    static const variant v = { 1, 1, 2, 1 };
+    static const variant v = {1, 1, 2, 1};
     const rfm_port *port;
     size_t i;
     test_call p;
@@ -187,8 +212,8 @@ static void prepare(size_t size) {
 
 /* alpha and beta count as input. */
 static void test_factors(void) {
-    const double values[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
-    const variant v = { 1, 1, 1, 1 };
+    const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const variant v = {1, 1, 1, 1};
     test_call p;
     size_t i;
 
@@ -213,13 +238,16 @@ static void test_range(void) {
 
     prepare(2);
     for (i = 0; i < 4; i++) a[i] = big;
-    TEST_ASSERT_EQUAL_INT(RFM_ERANGE, rfm_gemm(&ctx, RFM_NN, 1, rfm_cview(a, 2, 2), rfm_cview(a, 2, 2), 0, rfm_view(c, 2, 2)));
+    TEST_ASSERT_EQUAL_INT(RFM_ERANGE,
+                          rfm_gemm(&ctx, RFM_NN, 1, rfm_cview(a, 2, 2), rfm_cview(a, 2, 2), 0, rfm_view(c, 2, 2)));
     TEST_ASSERT_EQUAL_INT(RFM_ERANGE, rfm_syrk(&ctx, RFM_TN, 1, rfm_cview(a, 2, 2), 0, rfm_view(c, 2, 2)));
     TEST_ASSERT_EQUAL_UINT(0, arena.used);
     for (i = 0; i < 4; i++) c[i] = big; /* beta C overflows */
-    TEST_ASSERT_EQUAL_INT(RFM_ERANGE, rfm_gemm(&ctx, RFM_NN, 0, rfm_cview(a, 1, 1), rfm_cview(a, 1, 2), big, rfm_view(c, 1, 2)));
+    TEST_ASSERT_EQUAL_INT(RFM_ERANGE,
+                          rfm_gemm(&ctx, RFM_NN, 0, rfm_cview(a, 1, 1), rfm_cview(a, 1, 2), big, rfm_view(c, 1, 2)));
     for (i = 0; i < 4; i++) a[i] = small; /* underflow is no error */
-    TEST_ASSERT_EQUAL_INT(RFM_OK, rfm_gemm(&ctx, RFM_NN, 1, rfm_cview(a, 2, 2), rfm_cview(a, 2, 2), 0, rfm_view(c, 2, 2)));
+    TEST_ASSERT_EQUAL_INT(RFM_OK,
+                          rfm_gemm(&ctx, RFM_NN, 1, rfm_cview(a, 2, 2), rfm_cview(a, 2, 2), 0, rfm_view(c, 2, 2)));
     for (i = 0; i < 4; i++) TEST_ASSERT_TRUE(c[i] >= 0 && c[i] < small);
 }
 
@@ -231,7 +259,8 @@ static void test_shared(void) {
 
     for (i = 0; i < 24; i++) x[i] = (rfm_real)(1 + i % 6);
     prepare(4);
-    TEST_ASSERT_EQUAL_INT(RFM_OK, rfm_gemm(&ctx, RFM_TN, 1, rfm_cview(x, 2, 3), rfm_cview(x, 2, 3), 0, rfm_view(x + 12, 3, 3)));
+    TEST_ASSERT_EQUAL_INT(RFM_OK,
+                          rfm_gemm(&ctx, RFM_TN, 1, rfm_cview(x, 2, 3), rfm_cview(x, 2, 3), 0, rfm_view(x + 12, 3, 3)));
     TEST_ASSERT_TRUE(x[12] >= 17 && x[12] <= 17); /* 1 * 1 + 4 * 4 */
 
     for (i = 0; i < 24; i++) x[i] = (rfm_real)(i % 6 < 3);
@@ -252,7 +281,7 @@ static void test_shared(void) {
 
 /* More workers need more memory, and the need says so. */
 static void test_workers_need(void) {
-    test_pool pool = { 2, 0 };
+    test_pool pool = {2, 0};
     size_t one = 0, two = 0;
 
     memset(&ctx, 0, sizeof ctx);
@@ -283,7 +312,7 @@ static void counting_run(void *pool, rfm_job job, void *arg, size_t jobs) {
 }
 
 static void test_workers_run(void) {
-    counting count = { 0, 0, { 2, 1 } };
+    counting count = {0, 0, {2, 1}};
     rfm_mat a, c;
     size_t need = 0, i, last = 0;
 

@@ -1,5 +1,5 @@
-/* The edges: more features than rows; and every function on the same data in other powers of two, where RFM_OK means the same result
- * and all else is a status. */
+/* The edges: more features than rows; and every function on the same data in other powers of two, where RFM_OK means
+ * the same result and all else is a status. */
 #include "models.h"
 
 #include <stdlib.h>
@@ -11,18 +11,18 @@ void setUp(void) {
 void tearDown(void) {}
 
 #if RFM_REAL_BYTES == 4
-#define LEAST (-140) /* powers of two: from subnormal numbers ... */
-#define MOST 126     /* ... to the largest */
-#define STEP 7
-#define NORMAL (-126) /* the smallest normal number */
-#define LARGE 3e38
+#define LEAST   (-140) /* powers of two: from subnormal numbers ... */
+#define MOST    126    /* ... to the largest */
+#define STEP    7
+#define NORMAL  (-126) /* the smallest normal number */
+#define LARGE   3e38
 #define SQUARED 1e25 /* its square overflows */
 #else
-#define LEAST (-1060)
-#define MOST 1022
-#define STEP 53
-#define NORMAL (-1022)
-#define LARGE 1.7e308
+#define LEAST   (-1060)
+#define MOST    1022
+#define STEP    53
+#define NORMAL  (-1022)
+#define LARGE   1.7e308
 #define SQUARED 1e200
 #endif
 
@@ -35,9 +35,9 @@ static void scale(rfm_mat m, int power) {
         for (j = 0; j < m.cols; j++) m.at[i * m.stride + j] = (rfm_real)ldexp((double)m.at[i * m.stride + j], power);
 }
 
-/* ---- more features than rows ---------------------------------------------------------------------------------------- */
+/* ---- more features than rows ---------------------------------------------------------------- */
 
-static const model_shape wide[] = { { 1, 3, 1 }, { 2, 50, 1 }, { 5, 96, 2 }, { 24, 25, 1 }, { 48, 64, 1 }, { 95, 96, 1 } };
+static const model_shape wide[] = {{1, 3, 1}, {2, 50, 1}, {5, 96, 2}, {24, 25, 1}, {48, 64, 1}, {95, 96, 1}};
 
 /* M after one update is the mean outer product of the gradients at T = 0, and the same bits come from two workers. */
 static void test_wide(void) {
@@ -45,7 +45,7 @@ static void test_wide(void) {
 
     for (index = 0; index < TEST_LENGTH(wide); index++) {
         const model_shape s = wide[index];
-        test_pool pool = { 2, 1 };
+        test_pool pool = {2, 1};
         rfm_mat g, m, again;
         double worst = 0, most = 0;
 
@@ -93,7 +93,8 @@ static void test_wide_start(void) {
         start = test_mat(s.d, s.d, 0, 0), m = test_mat(s.d, s.d, 0, 0);
         if (m.at == NULL) continue;
         for (i = 0; i < s.d; i++)
-            for (j = 0; j < s.d; j++) start.at[i * s.d + j] = (rfm_real)test_symmetric(TEST_RANDOM, s.d, i < j ? i : j, i < j ? j : i);
+            for (j = 0; j < s.d; j++)
+                start.at[i * s.d + j] = (rfm_real)test_symmetric(TEST_RANDOM, s.d, i < j ? i : j, i < j ? j : i);
         a.data.start = rfm_const(start);
         if (model_fit(&a) == TEST_SKIP) continue;
         CHECK_INT(RFM_OK, rfm_metric(&a.m, m));
@@ -112,16 +113,19 @@ static void test_points_unused(void) {
         test_note("points", turn, 0, 0);
         CHECK(model_make(&a, 4, 2, 1));
         a.o.agop_points = 2;
-        if (turn == 0) a.o.iterations = 0;
-        else a.o.metric = RFM_IDENTITY;
+        if (turn == 0)
+            a.o.iterations = 0;
+        else
+            a.o.metric = RFM_IDENTITY;
         CHECK_INT(RFM_OK, model_fit(&a));
         CHECK_INT(RFM_IDENTITY, a.m.metric);
     }
 }
 
-/* Rows without weight are no gradient points: M of two points drawn among two rows that count is M of these two rows. */
+/* Rows without weight are no gradient points: M of two points drawn among two rows that count is M of these two
+ * rows. */
 static void test_points_of_weight(void) {
-    rfm_real w[4] = { 0, 1, 0, 1 }, m[4], all[4];
+    rfm_real w[4] = {0, 1, 0, 1}, m[4], all[4];
 
     CHECK(model_make(&a, 4, 2, 1));
     a.data.weights = w;
@@ -167,9 +171,9 @@ static void test_centred_order(void) {
     CHECK_BELOW(fabs(m[0] - m[1]), 0.05 * m[1]);
 }
 
-/* ---- rfm_fit ------------------------------------------------------------------------------------------------------- */
+/* ---- rfm_fit -------------------------------------------------------------------------------- */
 
-static const int metrics[] = { RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL };
+static const int metrics[] = {RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL};
 
 /* M and predictions of a fit; its status. */
 static int see(rfm_mat y, rfm_mat m) {
@@ -248,8 +252,10 @@ static void test_features(void) {
 
                 status = rfm_fit_need(&a.ctx, &a.data, &a.o, &scratch, &store);
             }
-            if (status == RFM_OK) status = see(y, m);
-            else CHECK_INT(RFM_EVALUE, status); /* such an L is refused at once */
+            if (status == RFM_OK)
+                status = see(y, m);
+            else
+                CHECK_INT(RFM_EVALUE, status); /* such an L is refused at once */
             scale(a.x, -power);
             model_fill(a.x, 50);
             a.o.bandwidth = L;
@@ -263,8 +269,8 @@ static void test_features(void) {
     CHECK(done >= 6);
 }
 
-/* Tiny rows beside an ordinary bandwidth: K is all ones, but M is not zero. With distances in double the update is known: the mean of
- * (sum_i alpha_i (x_i - x_j) / (L |x_i - x_j|))^2. */
+/* Tiny rows beside an ordinary bandwidth: K is all ones, but M is not zero. With distances in double the update is
+ * known: the mean of (sum_i alpha_i (x_i - x_j) / (L |x_i - x_j|))^2. */
 static void test_tiny_rows(void) {
     const size_t n = 6;
     const int power = RFM_REAL_BYTES == 4 ? -100 : -800;
@@ -295,7 +301,8 @@ static void test_tiny_rows(void) {
     CHECK_BELOW(fabs((double)m - expect), 1e-4 * expect);
 }
 
-/* Features too large to be squared, targets whose score overflows: never RFM_OK, whatever the ridge, metric and centring. */
+/* Features too large to be squared, targets whose score overflows: never RFM_OK, whatever the ridge, metric and
+ * centring. */
 static void test_too_large(void) {
     rfm_mat xv, yv;
     size_t turn, i;
@@ -451,7 +458,7 @@ static void test_start_range(void) {
     }
 }
 
-/* ---- predictions and gradients ------------------------------------------------------------------------------------- */
+/* ---- predictions and gradients -------------------------------------------------------------- */
 
 /* A model by hand: one input, one centre. */
 static rfm_real shift, p, center, coef;
@@ -510,7 +517,7 @@ static void test_high_rank(void) {
     CHECK_BELOW(fabs((double)(y - one)), 8 * TEST_EPS);
 }
 
-/* ---- matrices ------------------------------------------------------------------------------------------------------ */
+/* ---- matrices ------------------------------------------------------------------------------- */
 
 static double orthogonality(rfm_mat v) {
     double worst = 0;
@@ -551,14 +558,16 @@ static void test_graded_eig(void) {
 
                     for (k = 0; k < n + 3; k++) sum += test_number(9, k, i) * test_number(9, k, j);
                     was.at[i * n + j] = was.at[j * n + i] =
-                        (rfm_real)(sum * pow(10, -range * (turn < 20 ? power : turn < 40 ? 2 - power : (double)((i + j) % 2))));
+                        (rfm_real)(sum * pow(10, -range * (turn < 20   ? power
+                                                           : turn < 40 ? 2 - power
+                                                                       : (double)((i + j) % 2))));
                     most = fmax(most, fabs(model_at(was, i, j)));
                 }
             memcpy(call.a.at, was.at, n * n * sizeof *was.at);
             {
                 size_t need = 0;
                 rfm_arena arena;
-                rfm_ctx ctx = { 0 };
+                rfm_ctx ctx = {0};
                 void *mem;
 
                 CHECK_INT(RFM_OK, rfm_eig_need(&ctx, n, n, &need));
@@ -583,11 +592,11 @@ static void test_graded_eig(void) {
 
 /* A block of tiny elements beside one of ordinary size. */
 static void test_eig_tiny_block(void) {
-    static const int block[3][3] = { { 1, 1, 2 }, { 1, 5, 3 }, { 2, 3, 7 } };
+    static const int block[3][3] = {{1, 1, 2}, {1, 5, 3}, {2, 3, 7}};
     rfm_real at[16], w[4], v[16];
     size_t i, j, need = 0;
     rfm_arena arena;
-    rfm_ctx ctx = { 0 };
+    rfm_ctx ctx = {0};
     int power;
 
     for (power = -5; power > LEAST; power -= 5) {
@@ -616,7 +625,7 @@ static void test_rank_overflow(void) {
     size_t rank = 0, need = 0;
     uint32_t perm[3];
     rfm_arena arena;
-    rfm_ctx ctx = { 0 };
+    rfm_ctx ctx = {0};
     void *mem;
 
     memset(at, 0, sizeof at);
@@ -629,7 +638,7 @@ static void test_rank_overflow(void) {
     CHECK_INT(RFM_ENOTPD, rfm_chol_rank(&ctx, rfm_view(at, 3, 3), 0, perm, &rank));
 }
 
-/* ---- insight ------------------------------------------------------------------------------------------------------- */
+/* ---- insight -------------------------------------------------------------------------------- */
 
 static void test_metric_overflow(void) {
     rfm_real big[2], m = 0;
@@ -665,7 +674,7 @@ static void test_alignment(void) {
     rfm_real first = 0, alignment = 0;
     size_t need = 0;
     rfm_arena arena;
-    rfm_ctx ctx = { 0 };
+    rfm_ctx ctx = {0};
     void *mem;
     int power;
 
@@ -687,7 +696,7 @@ static void test_alignment(void) {
     }
 }
 
-/* ---- sizes --------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
 static void test_blob_layout(void) {
     size_t bytes[2], at[2], total = 0;
@@ -705,7 +714,7 @@ static void test_blob_layout(void) {
 /* An arena that only measures is no memory to work in. */
 static void test_no_memory(void) {
     rfm_arena measure, real;
-    rfm_ctx ctx = { 0 };
+    rfm_ctx ctx = {0};
     rfm_real y = 0, x = 1;
     size_t rank;
     uint32_t perm;

@@ -1,5 +1,6 @@
-/* Models of integers: the blob of rfm/FORMAT.md written, opened in place, refused; prediction. The numbers here are worked out by hand;
- * many more, of every shape and on every board, are compared with a reference of their own by boards/predict/predict_i.c.
+/* Models of integers: the blob of rfm/FORMAT.md written, opened in place, refused; prediction. The numbers here are
+ * worked out by hand; many more, of every shape and on every board, are compared with a reference of their own by
+ * boards/predict/predict_i.c.
  *
  * A big-endian machine can neither write nor open blobs: the tests that need one say so. */
 #include "test.h"
@@ -16,7 +17,7 @@ void tearDown(void) {}
 #define NEED_BLOBS() \
     if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
 
-/* ---- a model: 3 centres, 2 inputs, 2 outputs, rank 2 ------------------------------------------------------------------- */
+/* ---- a model: 3 centres, 2 inputs, 2 outputs, rank 2 ---------------------------------------- */
 
 enum { N = 3, D = 2, C = 2, R = 2, NODES = 40 };
 
@@ -32,10 +33,12 @@ typedef struct {
 } kit;
 
 static void kit_make(kit *k, int type, int metric) {
-    static const int8_t p[R * D] = {3, -2, 1, 4}, centers[N * R] = {10, -20, 30, 40, -50, 60}, alpha[N * C] = {5, -6, 7, 8, -9, 10};
+    static const int8_t p[R * D] = {3, -2, 1, 4}, centers[N * R] = {10, -20, 30, 40, -50, 60},
+                              alpha[N * C] = {5, -6, 7, 8, -9, 10};
     size_t i;
     memset(k, 0, sizeof *k);
-    for (i = 0; i < D; i++) k->inputs[i].low = -100, k->inputs[i].high = 155, k->inputs[i].gain = 4, k->inputs[i].shift = 1;
+    for (i = 0; i < D; i++)
+        k->inputs[i].low = -100, k->inputs[i].high = 155, k->inputs[i].gain = 4, k->inputs[i].shift = 1;
     for (i = 0; i < R * D; i++) k->p8[i] = p[i], k->p16[i] = p[i];
     for (i = 0; i < N * R; i++) k->centers8[i] = centers[i], k->centers16[i] = centers[i];
     for (i = 0; i < N * C; i++) k->alpha8[i] = alpha[i], k->alpha16[i] = alpha[i];
@@ -51,7 +54,7 @@ static void kit_make(kit *k, int type, int metric) {
     if (metric == RFM_FULL) k->m.p = type == RFM_I8 ? (const void *)k->p8 : k->p16, k->m.shifts = k->shifts;
 }
 
-/* ---- blobs ------------------------------------------------------------------------------------------------------------- */
+/* ---- blobs ---------------------------------------------------------------------------------- */
 
 enum { AT_BYTES = 12, AT_N = 20, AT_TABLE = 48, AT_NUMBERS = 112 }; /* the first section follows the table */
 /* Where the arrays are in it: FORMAT.md. */
@@ -64,7 +67,9 @@ static size_t at_alpha(size_t type) { return at_centers() + N * R * type; }
 static size_t at_p(size_t type) { return at_alpha(type) + N * C * type; }
 static size_t at_shifts(size_t type) { return at_p(type) + R * D * type; }
 
-static uint32_t get32(const unsigned char *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
+static uint32_t get32(const unsigned char *at) {
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
 static void put(unsigned char *at, uint32_t value, size_t bytes) {
     for (; bytes > 0; bytes--, value >>= 8) *at++ = (unsigned char)value;
 }
@@ -119,15 +124,20 @@ static void test_blob_round(void) {
             CHECK_SIZE(size, get32(blob + AT_BYTES));
             CHECK_SIZE(8, get32(blob + 44));
             CHECK_INT(RFM_OK, rfm_model_open_i(blob, size, &m));
-            CHECK(m.n == N && m.d == D && m.c == C && m.r == R && m.type == types[t] && m.metric == metrics[f] && m.task == RFM_CLASSIFY);
+            CHECK(m.n == N && m.d == D && m.c == C && m.r == R && m.type == types[t] && m.metric == metrics[f] &&
+                  m.task == RFM_CLASSIFY);
             CHECK(m.limit == k.m.limit && m.nodes == NODES);
-            CHECK(memcmp(m.inputs, k.inputs, sizeof k.inputs) == 0 && (const unsigned char *)m.inputs == blob + at_inputs());
+            CHECK(memcmp(m.inputs, k.inputs, sizeof k.inputs) == 0 &&
+                  (const unsigned char *)m.inputs == blob + at_inputs());
             CHECK(memcmp(m.bias, k.bias, sizeof k.bias) == 0 && memcmp(m.offset, k.offset, sizeof k.offset) == 0);
             CHECK(memcmp(m.units, k.units, sizeof k.units) == 0 && memcmp(m.phi, k.phi, sizeof k.phi) == 0);
             CHECK(memcmp(m.centers, k.m.centers, N * R * type) == 0 && memcmp(m.alpha, k.m.alpha, N * C * type) == 0);
-            if (metrics[f] == RFM_FULL) CHECK(memcmp(m.p, k.m.p, R * D * type) == 0 && memcmp(m.shifts, k.shifts, R) == 0);
-            else CHECK(m.p == NULL && m.shifts == NULL);
-            CHECK(strcmp(rfm_name(m.class_names, 1), "yes") == 0 && strcmp(rfm_name(m.input_names, 1), "b") == 0 && m.summary == NULL);
+            if (metrics[f] == RFM_FULL)
+                CHECK(memcmp(m.p, k.m.p, R * D * type) == 0 && memcmp(m.shifts, k.shifts, R) == 0);
+            else
+                CHECK(m.p == NULL && m.shifts == NULL);
+            CHECK(strcmp(rfm_name(m.class_names, 1), "yes") == 0 && strcmp(rfm_name(m.input_names, 1), "b") == 0 &&
+                  m.summary == NULL);
             test_reset();
         }
 }
@@ -158,15 +168,15 @@ static void test_blob_lengths(void) {
     size_t i, j;
     NEED_BLOBS();
     kit_make(&k, RFM_I8, RFM_FULL);
-    check_patched(&k, AT_TABLE, 0, 4, RFM_ECONTENT);           /* the numbers are somewhere else: in the head */
+    check_patched(&k, AT_TABLE, 0, 4, RFM_ECONTENT); /* the numbers are somewhere else: in the head */
     check_patched(&k, AT_TABLE, AT_NUMBERS + 4, 4, RFM_ECONTENT);
-    check_patched(&k, AT_TABLE + 4, 0, 4, RFM_ECONTENT);       /* not there */
-    check_patched(&k, AT_TABLE + 4, 57, 4, RFM_ECONTENT);      /* 16 + 8 + 8 + 8 + 6 + 6 + 4 + 2 = 58 */
+    check_patched(&k, AT_TABLE + 4, 0, 4, RFM_ECONTENT);  /* not there */
+    check_patched(&k, AT_TABLE + 4, 57, 4, RFM_ECONTENT); /* 16 + 8 + 8 + 8 + 6 + 6 + 4 + 2 = 58 */
     check_patched(&k, AT_TABLE + 4, 58, 4, RFM_OK);
     check_patched(&k, AT_TABLE + 4, 59, 4, RFM_ECONTENT);
-    check_patched(&k, AT_TABLE + 8 + 4, 0, 4, RFM_ECONTENT);   /* no phi */
-    check_patched(&k, AT_TABLE + 8 + 4, 1, 4, RFM_ECONTENT);   /* half a node */
-    check_patched(&k, AT_TABLE + 8 + 4, 2, 4, RFM_OK);         /* one node */
+    check_patched(&k, AT_TABLE + 8 + 4, 0, 4, RFM_ECONTENT); /* no phi */
+    check_patched(&k, AT_TABLE + 8 + 4, 1, 4, RFM_ECONTENT); /* half a node */
+    check_patched(&k, AT_TABLE + 8 + 4, 2, 4, RFM_OK);       /* one node */
     check_patched(&k, AT_TABLE + 8, 0xfffffff0u, 4, RFM_ECONTENT);
     for (i = 0; i < 4; i++) /* n, d, c, r: products that wrap around, too */
         for (j = 0; j < TEST_LENGTH(sizes); j++) check_patched(&k, AT_N + 4 * i, sizes[j], 4, RFM_ECONTENT);
@@ -186,8 +196,8 @@ static void test_blob_content(void) {
     check_patched(&k, at_inputs() + 8 + LOW, 156, 2, RFM_ECONTENT);
     check_patched(&k, at_inputs() + SHIFT, 32, 1, RFM_ECONTENT);
     check_patched(&k, at_inputs() + SHIFT, 31, 1, RFM_OK);
-    check_patched(&k, at_inputs() + GAIN, 33, 2, RFM_ECONTENT);     /* 255 * 33 / 2 = 4207 */
-    check_patched(&k, at_inputs() + GAIN, 32, 2, RFM_OK);           /* 4080 */
+    check_patched(&k, at_inputs() + GAIN, 33, 2, RFM_ECONTENT); /* 255 * 33 / 2 = 4207 */
+    check_patched(&k, at_inputs() + GAIN, 32, 2, RFM_OK);       /* 4080 */
     check_patched(&k, at_shifts(1) + 1, 32, 1, RFM_ECONTENT);
     check_patched(&k, at_shifts(1) + 1, 0x80, 1, RFM_ECONTENT);
     check_patched(&k, at_shifts(1) + 1, 31, 1, RFM_OK);
@@ -201,7 +211,8 @@ static void test_blob_content(void) {
     check_patched(&k, at_p(1) + 3, 4, 1, RFM_OK);
     check_patched(&k, at_p(1) + 3, 0u - 5, 1, RFM_ECONTENT);
     kit_make(&k, RFM_I8, RFM_FULL);
-    check_patched(&k, AT_NUMBERS + 64 + 2 * (NODES - 1), 0x8000, 2, RFM_ECONTENT); /* phi: the section behind the 58 bytes */
+    check_patched(&k, AT_NUMBERS + 64 + 2 * (NODES - 1), 0x8000, 2,
+                  RFM_ECONTENT); /* phi: the section behind the 58 bytes */
     check_patched(&k, AT_NUMBERS + 64 + 2 * (NODES - 1), 0x7fff, 2, RFM_OK);
     check_patched(&k, at_units() + 4, 0, 4, RFM_ECONTENT);
     check_patched(&k, at_units() + 4, 1, 4, RFM_OK); /* the smallest float */
@@ -228,14 +239,14 @@ static void test_blob_content(void) {
     check_patched(&k, at_offset() + 4, 2147447808u, 4, RFM_ECONTENT);
 
     kit_make(&k, RFM_I8, RFM_DIAGONAL);
-    check_patched(&k, at_inputs() + GAIN, 4, 2, RFM_OK);        /* 255 * 4 / 2 = 510 = 2 limit */
+    check_patched(&k, at_inputs() + GAIN, 4, 2, RFM_OK); /* 255 * 4 / 2 = 510 = 2 limit */
     check_patched(&k, at_inputs() + GAIN, 5, 2, RFM_ECONTENT);
     check_patched(&k, at_bias(), 0x7fff7fffu, 4, RFM_OK);
     check_patched(&k, at_bias(), 0x7fff8000u, 4, RFM_ECONTENT);
     check_patched(&k, at_bias(), 0x80000000u, 4, RFM_ECONTENT);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------ */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void check_write(const kit *k, int status) {
     size_t size = 4096, i, mark = test_mark();
@@ -253,11 +264,11 @@ static void check_write(const kit *k, int status) {
 static void test_write_refuses(void) {
     kit k;
     size_t size;
-#define REFUSED(change, status) \
-    do { \
+#define REFUSED(change, status)          \
+    do {                                 \
         kit_make(&k, RFM_I16, RFM_FULL); \
-        change; \
-        check_write(&k, status); \
+        change;                          \
+        check_write(&k, status);         \
     } while (0)
     REFUSED(k.m.inputs = NULL, RFM_ENULL);
     REFUSED(k.m.p = NULL, RFM_ENULL);
@@ -313,7 +324,7 @@ static void test_write_room(void) {
     for (i = size; i < size + 16; i++) CHECK(memory[i] == 0xff);
 }
 
-/* ---- prediction ----------------------------------------------------------------------------------------------------------- */
+/* ---- prediction ----------------------------------------------------------------------------- */
 
 /* One number in, one out: u = x, z = u - 100, t = (20 - z)^2, T = t + 8. */
 static int32_t one_of(size_t nodes, int type, int32_t x, int32_t alpha, rfm_notes_i *notes) {
@@ -375,8 +386,9 @@ static void test_predict_one(void) {
 }
 
 /* x = (0, 155): u = (200, 510); z = ((-200 + 600 - 1020) >> 3, (300 + 200 + 2040) >> 5) = (-78, 79);
- * t = 88^2 + 99^2, 108^2 + 39^2, 28^2 + 19^2 = 17545, 13185, 1145. T = 17553 = 2^14 (1 + 0.071...), 13193 = 2^13 (1 + 0.610...),
- * 1153 = 2^10 (1 + 0.125...): nodes 88, 84, and 57 with 1 / 128 of a step: all behind the last of 40. With 90 nodes: below. */
+ * t = 88^2 + 99^2, 108^2 + 39^2, 28^2 + 19^2 = 17545, 13185, 1145. T = 17553 = 2^14 (1 + 0.071...), 13193 = 2^13 (1 +
+ * 0.610...), 1153 = 2^10 (1 + 0.125...): nodes 88, 84, and 57 with 1 / 128 of a step: all behind the last of 40. With
+ * 90 nodes: below. */
 static void test_predict_full(void) {
     static uint16_t phi[90];
     static const int32_t f[N] = {900 - 58, 1500 - 89, 10000 - 8}; /* the steps below, rounded down */
@@ -386,9 +398,9 @@ static void test_predict_full(void) {
     size_t t, i, j;
     rfm_notes_i notes;
     memset(phi, 0, sizeof phi);
-    phi[57] = 10000, phi[58] = 9000;   /* 1 + 1 / 8 + 1 / 1024: 1 / 128 of the way, 7.8125 */
-    phi[84] = 1500, phi[85] = 1400;    /* 1 + 4 / 8 + 905 / 8192: 905 / 1024, 88.4 */
-    phi[88] = 900, phi[89] = 800;      /* 1 + 1169 / 16384: 1169 / 2048, 57.08 */
+    phi[57] = 10000, phi[58] = 9000; /* 1 + 1 / 8 + 1 / 1024: 1 / 128 of the way, 7.8125 */
+    phi[84] = 1500, phi[85] = 1400;  /* 1 + 4 / 8 + 905 / 8192: 905 / 1024, 88.4 */
+    phi[88] = 900, phi[89] = 800;    /* 1 + 1169 / 16384: 1169 / 2048, 57.08 */
     for (t = 0; t < 2; t++) {
         kit k;
         int32_t expect[C];

@@ -1,5 +1,5 @@
-/* Making models smaller: importance, rank, centres and their polish, integers. Against plain sums in double, finite differences, and what must
- * not change. */
+/* Making models smaller: importance, rank, centres and their polish, integers. Against plain sums in double, finite
+ * differences, and what must not change. */
 #include "models.h"
 #include "rfm_small.h"
 
@@ -8,9 +8,9 @@ void tearDown(void) {}
 
 static model_case a; /* the source: data, options, model */
 
-static const int methods[] = { RFM_CENTERS_CHOLESKY, RFM_CENTERS_LEVERAGE, RFM_CENTERS_RESIDUAL, RFM_CENTERS_KMEANS };
-static const int metrics[] = { RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL };
-static const int types[] = { RFM_I8, RFM_I16 };
+static const int methods[] = {RFM_CENTERS_CHOLESKY, RFM_CENTERS_LEVERAGE, RFM_CENTERS_RESIDUAL, RFM_CENTERS_KMEANS};
+static const int metrics[] = {RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL};
+static const int types[] = {RFM_I8, RFM_I16};
 
 /* A trained model. 0: no room. */
 static int make(model_shape s, int kernel, int metric) {
@@ -29,7 +29,7 @@ static int make(model_shape s, int kernel, int metric) {
     return 1;
 }
 
-/* ---- calls as data: on exactly the memory that they need -------------------------------------------------------------------- */
+/* ---- calls as data: on exactly the memory that they need ------------------------------------ */
 
 enum { RANK, CENTERS, INTEGERS, LOSS, CALLS };
 
@@ -37,10 +37,10 @@ typedef struct {
     int what;
     const rfm_model *from;
     rfm_data data;
-    size_t rank;    /* RANK */
-    rfm_centers_options how;   /* CENTERS; its ridge is that of the others */
-    int type;       /* INTEGERS */
-    rfm_model to;   /* the results */
+    size_t rank;             /* RANK */
+    rfm_centers_options how; /* CENTERS; its ridge is that of the others */
+    int type;                /* INTEGERS */
+    rfm_model to;            /* the results */
     rfm_model_i to_i;
     rfm_real share, loss, *gradient;
 } thin_call;
@@ -74,7 +74,8 @@ static int call_run(const rfm_ctx *ctx, thin_call *t, rfm_arena *store) {
     }
 }
 
-/* The result stays in the pool, its end is test_mark(); missing_* bytes less than the need are there. TEST_SKIP: no room. */
+/* The result stays in the pool, its end is test_mark(); missing_* bytes less than the need are there. TEST_SKIP: no
+ * room. */
 static int run_with(thin_call *t, size_t missing_scratch, size_t missing_store) {
     const size_t mark = test_mark();
     rfm_arena store, arena;
@@ -118,7 +119,7 @@ static int predict(const rfm_model *m, rfm_mat y) {
     return status == RFM_OK;
 }
 
-/* ---- memory and refusals ------------------------------------------------------------------------------------------------------ */
+/* ---- memory and refusals -------------------------------------------------------------------- */
 
 static void test_memory(void) {
     model_shape s;
@@ -246,7 +247,7 @@ static void refused_call(int what) {
 
 /* An arena that only measures has no memory to work with. */
 static void test_measuring(void) {
-    const model_shape s = { 4, 2, 1 };
+    const model_shape s = {4, 2, 1};
     static RFM_ALIGNED unsigned char memory[64];
     rfm_arena measure, real;
     rfm_ctx ctx;
@@ -270,7 +271,7 @@ static void test_measuring(void) {
 }
 
 static void test_refusals(void) {
-    const model_shape s = { 4, 2, 1 };
+    const model_shape s = {4, 2, 1};
     int what;
 
     CHECK(make(s, RFM_LAPLACE, RFM_FULL));
@@ -301,7 +302,7 @@ static void test_refusals(void) {
 
 /* The same bits with any number of workers and every number of centres, on exactly the memory that is needed. */
 static void test_workers(void) {
-    static test_pool pool = { 7, 1 };
+    static test_pool pool = {7, 1};
     model_shape s;
     size_t index, m, done = 0;
 
@@ -367,10 +368,10 @@ static void test_ticks(void) {
     }
 }
 
-/* ---- importance, rank --------------------------------------------------------------------------------------------------------- */
+/* ---- importance, rank ----------------------------------------------------------------------- */
 
 static void test_importance(void) {
-    static const rfm_real p[6] = { 1, 2, 0, 2, 0, 0 }, zeros[3] = { 0, 0, 0 }, scale[3] = { 1, 1, 2 }, minus[3] = { 1, -1, 1 };
+    static const rfm_real p[6] = {1, 2, 0, 2, 0, 0}, zeros[3] = {0, 0, 0}, scale[3] = {1, 1, 2}, minus[3] = {1, -1, 1};
     rfm_real out[3];
     rfm_model m;
 
@@ -396,10 +397,9 @@ static void test_importance(void) {
 
 /* A share has no unit: P and scales whose squares are beyond all numbers make no difference. */
 static void test_importance_range(void) {
-    static const int exponents[][2] = { { -100, 0 }, { 100, 0 },     { 0, 100 },   { 0, -100 },
-                                        { 120, 100 }, { -120, -100 }, { 120, -120 } };
-    static const rfm_real zeros[3] = { 0, 0, 0 };
-    rfm_real p[6] = { 1, 2, 0, 2, 0, 0 }, unscaled[6] = { 1, 2, 0, 2, 0, 0 }, scale[3], out[3];
+    static const int exponents[][2] = {{-100, 0}, {100, 0}, {0, 100}, {0, -100}, {120, 100}, {-120, -100}, {120, -120}};
+    static const rfm_real zeros[3] = {0, 0, 0};
+    rfm_real p[6] = {1, 2, 0, 2, 0, 0}, unscaled[6] = {1, 2, 0, 2, 0, 0}, scale[3], out[3];
     rfm_model m;
     size_t i, j;
 
@@ -419,8 +419,8 @@ static void test_importance_range(void) {
     CHECK(out[0] == 7);
 }
 
-/* Full rank: nothing changes. Every lower rank keeps less of the variance of the projected rows; rank 1 as much as the best of many
- * directions, or more. */
+/* Full rank: nothing changes. Every lower rank keeps less of the variance of the projected rows; rank 1 as much as the
+ * best of many directions, or more. */
 static void test_rank(void) {
     model_shape s;
     size_t index, metric, rank, i, k, q, done = 0;
@@ -439,7 +439,8 @@ static void test_rank(void) {
 
                 set_call(&call, RANK), call.rank = rank;
                 if (run(&call) == TEST_SKIP) break;
-                CHECK(call.to.r == rank && call.to.n == a.m.n && call.to.metric == RFM_FULL && call.to.alpha != a.m.alpha);
+                CHECK(call.to.r == rank && call.to.n == a.m.n && call.to.metric == RFM_FULL &&
+                      call.to.alpha != a.m.alpha);
                 CHECK(call.share > 0 && call.share <= 1 && call.share >= last - 100 * (rfm_real)TEST_EPS);
                 last = call.share;
                 if (rank == 1) { /* no single direction of the projected space has more of the variance */
@@ -452,10 +453,12 @@ static void test_rank(void) {
                         for (i = 0; i < a.m.n; i++) {
                             double dot = 0;
 
-                            for (q = 0; q < a.m.r; q++) dot += test_number(70, direction, q) * (double)a.m.centers[i * a.m.r + q];
+                            for (q = 0; q < a.m.r; q++)
+                                dot += test_number(70, direction, q) * (double)a.m.centers[i * a.m.r + q];
                             mean += dot / (double)a.m.n, square += dot * dot / (double)a.m.n;
                         }
-                        for (q = 0; q < a.m.r; q++) norm += test_number(70, direction, q) * test_number(70, direction, q);
+                        for (q = 0; q < a.m.r; q++)
+                            norm += test_number(70, direction, q) * test_number(70, direction, q);
                         sum = (square - mean * mean) / norm;
                         for (total = 0, q = 0; q < a.m.r; q++) {
                             double m1 = 0, m2 = 0;
@@ -480,7 +483,7 @@ static void test_rank(void) {
     CHECK(done >= 1);
 }
 
-/* ---- centres ------------------------------------------------------------------------------------------------------------------- */
+/* ---- centres -------------------------------------------------------------------------------- */
 
 /* All rows as centres, the ridge of the model: the model. */
 static void test_all_centers(void) {
@@ -525,7 +528,8 @@ static void project_row(const rfm_model *m, const rfm_real *x, double *to) {
         to[q] = 0;
         if (m->metric == RFM_FULL)
             for (j = 0; j < m->d; j++) to[q] += (double)m->p[q * m->d + j] * ((double)x[j] - (double)m->shift[j]);
-        else to[q] = (m->metric == RFM_DIAGONAL ? (double)m->p[q] : 1) * ((double)x[q] - (double)m->shift[q]);
+        else
+            to[q] = (m->metric == RFM_DIAGONAL ? (double)m->p[q] : 1) * ((double)x[q] - (double)m->shift[q]);
     }
 }
 
@@ -542,7 +546,8 @@ static void check_normal_equations(const rfm_model *m, const rfm_data *data, dou
             double sum = 0, size = 0;
 
             for (i = 0; i < data->x.rows; i++) {
-                double w = data->weights != NULL ? (double)data->weights[i] : 1, f = m->offset != NULL ? (double)m->offset[k] : 0;
+                double w = data->weights != NULL ? (double)data->weights[i] : 1,
+                       f = m->offset != NULL ? (double)m->offset[k] : 0;
                 double term, all = fabs(f);
 
                 project_row(m, data->x.at + i * data->x.stride, z);
@@ -555,7 +560,8 @@ static void check_normal_equations(const rfm_model *m, const rfm_data *data, dou
                 size += term * all;
             }
             for (q = 0; q < m->r; q++) center[q] = (double)m->centers[j * m->r + q];
-            for (l = 0; l < m->n; l++) sum += ridge * (double)m->alpha[l * m->c + k] * phi_between(m, center, m->centers + l * m->r);
+            for (l = 0; l < m->n; l++)
+                sum += ridge * (double)m->alpha[l * m->c + k] * phi_between(m, center, m->centers + l * m->r);
             CHECK_BELOW(fabs(sum), 300 * TEST_EPS * fmax(reach, 1) * (size + ridge));
         }
 }
@@ -591,7 +597,8 @@ static void test_refit(void) {
     CHECK(done >= 1);
 }
 
-/* Centres are rows, all different ones; the same rows with the same seed, and (methods that do not draw) in any order of the rows. */
+/* Centres are rows, all different ones; the same rows with the same seed, and (methods that do not draw) in any order
+ * of the rows. */
 static void test_choice(void) {
     model_shape s;
     size_t index, method, i, j, done = 0;
@@ -603,7 +610,8 @@ static void test_choice(void) {
 
             test_note("choice", s.n, method, 0);
             if (!make(s, RFM_LAPLACE, RFM_FULL)) continue;
-            was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0), x = test_mat(s.n, s.d, 0, 0), y = test_mat(s.n, s.c, 0, 0);
+            was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0), x = test_mat(s.n, s.d, 0, 0),
+            y = test_mat(s.n, s.c, 0, 0);
             if (y.at == NULL) continue;
             set_call(&call, CENTERS), call.how.method = methods[method], call.how.centers = s.n / 2, call.how.seed = 5;
             status = run(&call);
@@ -618,7 +626,8 @@ static void test_choice(void) {
                 }
                 CHECK_SIZE(1, found);
                 for (j = 0; j < i; j++)
-                    CHECK(memcmp(call.to.centers + i * call.to.r, call.to.centers + j * call.to.r, call.to.r * sizeof(rfm_real)) != 0);
+                    CHECK(memcmp(call.to.centers + i * call.to.r, call.to.centers + j * call.to.r,
+                                 call.to.r * sizeof(rfm_real)) != 0);
             }
             for (i = 0; i < s.n; i++) {
                 for (j = 0; j < s.d; j++) x.at[i * s.d + j] = a.x.at[(s.n - 1 - i) * a.x.stride + j];
@@ -633,8 +642,8 @@ static void test_choice(void) {
     CHECK(done >= 1);
 }
 
-/* Rows that are all there twice, an input that never changes, targets that are all the same, one row: a finite answer, no more centres than
- * there are different rows, and one that fits them. */
+/* Rows that are all there twice, an input that never changes, targets that are all the same, one row: a finite answer,
+ * no more centres than there are different rows, and one that fits them. */
 static void test_degenerate(void) {
     model_shape s;
     size_t index, method, kind, i, j, done = 0;
@@ -682,7 +691,7 @@ static void test_degenerate(void) {
     CHECK(done >= 4);
 }
 
-/* ---- polish ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- polish --------------------------------------------------------------------------------- */
 
 /* The loss in double, with centre j's component q moved by h. */
 static double plain_loss(const rfm_model *m, const rfm_data *data, double ridge, size_t j, size_t q, double h) {
@@ -692,9 +701,11 @@ static double plain_loss(const rfm_model *m, const rfm_data *data, double ridge,
     for (i = 0; i < data->x.rows + m->n; i++) {
         double w = i < data->x.rows && data->weights != NULL ? (double)data->weights[i] : 1;
 
-        if (i < data->x.rows) project_row(m, data->x.at + i * data->x.stride, z);
+        if (i < data->x.rows)
+            project_row(m, data->x.at + i * data->x.stride, z);
         else
-            for (p = 0; p < m->r; p++) z[p] = (double)m->centers[(i - data->x.rows) * m->r + p] + (i - data->x.rows == j && p == q ? h : 0);
+            for (p = 0; p < m->r; p++)
+                z[p] = (double)m->centers[(i - data->x.rows) * m->r + p] + (i - data->x.rows == j && p == q ? h : 0);
         for (k = 0; k < m->c; k++) {
             double f = 0;
 
@@ -711,14 +722,15 @@ static double plain_loss(const rfm_model *m, const rfm_data *data, double ridge,
                 f += m->offset != NULL ? (double)m->offset[k] : 0;
                 f -= (double)data->y.at[i * data->y.stride + k];
                 sum += w * f * f;
-            } else sum += ridge * f * (double)m->alpha[(i - data->x.rows) * m->c + k];
+            } else
+                sum += ridge * f * (double)m->alpha[(i - data->x.rows) * m->c + k];
         }
     }
     return sum;
 }
 
 static void test_gradient(void) {
-    static const int kernels[] = { RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL };
+    static const int kernels[] = {RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL};
     model_shape s;
     size_t index, kind, i, j, q, done = 0;
 
@@ -738,7 +750,8 @@ static void test_gradient(void) {
             status = run(&call);
             if (status == TEST_SKIP) continue;
             CHECK_INT(RFM_OK, status);
-            for (i = 0; i < call.to.n * call.to.r; i++) /* clusters of one row: off it; the tests may write to their model */
+            for (i = 0; i < call.to.n * call.to.r;
+                 i++) /* clusters of one row: off it; the tests may write to their model */
                 ((rfm_real *)(uintptr_t)call.to.centers)[i] += (rfm_real)(0.05 * test_number(71, i, 0));
             set_call(&second, LOSS);
             if (kind >= 6) call.to.bandwidth *= 65536;
@@ -750,14 +763,17 @@ static void test_gradient(void) {
                         100 * TEST_EPS * (1 + (double)second.loss) * (double)s.n);
             for (j = 0; j < call.to.n; j++)
                 for (q = 0; q < call.to.r; q++) {
-                    double plus = plain_loss(&call.to, &second.data, 0.25, j, q, h), minus = plain_loss(&call.to, &second.data, 0.25, j, q, -h);
+                    double plus = plain_loss(&call.to, &second.data, 0.25, j, q, h),
+                           minus = plain_loss(&call.to, &second.data, 0.25, j, q, -h);
                     double slope = (plus - minus) / (2 * h);
 
                     most = fmax(most, fabs(slope));
                     off = fmax(off, fabs(slope - model_at(gradient, j, q)));
                 }
-            if (kind < 6) CHECK_BELOW(off, (2e3 * TEST_EPS + 1e-5) * (most + 1));
-            else if (kind != 7) CHECK_BELOW(off, 1e-2 * most); /* differences do not tell a flat Gaussian's slope */
+            if (kind < 6)
+                CHECK_BELOW(off, (2e3 * TEST_EPS + 1e-5) * (most + 1));
+            else if (kind != 7)
+                CHECK_BELOW(off, 1e-2 * most); /* differences do not tell a flat Gaussian's slope */
             done++;
         }
     CHECK(done >= 1);
@@ -778,14 +794,17 @@ static void test_polish(void) {
 
                 test_note("polish", s.n, method, steps);
                 if (!make(s, RFM_LAPLACE, RFM_FULL)) break;
-                set_call(&call, CENTERS), call.how.method = methods[method], call.how.centers = (s.n + 2) / 3, call.how.polish = steps;
+                set_call(&call, CENTERS), call.how.method = methods[method], call.how.centers = (s.n + 2) / 3,
+                                          call.how.polish = steps;
                 status = run(&call);
                 if (status == TEST_SKIP) break;
                 CHECK_INT(RFM_OK, status);
                 set_call(&second, LOSS), second.from = &call.to;
                 if (run(&second) == TEST_SKIP) break;
-                if (steps == 0) first = (double)second.loss;
-                else CHECK_BELOW((double)second.loss, last * (1 + 10 * TEST_EPS));
+                if (steps == 0)
+                    first = (double)second.loss;
+                else
+                    CHECK_BELOW((double)second.loss, last * (1 + 10 * TEST_EPS));
                 last = (double)second.loss;
                 done += steps == 8;
                 if (steps == 8 && s.n >= 17) CHECK_BELOW(last, 0.9 * first);
@@ -794,7 +813,7 @@ static void test_polish(void) {
     CHECK(done >= 1);
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- integers ------------------------------------------------------------------------------- */
 
 static int big_endian(void) {
     const uint16_t one = 1;
@@ -826,7 +845,8 @@ static double apart(rfm_mat u, rfm_mat v) {
     size_t i, k;
 
     for (i = 0; i < u.rows; i++)
-        for (k = 0; k < u.cols; k++) sum += (model_at(u, i, k) - model_at(v, i, k)) * (model_at(u, i, k) - model_at(v, i, k));
+        for (k = 0; k < u.cols; k++)
+            sum += (model_at(u, i, k) - model_at(v, i, k)) * (model_at(u, i, k) - model_at(v, i, k));
     return sqrt(sum / (double)(u.rows * u.cols));
 }
 
@@ -853,12 +873,12 @@ static double alpha_sum(const rfm_model *m) {
     return most;
 }
 
-/* On the rows, root mean square: only rounded, i8 is within 0.005 and i16 within 0.0005 times the sum of |alpha| of the float
- * model. Fitted, their distance from the targets is that of the float model but for 0.5 % and 0.3 % of the range of the targets. A
- * blob of them opens and predicts the same. */
+/* On the rows, root mean square: only rounded, i8 is within 0.005 and i16 within 0.0005 times the sum of |alpha| of the
+ * float model. Fitted, their distance from the targets is that of the float model but for 0.5 % and 0.3 % of the range
+ * of the targets. A blob of them opens and predicts the same. */
 static void test_integers(void) {
-    static const int kernels[] = { RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL };
-    static const double rounded[] = { 0.005, 0.0005 }, fitted[] = { 0.005, 0.003 };
+    static const int kernels[] = {RFM_LAPLACE, RFM_GAUSSIAN, RFM_GENERAL};
+    static const double rounded[] = {0.005, 0.0005}, fitted[] = {0.005, 0.003};
     model_shape s;
     size_t index, kind, type, bytes, done = 0;
 
@@ -875,9 +895,11 @@ static void test_integers(void) {
             was = test_mat(s.n, s.c, 0, 0), is = test_mat(s.n, s.c, 0, 0), again = test_mat(s.n, s.c, 0, 0);
             if (again.at == NULL) continue;
             set_call(&call, CENTERS);
-            call.how.method = methods[kind % 4], call.how.centers = s.n < 17 ? s.n : s.n / 2, call.how.ridge = (rfm_real)0.03;
+            call.how.method = methods[kind % 4], call.how.centers = s.n < 17 ? s.n : s.n / 2,
+            call.how.ridge = (rfm_real)0.03;
             if (run(&call) == TEST_SKIP || !predict(&call.to, was)) continue;
-            set_call(&second, INTEGERS), second.from = &call.to, second.type = types[type], second.how.ridge = (rfm_real)0.03;
+            set_call(&second, INTEGERS), second.from = &call.to, second.type = types[type],
+                                         second.how.ridge = (rfm_real)0.03;
             second.data.y.at = NULL;
             status = run(&second);
             if (status == TEST_SKIP) continue;
@@ -904,8 +926,9 @@ static void test_integers(void) {
     CHECK(done >= 1 || TEST_RAM < 6000);
 }
 
-/* A kernel so wide that all its values are near 1: K is nearly singular (with rows that are drawn; elimination ends before that), alpha is
- * large and cancels, and the offset has to be fitted. Or targets far from 0, which the sums of integers have to hold. */
+/* A kernel so wide that all its values are near 1: K is nearly singular (with rows that are drawn; elimination ends
+ * before that), alpha is large and cancels, and the offset has to be fitted. Or targets far from 0, which the sums of
+ * integers have to hold. */
 static void test_wide(void) {
     model_shape s;
     size_t index, kind, i, k, done = 0;
@@ -938,8 +961,10 @@ static void test_wide(void) {
             if (status == TEST_SKIP) continue;
             CHECK_INT(RFM_OK, status);
             predict_integers(&second.to_i, is);
-            if (kind == 2) CHECK_BELOW(apart(is, a.y), 0.5 * range_of(a.y)); /* float, without an offset, is far off */
-            else CHECK_BELOW(apart(is, a.y), apart(was, a.y) + 0.02 * range_of(a.y));
+            if (kind == 2)
+                CHECK_BELOW(apart(is, a.y), 0.5 * range_of(a.y)); /* float, without an offset, is far off */
+            else
+                CHECK_BELOW(apart(is, a.y), apart(was, a.y) + 0.02 * range_of(a.y));
             done++;
         }
     CHECK(done >= 1 || TEST_RAM < 6000);
@@ -947,9 +972,9 @@ static void test_wide(void) {
 
 /* Inputs that are integers stay what they are; others get 14 bits; what is too wide for 16 bits loses its last ones. */
 static void test_inputs(void) {
-    const model_shape s = { 6, 3, 1 };
+    const model_shape s = {6, 3, 1};
     rfm_real x[3];
-    int16_t xi[3] = { 7, 7, 7 };
+    int16_t xi[3] = {7, 7, 7};
     size_t i;
 
     test_reset();
@@ -989,14 +1014,14 @@ static void test_inputs(void) {
     CHECK_INT(RFM_ENULL, rfm_input_integers(&call.to_i, x, NULL));
 }
 
-/* What rounding does to output 0, mean square over the rows with the best offset: as it was done, and one by one. phi comes from the model
- * itself, with an alpha that is 1 for one centre and 0 for the others. */
+/* What rounding does to output 0, mean square over the rows with the best offset: as it was done, and one by one. phi
+ * comes from the model itself, with an alpha that is 1 for one centre and 0 for the others. */
 static void rounding_error(const rfm_model *from, const rfm_model_i *made, double *feedback, double *one_by_one) {
     static const int32_t zero = 0;
     rfm_model_i single = *made;
     rfm_mat errors = test_mat(2, a.x.rows, 0, 0), phi = test_mat(a.x.rows, 1, 0, 0);
     int8_t *alpha = test_take(made->n);
-    double sums[2] = { 0, 0 }, means[2] = { 0, 0 };
+    double sums[2] = {0, 0}, means[2] = {0, 0};
     size_t i, j, way;
 
     CHECK(errors.at != NULL && phi.at != NULL && alpha != NULL);
@@ -1013,17 +1038,19 @@ static void rounding_error(const rfm_model *from, const rfm_model_i *made, doubl
         predict_integers(&single, phi);
         alpha[j] = 0;
         for (i = 0; i < a.x.rows; i++)
-            for (way = 0; way < 2; way++) errors.at[way * a.x.rows + i] += (rfm_real)((value - rounded[way]) * model_at(phi, i, 0));
+            for (way = 0; way < 2; way++)
+                errors.at[way * a.x.rows + i] += (rfm_real)((value - rounded[way]) * model_at(phi, i, 0));
     }
     for (way = 0; way < 2; way++) {
         for (i = 0; i < a.x.rows; i++) means[way] += model_at(errors, way, i) / (double)a.x.rows;
-        for (i = 0; i < a.x.rows; i++) sums[way] += (model_at(errors, way, i) - means[way]) * (model_at(errors, way, i) - means[way]);
+        for (i = 0; i < a.x.rows; i++)
+            sums[way] += (model_at(errors, way, i) - means[way]) * (model_at(errors, way, i) - means[way]);
     }
     *feedback += sums[0], *one_by_one += sums[1];
 }
 
-/* Without targets alpha is only rounded: near the model that it came from, and with less than half of the error, squared, that rounding one
- * by one makes. A classifier's units are equal. */
+/* Without targets alpha is only rounded: near the model that it came from, and with less than half of the error,
+ * squared, that rounding one by one makes. A classifier's units are equal. */
 static void test_rounded(void) {
     model_shape s;
     size_t index, k, done = 0;
@@ -1055,7 +1082,7 @@ static void test_rounded(void) {
 /* One row, its value the only target: nothing to fit but the offset, however small it is. And a centre beside a row
  * that is all there is: their distance sets the unit, and f = alpha phi is as near as the integers allow. */
 static void test_single(void) {
-    static const rfm_real x[2] = { 3, (rfm_real)0.5 }, shift[2] = { 3, 0 }, centers[2] = { (rfm_real)0.7, 1 };
+    static const rfm_real x[2] = {3, (rfm_real)0.5}, shift[2] = {3, 0}, centers[2] = {(rfm_real)0.7, 1};
     const double f = 2 * exp(-sqrt(0.49 + 0.25));
     rfm_real y = (rfm_real)1e-6, alpha = 2;
     size_t i;
@@ -1086,7 +1113,7 @@ static void test_single(void) {
 /* Rows and targets that are finite, and their differences from shift and offset that are not. */
 static void test_overflow(void) {
     const rfm_real most = RFM_REAL_BYTES == 4 ? (rfm_real)FLT_MAX : (rfm_real)DBL_MAX;
-    const model_shape s = { 4, 2, 1 };
+    const model_shape s = {4, 2, 1};
     int what;
     size_t i;
 
@@ -1094,8 +1121,10 @@ static void test_overflow(void) {
         for (i = 0; i < (what == RANK ? 1u : 2u); i++) {
             test_note("overflow", (size_t)what, i, 0);
             CHECK(make(s, RFM_LAPLACE, RFM_FULL));
-            if (i == 0) a.x.at[0] = most, *(rfm_real *)(uintptr_t)a.m.shift = -most;
-            else a.y.at[0] = most, a.y.at[a.y.stride] = -most;
+            if (i == 0)
+                a.x.at[0] = most, *(rfm_real *)(uintptr_t)a.m.shift = -most;
+            else
+                a.y.at[0] = most, a.y.at[a.y.stride] = -most;
             set_call(&call, what);
             CHECK_INT(RFM_ERANGE, run(&call));
         }
@@ -1103,7 +1132,7 @@ static void test_overflow(void) {
 
 /* A model that is not finite is refused by everything. */
 static void test_model_values(void) {
-    const model_shape s = { 4, 2, 1 };
+    const model_shape s = {4, 2, 1};
     int what;
     size_t i;
 
@@ -1123,7 +1152,7 @@ static void test_model_values(void) {
         }
 }
 
-/* ---- the range of numbers ---------------------------------------------------------------------------------------- */
+/* ---- the range of numbers ------------------------------------------------------------------- */
 
 /* What is multiplied by a power of two. The first four leave the problem as it is. */
 enum { BANDWIDTH, FEATURES, TARGETS, WEIGHTS, SAME, ROWS = SAME, RIDGE, SCALED };
@@ -1229,7 +1258,7 @@ static int scaled_result(int call_what, int what, int e, rfm_mat out) {
 /* A power of two is a change of units: nothing else changes, or the call says RFM_ERANGE. Rows and ridges that grow and
  * shrink alone give another problem, and centres that solve it. */
 static void test_range(void) {
-    const model_shape s = { 9, 3, 2 };
+    const model_shape s = {9, 3, 2};
     int call_what, what, e;
     size_t done = 0, right = 0;
 

@@ -8,9 +8,10 @@ void tearDown(void) {}
 
 static void test_values(void) {
     static const int codes[] = {
-        RFM_OK, RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS, RFM_EFINITE,
-        RFM_EVALUE, RFM_EALIGN, RFM_EARENA, RFM_ENOTPD, RFM_ECONVERGE, RFM_ERANGE, RFM_ECANCEL,
-        RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE, RFM_EFLASH, RFM_EEMPTY,
+        RFM_OK,        RFM_ENULL,    RFM_EZERO,   RFM_ESHAPE, RFM_ESTRIDE,  RFM_EOVERFLOW,
+        RFM_EALIAS,    RFM_EFINITE,  RFM_EVALUE,  RFM_EALIGN, RFM_EARENA,   RFM_ENOTPD,
+        RFM_ECONVERGE, RFM_ERANGE,   RFM_ECANCEL, RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED,
+        RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE,   RFM_EFLASH, RFM_EEMPTY,
     };
     size_t i;
 
@@ -31,15 +32,14 @@ static void test_texts(void) {
 }
 
 static void test_unknown(void) {
-    static const int codes[] = { 1, 2, 1000, LAST - 1, -1000, INT32_MAX, INT32_MIN };
+    static const int codes[] = {1, 2, 1000, LAST - 1, -1000, INT32_MAX, INT32_MIN};
     size_t i;
     int j;
 
     for (i = 0; i < TEST_LENGTH(codes); i++) {
         TEST_ASSERT_NOT_NULL(rfm_status_text(codes[i]));
         TEST_ASSERT_TRUE(rfm_status_text(codes[i])[0] != '\0');
-        for (j = LAST; j <= RFM_OK; j++)
-            TEST_ASSERT_TRUE(strcmp(rfm_status_text(codes[i]), rfm_status_text(j)) != 0);
+        for (j = LAST; j <= RFM_OK; j++) TEST_ASSERT_TRUE(strcmp(rfm_status_text(codes[i]), rfm_status_text(j)) != 0);
     }
 }
 

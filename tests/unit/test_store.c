@@ -1,7 +1,8 @@
 /* The store: things in simulated NOR flash, every refusal, every way in which a flash can fail.
  *
- * The flash of ../store/nor.h enforces the rules of NOR; after each test no rule may be broken. It is small, 8 pages of 64 bytes, so that it
- * finds room on the smallest board. ../store/cuts.c tries far more power cuts, on the host only. */
+ * The flash of ../store/nor.h enforces the rules of NOR; after each test no rule may be broken. It is small, 8 pages of
+ * 64 bytes, so that it finds room on the smallest board. ../store/cuts.c tries far more power cuts, on the host only.
+ */
 #include "test.h"
 
 #include "../store/nor.h"
@@ -37,7 +38,7 @@ void setUp(void) {
 
 void tearDown(void) { TEST_ASSERT_NULL_MESSAGE(chip.broken, chip.broken); }
 
-/* ---- things -------------------------------------------------------------------------------------------------------- */
+/* ---- things --------------------------------------------------------------------------------- */
 
 static unsigned char thing_byte(uint32_t k, uint32_t i) { return (unsigned char)(k * 37 + i * 11 + (i >> 3)); }
 
@@ -94,7 +95,7 @@ static void open_with(uint32_t k, uint32_t size) {
     CHECK_INT(RFM_OK, write_thing(k, size, 7));
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
 static void put32(unsigned char *at, uint32_t value) {
     size_t i;
@@ -122,7 +123,8 @@ static void forge(int slot, uint32_t magic, uint32_t version, uint32_t sequence,
 
     put32(at, magic), put32(at + 4, version), put32(at + 8, 5), put32(at + 12, crc_by_bits(at, 12));
     for (i = 0; i < bytes; i++) at[48 + i] = thing_byte(k, i);
-    put32(at + 16, sequence), put32(at + 20, size), put32(at + 24, crc_by_bits(at + 48, bytes)), put32(at + 28, crc_by_bits(at + 16, 12));
+    put32(at + 16, sequence), put32(at + 20, size), put32(at + 24, crc_by_bits(at + 48, bytes)),
+        put32(at + 28, crc_by_bits(at + 16, 12));
     memset(at + 32, 0, 16);
 }
 #define FORGE_MAGIC 0x736d6672u
@@ -155,7 +157,7 @@ static void test_bytes(void) {
     TEST_ASSERT_EQUAL_HEX8_ARRAY(expected, chip.memory, 64);
 }
 
-/* ---- there and back ---------------------------------------------------------------------------------------------------- */
+/* ---- there and back ------------------------------------------------------------------------- */
 
 static void test_empty(void) {
     unsigned char byte = 0x5A;
@@ -186,7 +188,7 @@ static void test_empty(void) {
 }
 
 static void test_round_trips(void) {
-    static const uint32_t pieces[] = { 1, 3, 16, 40 };
+    static const uint32_t pieces[] = {1, 3, 16, 40};
     uint32_t g, size, p, k = 0;
 
     for (g = 1; g <= 16; g *= 2) {
@@ -254,7 +256,7 @@ static void test_abandon(void) {
 
 /* A model is opened where it lies in flash. */
 static void test_model_in_place(void) {
-    static const rfm_real numbers[2] = { 1, 2 };
+    static const rfm_real numbers[2] = {1, 2};
     const rfm_real x = 3;
     rfm_real score[2], scratch[2][2];
     rfm_model made, model[2];
@@ -291,7 +293,7 @@ static void test_model_in_place(void) {
     CHECK(memcmp(&score[0], &score[1], sizeof score[0]) == 0);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static void test_null(void) {
     rfm_flash part;
@@ -345,25 +347,25 @@ static void test_geometry(void) {
         rfm_flash_geometry geometry;
         int status;
     } cases[] = {
-        { { BASE, 0, PAGES, 4 }, RFM_EZERO },
-        { { BASE, PAGE, 0, 4 }, RFM_EZERO },
-        { { BASE, PAGE, PAGES, 0 }, RFM_EZERO },
-        { { BASE + 8, PAGE, PAGES, 4 }, RFM_EALIGN },
-        { { BASE + 1, PAGE, PAGES, 1 }, RFM_EALIGN },
-        { { BASE, PAGE, PAGES, 3 }, RFM_EVALUE },
-        { { BASE, PAGE, PAGES, 12 }, RFM_EVALUE },
-        { { BASE, PAGE, PAGES, 32 }, RFM_EVALUE },
-        { { BASE, PAGE, PAGES, 0x80000000u }, RFM_EVALUE },
-        { { BASE, PAGE + 8, PAGES, 4 }, RFM_EVALUE },
-        { { BASE, PAGE, 1, 4 }, RFM_EVALUE },
-        { { BASE, PAGE, PAGES - 1, 4 }, RFM_EVALUE },
-        { { BASE, 48, 2, 4 }, RFM_EVALUE }, /* a header and nothing else */
-        { { BASE, 16, 6, 4 }, RFM_EVALUE },
-        { { 0xFFFFFE10u, PAGE, PAGES, 4 }, RFM_EOVERFLOW },
-        { { BASE, 0x80000000u, 2, 4 }, RFM_EOVERFLOW },
-        { { 0, 0x10000, 0x10002, 4 }, RFM_EOVERFLOW },
-        { { 16, 0x80000000u, 0x80000000u, 4 }, RFM_EOVERFLOW },
-        { { 0xFFFFFFF0u, 0xFFFFFFF0u, 0xFFFFFFFEu, 16 }, RFM_EOVERFLOW },
+        {{BASE, 0, PAGES, 4}, RFM_EZERO},
+        {{BASE, PAGE, 0, 4}, RFM_EZERO},
+        {{BASE, PAGE, PAGES, 0}, RFM_EZERO},
+        {{BASE + 8, PAGE, PAGES, 4}, RFM_EALIGN},
+        {{BASE + 1, PAGE, PAGES, 1}, RFM_EALIGN},
+        {{BASE, PAGE, PAGES, 3}, RFM_EVALUE},
+        {{BASE, PAGE, PAGES, 12}, RFM_EVALUE},
+        {{BASE, PAGE, PAGES, 32}, RFM_EVALUE},
+        {{BASE, PAGE, PAGES, 0x80000000u}, RFM_EVALUE},
+        {{BASE, PAGE + 8, PAGES, 4}, RFM_EVALUE},
+        {{BASE, PAGE, 1, 4}, RFM_EVALUE},
+        {{BASE, PAGE, PAGES - 1, 4}, RFM_EVALUE},
+        {{BASE, 48, 2, 4}, RFM_EVALUE}, /* a header and nothing else */
+        {{BASE, 16, 6, 4}, RFM_EVALUE},
+        {{0xFFFFFE10u, PAGE, PAGES, 4}, RFM_EOVERFLOW},
+        {{BASE, 0x80000000u, 2, 4}, RFM_EOVERFLOW},
+        {{0, 0x10000, 0x10002, 4}, RFM_EOVERFLOW},
+        {{16, 0x80000000u, 0x80000000u, 4}, RFM_EOVERFLOW},
+        {{0xFFFFFFF0u, 0xFFFFFFF0u, 0xFFFFFFFEu, 16}, RFM_EOVERFLOW},
     };
     rfm_flash_geometry g;
     rfm_store before;
@@ -401,7 +403,7 @@ static void test_geometry(void) {
 }
 
 static void test_sizes(void) {
-    unsigned char bytes[4] = { 9, 9, 9, 9 };
+    unsigned char bytes[4] = {9, 9, 9, 9};
 
     open_with(1, 50);
     chip.operations = 0;
@@ -440,11 +442,11 @@ static void test_sizes(void) {
     CHECK_INT(9, bytes[1]);
 }
 
-/* ---- which slot ---------------------------------------------------------------------------------------------------------- */
+/* ---- which slot ----------------------------------------------------------------------------- */
 
 static void test_sequences(void) {
-    static const uint32_t pairs[][2] = { { 1, 2 }, { 0xFFFFFFFFu, 0 }, { 0xFFFFFFFEu, 0xFFFFFFFFu }, { 0x7FFFFFFFu, 0x80000000u },
-                                        { 0xFFFFFFFFu, 3 } };
+    static const uint32_t pairs[][2] = {
+        {1, 2}, {0xFFFFFFFFu, 0}, {0xFFFFFFFEu, 0xFFFFFFFFu}, {0x7FFFFFFFu, 0x80000000u}, {0xFFFFFFFFu, 3}};
     size_t i;
     int newer;
 
@@ -471,8 +473,8 @@ static void test_sequences(void) {
 static void test_forged(void) {
     static const struct {
         uint32_t magic, version, size;
-    } cases[] = { { FORGE_MAGIC + 1, 1, 40 }, { FORGE_MAGIC, 2, 40 }, { FORGE_MAGIC, 0, 40 }, { FORGE_MAGIC, 1, 0 }, { FORGE_MAGIC, 1, ROOM + 1 },
-                  { FORGE_MAGIC, 1, 0xFFFFFFFFu } };
+    } cases[] = {{FORGE_MAGIC + 1, 1, 40}, {FORGE_MAGIC, 2, 40},       {FORGE_MAGIC, 0, 40},
+                 {FORGE_MAGIC, 1, 0},      {FORGE_MAGIC, 1, ROOM + 1}, {FORGE_MAGIC, 1, 0xFFFFFFFFu}};
     size_t i;
 
     for (i = 0; i < TEST_LENGTH(cases); i++) {
@@ -514,7 +516,7 @@ static void test_flips(void) {
     CHECK_INT(RFM_SLOT_VALID, store.state[0]);
 }
 
-/* ---- flash that fails ------------------------------------------------------------------------------------------------------ */
+/* ---- flash that fails ----------------------------------------------------------------------- */
 
 typedef struct {
     unsigned char *memory, *used;
@@ -575,8 +577,10 @@ static void test_faults(void) {
                     nor_heal(&chip);
                     check_thing(status == RFM_OK ? 3 : 2, status == RFM_OK ? 41 : 50);
                     CHECK_INT(RFM_OK, rfm_store_open(&store, &flash));
-                    if (at + 1 == count && (how == NOR_CUT || how == NOR_ERROR_ALL) && store.size == 41) check_thing(3, 41);
-                    else check_thing(status == RFM_OK ? 3 : 2, status == RFM_OK ? 41 : 50);
+                    if (at + 1 == count && (how == NOR_CUT || how == NOR_ERROR_ALL) && store.size == 41)
+                        check_thing(3, 41);
+                    else
+                        check_thing(status == RFM_OK ? 3 : 2, status == RFM_OK ? 41 : 50);
                     CHECK_INT(RFM_OK, write_thing(4, 60, 40));
                     check_kept(4, 60);
                 }
@@ -585,7 +589,8 @@ static void test_faults(void) {
     CHECK(noticed > 20);
 }
 
-/* A line that is not as it should be is noticed at once; one that a later line has spoiled, before the mark makes the slot count. */
+/* A line that is not as it should be is noticed at once; one that a later line has spoiled, before the mark makes the
+ * slot count. */
 static void test_noticed(void) {
     uint32_t at;
 
@@ -659,7 +664,8 @@ static void test_unreadable(void) {
     CHECK_INT(RFM_SLOT_VALID, store.state[1]);
 }
 
-/* No slot can be read: none is found, but nobody says that there is none. What is written then is not outdone by what comes back. */
+/* No slot can be read: none is found, but nobody says that there is none. What is written then is not outdone by what
+ * comes back. */
 static void test_unreadable_both(void) {
     uint32_t k;
     rfm_store before;
@@ -725,7 +731,8 @@ static void test_bits_return(void) {
             }
 }
 
-/* A worn page in the slot that is written next: reported each time, and the old thing is kept. Without one, the other slot is tried. */
+/* A worn page in the slot that is written next: reported each time, and the old thing is kept. Without one, the other
+ * slot is tried. */
 static void test_worn(void) {
     uint32_t at;
     int round, value;
@@ -753,11 +760,11 @@ static void test_worn(void) {
         }
 }
 
-/* ---- the simulator ----------------------------------------------------------------------------------------------------------- */
+/* ---- the simulator -------------------------------------------------------------------------- */
 
 /* It notices each rule that is broken. */
 static void test_rules(void) {
-    static const uint64_t ones[2] = { 0xFFFFFFFFFFFFFFFFu, 0xFFFFFFFFFFFFFFFFu }, zeros[2] = { 0, 0 };
+    static const uint64_t ones[2] = {0xFFFFFFFFFFFFFFFFu, 0xFFFFFFFFFFFFFFFFu}, zeros[2] = {0, 0};
     const rfm_flash f = flash;
     int rule;
 

@@ -1,5 +1,5 @@
-/* Tasks from the RFM paper that need no download: RFM finds the few directions that count, and its error falls far below the
- * plain kernel's. Sizes as the memory and the patience of the build allow. */
+/* Tasks from the RFM paper that need no download: RFM finds the few directions that count, and its error falls far
+ * below the plain kernel's. Sizes as the memory and the patience of the build allow. */
 #include "models.h"
 
 #include "rfm_port.h"
@@ -35,9 +35,10 @@ static double first(size_t i, size_t d, rfm_real *x) {
 }
 
 typedef struct {
-    size_t n, d, rows;     /* training rows, inputs, test rows */
-    size_t used;           /* the first so many inputs count */
-    double bandwidth, ridge, most, share; /* bounds: of the error, relative to the plain kernel's; of M's diagonal there */
+    size_t n, d, rows; /* training rows, inputs, test rows */
+    size_t used;       /* the first so many inputs count */
+    double bandwidth, ridge;
+    double most, share; /* bounds: of the error, relative to the plain kernel's; of M's diagonal there */
 } setting;
 
 /* Mean squared error on rows that were not trained on, some at a time. -1: no room. */
@@ -91,9 +92,10 @@ static int check(task f, const setting *s, size_t iterations) {
 }
 
 static void test_first(void) {
-    static const setting settings[] = {
-        { 6, 2, 4, 1, 2, 1e-3, 0.95, 0.8 }, { 10, 2, 10, 1, 2, 1e-3, 0.5, 0.8 }, { 30, 4, 20, 1, 2, 1e-3, 0.3, 0.9 }, { 40, 6, 20, 1, 3, 1e-3, 0.3, 0.9 }
-    };
+    static const setting settings[] = {{6, 2, 4, 1, 2, 1e-3, 0.95, 0.8},
+                                       {10, 2, 10, 1, 2, 1e-3, 0.5, 0.8},
+                                       {30, 4, 20, 1, 2, 1e-3, 0.3, 0.9},
+                                       {40, 6, 20, 1, 3, 1e-3, 0.3, 0.9}};
     size_t i, done = 0;
 
     for (i = 0; i < TEST_LENGTH(settings); i++) done += (size_t)check(first, &settings[i], 2);
@@ -102,7 +104,7 @@ static void test_first(void) {
 
 /* Microcontrollers with room for them, and valgrind: y = x1 x2 from few rows. */
 static void test_product(void) {
-    static const setting small = { 100, 8, 100, 2, 10, 1e-3, 0.6, 0.7 };
+    static const setting small = {100, 8, 100, 2, 10, 1e-3, 0.6, 0.7};
 
     check(product, &small, 3);
 }
@@ -147,13 +149,13 @@ static double gated(size_t i, size_t d, rfm_real *x) {
 }
 
 static void test_signs(void) {
-    static const setting s = { ROWS, 30, 1000, 2, 10, 0, 0.1, 0.8 };
+    static const setting s = {ROWS, 30, 1000, 2, 10, 0, 0.1, 0.8};
 
     CHECK(check(signs, &s, 3));
 }
 
 static void test_hermite(void) {
-    static const setting s = { ROWS, 10, 1000, 4, 10, 1e-3, ROWS < 1000 ? 0.7 : 0.4, 0.9 };
+    static const setting s = {ROWS, 10, 1000, 4, 10, 1e-3, ROWS < 1000 ? 0.7 : 0.4, 0.9};
     rfm_mat m, v;
     rfm_real w[1];
     rfm_arena arena;
@@ -177,13 +179,13 @@ static void test_hermite(void) {
 }
 
 static void test_product_large(void) {
-    static const setting s = { ROWS, 10, 1000, 2, 10, 1e-3, 0.4, 0.9 };
+    static const setting s = {ROWS, 10, 1000, 2, 10, 1e-3, 0.4, 0.9};
 
     CHECK(check(product, &s, 2));
 }
 
 static void test_gated(void) {
-    static const setting s = { ROWS, 10, 1000, 4, 10, 1e-3, ROWS < 1000 ? 0.75 : 0.5, 0.9 };
+    static const setting s = {ROWS, 10, 1000, 4, 10, 1e-3, ROWS < 1000 ? 0.75 : 0.5, 0.9};
 
     CHECK(check(gated, &s, 3));
 }

@@ -19,12 +19,12 @@ void board_putchar(int c);
 #endif
 
 /* Unity calls this before each test. The line says which one is running if it never ends, or ends the program. */
-#define UNITY_EXEC_TIME_START()                                                                                        \
-    do {                                                                                                               \
-        UnityPrint("run ");                                                                                            \
-        UnityPrint(Unity.CurrentTestName);                                                                             \
-        UNITY_PRINT_EOL();                                                                                             \
-        UNITY_FLUSH_CALL();                                                                                            \
+#define UNITY_EXEC_TIME_START()            \
+    do {                                   \
+        UnityPrint("run ");                \
+        UnityPrint(Unity.CurrentTestName); \
+        UNITY_PRINT_EOL();                 \
+        UNITY_FLUSH_CALL();                \
     } while (0)
 
 #endif

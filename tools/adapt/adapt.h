@@ -9,7 +9,7 @@
 #define MOST_INPUTS  64
 #define MOST_CLASSES 10
 
-/* ---- scenario.c: the data ---------------------------------------------------------------------------------------- */
+/* ---- scenario.c: the data ------------------------------------------------------------------- */
 
 typedef struct {
     const char *name, *file, *change; /* change: in a few words */
@@ -43,13 +43,13 @@ size_t scenario_row(const draw *w, size_t i, size_t seen, rfm_real *x);
 /* 1 if a row with this label can come after `seen` rows of the stream. */
 int scenario_has(const draw *w, size_t label, size_t seen);
 
-/* ---- train.c ----------------------------------------------------------------------------------------------------- */
+/* ---- train.c -------------------------------------------------------------------------------- */
 
 /* As `rfm train --metric diag --bandwidth 2m --ridge 1e-3 --iterations 2`, on the first `rows` rows of the draw, each
  * as it looked when it came. The model is opened from a blob of so many bytes, which is returned, to be freed. */
 void *train(machine *m, const draw *w, size_t rows, rfm_model *opened, size_t *bytes);
 
-/* ---- contest.c: models on one stream ----------------------------------------------------------------------------- */
+/* ---- contest.c: models on one stream -------------------------------------------------------- */
 
 /* A learner is what its memory and its policy make of it. */
 typedef struct {

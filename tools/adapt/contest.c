@@ -9,7 +9,7 @@ static size_t predict(const rfm_model *model, const rfm_real *x, rfm_real *score
     return rfm_class(model, scores, NULL);
 }
 
-/* ---- the learner ------------------------------------------------------------------------------------------------- */
+/* ---- the learner ---------------------------------------------------------------------------- */
 
 #define REFIT_EVERY 50
 
@@ -64,7 +64,7 @@ static void learner_start(learner *l, const learner_kind *kind, const draw *w, c
     r->window = window, r->bytes = need + sizeof l->online;
 }
 
-/* ---- the contest ------------------------------------------------------------------------------------------------- */
+/* ---- the contest ---------------------------------------------------------------------------- */
 
 /* Share of the test rows of this time, by a model or by a learner. */
 static double share_right(const draw *w, size_t seen, const rfm_model *model, const learner *l) {

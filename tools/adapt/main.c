@@ -22,7 +22,7 @@ static const learner_kind kinds[] = {
 
 static const char *const forget_word[] = {"oldest", "balanced", "least"};
 
-/* ---- over seeds -------------------------------------------------------------------------------------------------- */
+/* ---- over seeds ----------------------------------------------------------------------------- */
 
 static void add_means(contest *to, const contest *c, double seeds, size_t learners) {
     size_t i, k;
@@ -51,7 +51,7 @@ static void print_line(const scenario *s, const learner_kind *kind, const learne
            r->won_end, r->won_mean, 100 * c->streamed, 100 * r->streamed);
 }
 
-/* ---- the page ---------------------------------------------------------------------------------------------------- */
+/* ---- the page ------------------------------------------------------------------------------- */
 
 static void draw_scenario(text *t, const scenario *s, const contest *c, const learner_kind *used, size_t learners) {
     char room[NUMBER_ROOM];
@@ -88,7 +88,7 @@ static void draw_scenario(text *t, const scenario *s, const contest *c, const le
     text_add(t, "</tbody></table></div>\n</section>\n");
 }
 
-/* ---- the program ------------------------------------------------------------------------------------------------- */
+/* ---- the program ---------------------------------------------------------------------------- */
 
 int main(int argc, char **argv) {
     const char *out = NULL, *folder = "tools/data";

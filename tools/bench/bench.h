@@ -11,7 +11,7 @@
 
 #include "rfm.h"
 
-/* ---- the peer: OpenBLAS, found at run time (peer.c) -------------------------------------------------------------- */
+/* ---- the peer: OpenBLAS, found at run time (peer.c) ----------------------------------------- */
 
 /* Fortran interface with 32-bit integers; the size_t at the end are the lengths of the character arguments. */
 typedef struct {
@@ -35,20 +35,20 @@ int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t
 /* The core type to ask OpenBLAS for, NULL: its own choice. *fair: its kernels have the port's instructions. */
 const char *bench_peer_core(const char *port, int *fair);
 
-/* ---- a run ------------------------------------------------------------------------------------------------------- */
+/* ---- a run ---------------------------------------------------------------------------------- */
 
 typedef struct {
     const rfm_port *port;
     const bench_peer *peer; /* NULL: ours alone */
     size_t threads;
-    void *pool;             /* a pool *, NULL for one thread */
-    size_t repeats;         /* 0: as many as it takes */
-    double peak;            /* GFLOP/s of one core, 0 if not measured */
+    void *pool;     /* a pool *, NULL for one thread */
+    size_t repeats; /* 0: as many as it takes */
+    double peak;    /* GFLOP/s of one core, 0 if not measured */
     int json;
-    int alone;              /* no NumPy either */
-    const size_t *n, *d, *outputs;  /* fits: only these, .. */
-    size_t sizes, dims, counts;     /* .. so many of them, 0: all */
-    const char *metric;             /* NULL: all */
+    int alone;                     /* no NumPy either */
+    const size_t *n, *d, *outputs; /* fits: only these, .. */
+    size_t sizes, dims, counts;    /* .. so many of them, 0: all */
+    const char *metric;            /* NULL: all */
 } bench_run;
 
 typedef struct {
@@ -63,22 +63,22 @@ typedef struct {
 
 typedef struct {
     const char *name, *help;
-    size_t n[4];      /* sizes by default, ends with 0 */
-    size_t n_long[4]; /* what --long adds */
+    size_t n[4];                                                      /* sizes by default, ends with 0 */
+    size_t n_long[4];                                                 /* what --long adds */
     int (*run)(const bench_run *run, size_t n, bench_result *result); /* 0, or -1 with the reason on stderr */
     int (*all)(const bench_run *run); /* instead of run: all sizes and the report. 0, or -1 */
     int rare;                         /* only if asked for */
 } bench_entry;
 
-/* ---- measuring (measure.c) --------------------------------------------------------------------------------------- */
+/* ---- measuring (measure.c) ------------------------------------------------------------------ */
 
 typedef struct {
     void *data;
-    void (*prepare)(void *data);          /* not timed: fresh inputs for the next call */
-    int (*ours)(void *data);              /* a status of rfm */
-    int (*theirs)(void *data);            /* LAPACK's info */
-    void (*keep)(void *data);             /* not timed: put our result aside before theirs overwrites it */
-    double (*diff)(void *data);           /* theirs against what was kept */
+    void (*prepare)(void *data); /* not timed: fresh inputs for the next call */
+    int (*ours)(void *data);     /* a status of rfm */
+    int (*theirs)(void *data);   /* LAPACK's info */
+    void (*keep)(void *data);    /* not timed: put our result aside before theirs overwrites it */
+    double (*diff)(void *data);  /* theirs against what was kept */
 } bench_pair;
 
 /* Runs both once, compares, then times them in turn: ours, theirs, ours, theirs... Fills in seconds, peer_seconds and
@@ -107,9 +107,9 @@ void bench_ctx_init(bench_ctx *b, const bench_run *run); /* no memory yet: enoug
 int bench_ctx_arena(bench_ctx *b, size_t bytes);
 void bench_ctx_free(bench_ctx *b);
 
-/* ---- benches ----------------------------------------------------------------------------------------------------- */
+/* ---- benches -------------------------------------------------------------------------------- */
 
-int bench_gemm(const bench_run *run, size_t n, bench_result *result);  /* linalg.c */
+int bench_gemm(const bench_run *run, size_t n, bench_result *result); /* linalg.c */
 int bench_chol(const bench_run *run, size_t n, bench_result *result);
 int bench_solve(const bench_run *run, size_t n, bench_result *result);
 int bench_eig(const bench_run *run, size_t n, bench_result *result);

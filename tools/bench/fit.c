@@ -45,7 +45,7 @@ static const shape shapes[] = {
 static const shape threads_shape = {5000, 50, 1, RFM_FULL, 0, 0, 0};
 static const size_t growth_sizes[] = {500, 1000, 2000, 4000, 8000, 0};
 
-/* ---- data -------------------------------------------------------------------------------------------------------- */
+/* ---- data ----------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t n, d, c;
@@ -91,7 +91,7 @@ static void problem_free(problem *p) {
     free(p->z);
 }
 
-/* ---- ours -------------------------------------------------------------------------------------------------------- */
+/* ---- ours ----------------------------------------------------------------------------------- */
 
 typedef struct {
     rfm_ctx ctx;
@@ -199,7 +199,7 @@ static int ours_metric(ours *o) {
     return status == RFM_OK ? 0 : complain("metric", status);
 }
 
-/* ---- the peer: numpy_rfm.py -------------------------------------------------------------------------------------- */
+/* ---- the peer: numpy_rfm.py ----------------------------------------------------------------- */
 
 typedef struct {
     pid_t child;
@@ -371,7 +371,7 @@ static int numpy_result(numpy *peer, rfm_real *out, size_t count) {
     return good ? 0 : -1;
 }
 
-/* ---- report ------------------------------------------------------------------------------------------------------ */
+/* ---- report --------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *what;
@@ -438,7 +438,7 @@ static void print_row(const bench_run *run, const numpy *peer, const row *r) {
     fflush(stdout);
 }
 
-/* ---- measuring --------------------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------ */
 
 typedef struct {
     double best, total;
@@ -588,7 +588,7 @@ static int measure_all(const bench_run *run, int fits) {
 int bench_fit(const bench_run *run) { return measure_all(run, 1); }
 int bench_predict(const bench_run *run) { return measure_all(run, 0); }
 
-/* ---- growth: time against n -------------------------------------------------------------------------------------- */
+/* ---- growth: time against n ----------------------------------------------------------------- */
 
 int bench_growth(const bench_run *run) {
     const size_t d = 50;

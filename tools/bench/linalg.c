@@ -19,12 +19,12 @@ typedef struct {
     const bench_peer *peer;
     bench_ctx ctx;
     size_t n;
-    int order; /* n for Fortran */
-    rfm_real *a, *b;   /* inputs; what they are is up to the bench */
-    rfm_real *work;    /* where both sides put their result */
-    rfm_real *kept;    /* our result */
+    int order;                /* n for Fortran */
+    rfm_real *a, *b;          /* inputs; what they are is up to the bench */
+    rfm_real *work;           /* where both sides put their result */
+    rfm_real *kept;           /* our result */
     rfm_real *w, *w_kept, *v; /* eigenpairs */
-    rfm_real *space;   /* LAPACK's */
+    rfm_real *space;          /* LAPACK's */
     int *ispace;
     int lspace, lispace;
 } linalg;
@@ -44,10 +44,8 @@ static int start(linalg *s, const bench_run *run, const char *name, size_t n,
     s->n = n;
     s->order = (int)n;
     int status = need(&s->ctx.ctx, n, &bytes);
-    if (status == RFM_OK)
-        status = bench_ctx_arena(&s->ctx, bytes);
-    if (status != RFM_OK)
-        fprintf(stderr, "rfm-bench: %s: %s (%d)\n", name, rfm_status_text(status), status);
+    if (status == RFM_OK) status = bench_ctx_arena(&s->ctx, bytes);
+    if (status != RFM_OK) fprintf(stderr, "rfm-bench: %s: %s (%d)\n", name, rfm_status_text(status), status);
     return status == RFM_OK ? 0 : -1;
 }
 
@@ -64,9 +62,7 @@ static void finish(linalg *s) {
     bench_ctx_free(&s->ctx);
 }
 
-static rfm_real *reals(size_t rows, size_t cols) {
-    return bench_alloc(rows * cols, sizeof(rfm_real));
-}
+static rfm_real *reals(size_t rows, size_t cols) { return bench_alloc(rows * cols, sizeof(rfm_real)); }
 
 /* A symmetric random matrix with `diagonal` added, its elements of size 1 / sqrt(n): the eigenvalues of the random part
  * lie within +-1.2 whatever n, so 2 on the diagonal makes it positive definite and well conditioned. */
@@ -76,19 +72,15 @@ static rfm_real *symmetric(size_t n, double diagonal, unsigned seed) {
 
     bench_random(a, n * n, seed);
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = i; j < n; j++)
-            a[i * n + j] *= scale;
+        for (size_t j = i; j < n; j++) a[i * n + j] *= scale;
         a[i * n + i] += (rfm_real)diagonal;
     }
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < i; j++)
-            a[i * n + j] = a[j * n + i];
+        for (size_t j = 0; j < i; j++) a[i * n + j] = a[j * n + i];
     return a;
 }
 
-static void prepare_nothing(void *data) {
-    (void)data;
-}
+static void prepare_nothing(void *data) { (void)data; }
 
 static void prepare_matrix(void *data) {
     linalg *s = data;
@@ -105,11 +97,9 @@ static double diff_matrix(void *data) {
     return bench_distance(s->kept, s->work, s->n * s->n);
 }
 
-/* ---- gemm: C = A B, 2 n^3 ---------------------------------------------------------------------------------------- */
+/* ---- gemm: C = A B, 2 n^3 ------------------------------------------------------------------- */
 
-static int gemm_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
-    return rfm_gemm_need(ctx, n, n, n, bytes);
-}
+static int gemm_need(const rfm_ctx *ctx, size_t n, size_t *bytes) { return rfm_gemm_need(ctx, n, n, n, bytes); }
 
 static int gemm_ours(void *data) {
     linalg *s = data;
@@ -146,7 +136,7 @@ int bench_gemm(const bench_run *run, size_t n, bench_result *result) {
     return failed;
 }
 
-/* ---- Cholesky: A = U'U, n^3 / 3 ---------------------------------------------------------------------------------- */
+/* ---- Cholesky: A = U'U, n^3 / 3 ------------------------------------------------------------- */
 
 static int chol_ours(void *data) {
     linalg *s = data;
@@ -178,7 +168,7 @@ int bench_chol(const bench_run *run, size_t n, bench_result *result) {
     return failed;
 }
 
-/* ---- solve: A X = B from the factor, 10 right-hand sides, 2 n^2 each ------------------------------------------------
+/* ---- solve: A X = B from the factor, 10 right-hand sides, 2 n^2 each ---------------------------
  *
  * Here the layouts differ by nature: right-hand sides are the columns of our row-major B (n, 10) and contiguous for
  * Fortran. Each side gets the form that its own users have. */
@@ -186,10 +176,8 @@ int bench_chol(const bench_run *run, size_t n, bench_result *result) {
 static int solve_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
     size_t factor = 0;
     int status = rfm_chol_need(ctx, n, &factor);
-    if (status == RFM_OK)
-        status = rfm_trsm_need(ctx, n, RHS, bytes);
-    if (status == RFM_OK && factor > *bytes)
-        *bytes = factor;
+    if (status == RFM_OK) status = rfm_trsm_need(ctx, n, RHS, bytes);
+    if (status == RFM_OK && factor > *bytes) *bytes = factor;
     return status;
 }
 
@@ -257,11 +245,9 @@ int bench_solve(const bench_run *run, size_t n, bench_result *result) {
     return failed;
 }
 
-/* ---- eigenpairs: all of them, by custom 14/3 n^3 (4/3 to tridiagonal, 4/3 to merge, 2 to transform back) --------- */
+/* ---- eigenpairs: all of them, by custom 14/3 n^3 (4/3 to tridiagonal, 4/3 to merge, 2 to transform back) ---- */
 
-static int eig_need(const rfm_ctx *ctx, size_t n, size_t *bytes) {
-    return rfm_eig_need(ctx, n, n, bytes);
-}
+static int eig_need(const rfm_ctx *ctx, size_t n, size_t *bytes) { return rfm_eig_need(ctx, n, n, bytes); }
 
 static int eig_ours(void *data) {
     linalg *s = data;
@@ -289,12 +275,10 @@ static double eig_diff(void *data) {
     size_t n = s->n, step = n > 32 ? n / 32 : 1;
     double size = fabs((double)s->w[0]), worst = 0;
 
-    if (fabs((double)s->w[n - 1]) > size)
-        size = fabs((double)s->w[n - 1]);
+    if (fabs((double)s->w[n - 1]) > size) size = fabs((double)s->w[n - 1]);
     for (size_t i = 0; i < n; i++) {
         double apart = fabs((double)s->w_kept[i] - (double)s->w[n - 1 - i]) / size;
-        if (!(apart <= worst))
-            worst = apart;
+        if (!(apart <= worst)) worst = apart;
     }
     for (size_t k = 0; k < n; k += step) {
         const rfm_real *v = s->kept + k * n;
@@ -306,12 +290,10 @@ static double eig_diff(void *data) {
                 dot += (double)s->kept[i * n + j] * (double)v[j];
             }
             residual += sum * sum;
-            if (!(fabs(dot) <= worst))
-                worst = fabs(dot);
+            if (!(fabs(dot) <= worst)) worst = fabs(dot);
         }
         residual = sqrt(residual) / size;
-        if (!(residual <= worst))
-            worst = residual;
+        if (!(residual <= worst)) worst = residual;
     }
     return worst;
 }

@@ -23,7 +23,7 @@ static const bench_entry benches[] = {
     {"growth", "time of a fit against n, if asked for", {0}, {0}, NULL, bench_growth, 1},
 };
 
-#define BENCHES (sizeof benches / sizeof *benches)
+#define BENCHES   (sizeof benches / sizeof *benches)
 #define MAX_SIZES 32
 #define MAX_PORTS 16
 
@@ -32,14 +32,14 @@ typedef struct {
     const char *what;
     const char *blas;
     size_t n[MAX_SIZES], sizes;
-    size_t d[MAX_SIZES], dims;         /* which fits */
+    size_t d[MAX_SIZES], dims; /* which fits */
     size_t outputs[MAX_SIZES], counts;
     const char *metric;
     size_t threads, repeats;
     int json, peak, more, alone;
 } options;
 
-/* ---- command line ------------------------------------------------------------------------------------------------ */
+/* ---- command line --------------------------------------------------------------------------- */
 
 static void help(FILE *out) {
     fprintf(out, "usage: rfm-bench [options]\n"
@@ -49,8 +49,7 @@ static void help(FILE *out) {
     for (size_t i = 0; i < BENCHES; i++) {
         fprintf(out, "                          %-7s %s%s", benches[i].name, benches[i].help,
                 benches[i].n[0] ? ", n =" : "");
-        for (const size_t *n = benches[i].n; *n; n++)
-            fprintf(out, " %zu", *n);
+        for (const size_t *n = benches[i].n; *n; n++) fprintf(out, " %zu", *n);
         fputc('\n', out);
     }
     fprintf(out, "  --n N[,N..]           these sizes instead\n"
@@ -72,8 +71,7 @@ static void help(FILE *out) {
 static int listed(const char *list, const char *name) {
     size_t length = strlen(name);
     for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
-        if (strncmp(p, name, length) == 0 && (p[length] == ',' || p[length] == '\0'))
-            return 1;
+        if (strncmp(p, name, length) == 0 && (p[length] == ',' || p[length] == '\0')) return 1;
     return 0;
 }
 
@@ -82,8 +80,7 @@ static int parse_size(const char *text, char **end, size_t *value) {
         return -1;
     errno = 0;
     unsigned long number = strtoul(text, end, 10);
-    if (errno || number == 0 || number > 1000000)
-        return -1;
+    if (errno || number == 0 || number > 1000000) return -1;
     *value = (size_t)number;
     return 0;
 }
@@ -91,13 +88,10 @@ static int parse_size(const char *text, char **end, size_t *value) {
 static int parse_sizes(const char *text, size_t *value, size_t *count, size_t limit) {
     for (*count = 0; *count < limit;) {
         char *end;
-        if (parse_size(text, &end, &value[*count]))
-            return -1;
+        if (parse_size(text, &end, &value[*count])) return -1;
         ++*count;
-        if (*end == '\0')
-            return 0;
-        if (*end != ',')
-            return -1;
+        if (*end == '\0') return 0;
+        if (*end != ',') return -1;
         text = end + 1;
     }
     return -1;
@@ -106,10 +100,8 @@ static int parse_sizes(const char *text, size_t *value, size_t *count, size_t li
 /* Every name between the commas must be one of the benches. */
 static int known_benches(const char *list) {
     size_t commas = 0, known = 0;
-    for (const char *p = list; *p; p++)
-        commas += *p == ',';
-    for (size_t i = 0; i < BENCHES; i++)
-        known += (size_t)listed(list, benches[i].name);
+    for (const char *p = list; *p; p++) commas += *p == ',';
+    for (size_t i = 0; i < BENCHES; i++) known += (size_t)listed(list, benches[i].name);
     return known == commas + 1;
 }
 
@@ -133,15 +125,12 @@ static int parse(options *o, int argc, char **argv) {
             return 1;
         }
         for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
-            if (strcmp(name, flags[f]) == 0)
-                flag = *flag_values[f] = 1;
-        if (flag)
-            continue;
+            if (strcmp(name, flags[f]) == 0) flag = *flag_values[f] = 1;
+        if (flag) continue;
 
         if (!listed("--port,--what,--blas,--n,--d,--outputs,--metric,--threads,--repeats", name))
             return wrong("there is no option", name, NULL) + 1;
-        if (!value)
-            return wrong("a value must follow", name, NULL) + 1;
+        if (!value) return wrong("a value must follow", name, NULL) + 1;
         i++;
         if (strcmp(name, "--port") == 0)
             o->ports = value;
@@ -161,18 +150,16 @@ static int parse(options *o, int argc, char **argv) {
             bad = parse_sizes(value, &o->threads, &one, 1) || o->threads > 256;
         else
             bad = parse_sizes(value, &o->repeats, &one, 1);
-        if (bad)
-            return wrong("cannot use", name, value) + 1;
+        if (bad) return wrong("cannot use", name, value) + 1;
     }
     return 0;
 }
 
-/* ---- report ------------------------------------------------------------------------------------------------------ */
+/* ---- report --------------------------------------------------------------------------------- */
 
 static void print_head(const bench_run *run) {
     if (run->json) {
-        if (run->peak > 0)
-            printf("{\"what\":\"peak\",\"port\":\"%s\",\"gflops\":%.2f}\n", run->port->name, run->peak);
+        if (run->peak > 0) printf("{\"what\":\"peak\",\"port\":\"%s\",\"gflops\":%.2f}\n", run->port->name, run->peak);
         return;
     }
     printf("port %s, %zu thread%s, ", run->port->name, run->threads, run->threads > 1 ? "s" : "");
@@ -181,13 +168,11 @@ static void print_head(const bench_run *run) {
     else
         printf("OpenBLAS %s with its %s kernels%s\n", run->peer->version, run->peer->core,
                run->peer->fair ? "" : ": NOT the same instructions, so no aims");
-    if (run->peak > 0)
-        printf("peak of one core: %.1f GFLOP/s\n", run->peak);
+    if (run->peak > 0) printf("peak of one core: %.1f GFLOP/s\n", run->peak);
 }
 
 static void print_columns(const bench_run *run) {
-    if (run->json)
-        return;
+    if (run->json) return;
     printf("\n%-6s %6s  %9s %9s  %10s %10s  %6s  %-12s  %8s%s\n", "what", "n", "GFLOP/s", "OpenBLAS", "ms", "OpenBLAS",
            "ratio", "aim", "diff", run->peak > 0 ? "   % peak" : "");
 }
@@ -218,19 +203,17 @@ static void print_row(const bench_run *run, const char *what, size_t n, const be
     printf("%-6s %6zu  %9.2f ", what, n, rate / r->seconds);
     if (r->peer_seconds > 0) {
         char aim[32] = "-";
-        if (run->peer->fair)
-            snprintf(aim, sizeof aim, "%.3g %s", r->aim, ratio >= r->aim ? "ok" : "below");
+        if (run->peer->fair) snprintf(aim, sizeof aim, "%.3g %s", r->aim, ratio >= r->aim ? "ok" : "below");
         printf("%9.2f  %10.3f %10.3f  %6.3f  %-12s  %8.1e", rate / r->peer_seconds, r->seconds * 1e3,
                r->peer_seconds * 1e3, ratio, aim, r->diff);
     } else {
         printf("%9s  %10.3f %10s  %6s  %-12s  %8s", "-", r->seconds * 1e3, "-", "-", "-", "-");
     }
-    if (run->peak > 0)
-        printf("  %7.1f", 100 * rate / r->seconds / (run->peak * (double)run->threads));
+    if (run->peak > 0) printf("  %7.1f", 100 * rate / r->seconds / (run->peak * (double)run->threads));
     printf("\n");
 }
 
-/* ---- run --------------------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------ */
 
 static int measure_port(const options *o, const char *name) {
     bench_peer peer;
@@ -253,8 +236,7 @@ static int measure_port(const options *o, const char *name) {
     run.outputs = o->outputs;
     run.counts = o->counts;
     run.metric = o->metric;
-    if (!o->alone && bench_peer_open(&peer, o->blas, run.port->name, o->threads) == 0)
-        run.peer = &peer;
+    if (!o->alone && bench_peer_open(&peer, o->blas, run.port->name, o->threads) == 0) run.peer = &peer;
     if (run.threads > 1) {
         run.pool = pool_create(run.threads);
         if (!run.pool) {
@@ -262,31 +244,26 @@ static int measure_port(const options *o, const char *name) {
             return 1;
         }
     }
-    if (o->peak)
-        run.peak = bench_peak(run.port->name);
+    if (o->peak) run.peak = bench_peak(run.port->name);
     print_head(&run);
     fflush(stdout);
 
     for (size_t i = 0; i < BENCHES; i++) {
         size_t n[MAX_SIZES + 8], sizes = 0;
 
-        if (o->what ? !listed(o->what, benches[i].name) : benches[i].rare)
-            continue;
+        if (o->what ? !listed(o->what, benches[i].name) : benches[i].rare) continue;
         if (benches[i].all) {
             failed |= benches[i].all(&run) != 0;
             continue;
         }
-        if (!columns)
-            print_columns(&run);
+        if (!columns) print_columns(&run);
         columns = 1;
         if (o->sizes) {
             memcpy(n, o->n, o->sizes * sizeof *n);
             sizes = o->sizes;
         } else {
-            for (const size_t *p = benches[i].n; *p; p++)
-                n[sizes++] = *p;
-            for (const size_t *p = benches[i].n_long; o->more && *p; p++)
-                n[sizes++] = *p;
+            for (const size_t *p = benches[i].n; *p; p++) n[sizes++] = *p;
+            for (const size_t *p = benches[i].n_long; o->more && *p; p++) n[sizes++] = *p;
         }
         for (size_t j = 0; j < sizes; j++) {
             bench_result result = {0};
@@ -334,8 +311,7 @@ static int measure_in_child(int argc, char **argv, const char *port) {
         perror("rfm-bench");
         return 1;
     }
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "rfm-bench: port %s: killed by signal %d\n", port, WTERMSIG(status));
+    if (WIFSIGNALED(status)) fprintf(stderr, "rfm-bench: port %s: killed by signal %d\n", port, WTERMSIG(status));
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
@@ -346,35 +322,26 @@ int main(int argc, char **argv) {
 
     o.threads = 1;
     int stop = parse(&o, argc, argv);
-    if (stop)
-        return stop - 1;
+    if (stop) return stop - 1;
 
-    if (o.ports && !strchr(o.ports, ','))
-        return measure_port(&o, o.ports);
+    if (o.ports && !strchr(o.ports, ',')) return measure_port(&o, o.ports);
 
     if (o.ports) {
         size_t commas = 0;
-        for (const char *p = o.ports; *p; p++)
-            commas += *p == ',';
+        for (const char *p = o.ports; *p; p++) commas += *p == ',';
         for (size_t i = 0; (name = rfm_port_name(i)) != NULL && count < MAX_PORTS; i++)
-            if (listed(o.ports, name))
-                ports[count++] = name;
-        if (count != commas + 1)
-            return wrong("cannot use", "--port", o.ports);
+            if (listed(o.ports, name)) ports[count++] = name;
+        if (count != commas + 1) return wrong("cannot use", "--port", o.ports);
     } else {
         for (size_t i = 1; (name = rfm_port_name(i)) != NULL && count < MAX_PORTS; i++)
-            if (rfm_port_find(name))
-                ports[count++] = name;
-        if (count == 0)
-            ports[count++] = "scalar";
+            if (rfm_port_find(name)) ports[count++] = name;
+        if (count == 0) ports[count++] = "scalar";
     }
-    if (count == 1)
-        return measure_port(&o, ports[0]);
+    if (count == 1) return measure_port(&o, ports[0]);
 
     int failed = 0;
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && !o.json)
-            printf("\n");
+        if (i > 0 && !o.json) printf("\n");
         fflush(stdout);
         failed |= measure_in_child(argc, argv, ports[i]);
     }

@@ -12,7 +12,7 @@
 #define ENOUGH_SECONDS 0.6 /* of each side, and ... */
 #define ENOUGH_REPEATS 5   /* ... of each side: both must be reached */
 #define SETTLE_SECONDS 0.05
-#define BURST_SECONDS 0.02
+#define BURST_SECONDS  0.02
 
 double bench_now(void) {
     struct timespec t;
@@ -48,10 +48,8 @@ double bench_distance(const rfm_real *a, const rfm_real *b, size_t count) {
         double d = fabs((double)a[i] - (double)b[i]), s = fabs((double)b[i]);
         if (!(d <= apart)) /* a NaN gets through, and stays */
             apart = d;
-        if (s > size)
-            size = s;
-        if (isnan(apart))
-            return apart;
+        if (s > size) size = s;
+        if (isnan(apart)) return apart;
     }
     return size > 0 ? apart / size : apart;
 }
@@ -90,8 +88,7 @@ static int timed(const char *name, const bench_pair *pair, int theirs, double *b
         return -1;
     }
     *total += seconds;
-    if (*best <= 0 || seconds < *best)
-        *best = seconds;
+    if (*best <= 0 || seconds < *best) *best = seconds;
     return 0;
 }
 
@@ -108,34 +105,28 @@ int bench_measure(const bench_run *run, const char *name, const bench_pair *pair
     size_t burst = 1;
 
     /* The first call of each touches its memory for the first time: it warms up, and serves to compare. */
-    if (timed(name, pair, 0, &best[0], &total[0]))
-        return -1;
+    if (timed(name, pair, 0, &best[0], &total[0])) return -1;
     result->diff = -1;
     if (run->peer) {
         pair->keep(pair->data);
-        if (timed(name, pair, 1, &best[1], &total[1]))
-            return -1;
+        if (timed(name, pair, 1, &best[1], &total[1])) return -1;
         result->diff = pair->diff(pair->data);
     }
     if (run->threads > 1 && best[0] < BURST_SECONDS)
         burst = best[0] > BURST_SECONDS / 64 ? (size_t)(BURST_SECONDS / best[0]) : 64;
-    if (run->repeats && burst > run->repeats)
-        burst = run->repeats;
+    if (run->repeats && burst > run->repeats) burst = run->repeats;
 
     best[0] = best[1] = total[0] = total[1] = 0;
     for (size_t i = 0;; i += burst) {
-        if (run->repeats ? i >= run->repeats
-                         : i >= ENOUGH_REPEATS && total[0] >= ENOUGH_SECONDS &&
-                               (!run->peer || total[1] >= ENOUGH_SECONDS))
+        if (run->repeats
+                ? i >= run->repeats
+                : i >= ENOUGH_REPEATS && total[0] >= ENOUGH_SECONDS && (!run->peer || total[1] >= ENOUGH_SECONDS))
             break;
-        if (run->threads > 1 && run->peer)
-            settle();
+        if (run->threads > 1 && run->peer) settle();
         for (size_t j = 0; j < burst; j++)
-            if (timed(name, pair, 0, &best[0], &total[0]))
-                return -1;
+            if (timed(name, pair, 0, &best[0], &total[0])) return -1;
         for (size_t j = 0; run->peer && j < burst; j++)
-            if (timed(name, pair, 1, &best[1], &total[1]))
-                return -1;
+            if (timed(name, pair, 1, &best[1], &total[1])) return -1;
     }
     result->seconds = best[0];
     result->peer_seconds = best[1];

@@ -36,8 +36,7 @@ static const char *const library_names[] = {
 /* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bits are the same. */
 static int find(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
-    if (symbol)
-        memcpy(function, &symbol, sizeof symbol);
+    if (symbol) memcpy(function, &symbol, sizeof symbol);
     return symbol != NULL;
 }
 
@@ -45,8 +44,7 @@ static int find(void *library, const char *name, void *function) {
 static int find_lapack(void *library, const char *name, void *function) {
     char symbol[32];
     snprintf(symbol, sizeof symbol, "%c%s_", RFM_REAL_BYTES == 8 ? 'd' : 's', name);
-    if (find(library, symbol, function))
-        return 1;
+    if (find(library, symbol, function)) return 1;
     fprintf(stderr, "rfm-bench: this OpenBLAS has no %s\n", symbol);
     return 0;
 }
@@ -96,8 +94,7 @@ int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t
     if (find(library, "openblas_get_corename", &get_corename))
         snprintf(peer->core, sizeof peer->core, "%s", get_corename());
     snprintf(peer->version, sizeof peer->version, "?");
-    if (find(library, "openblas_get_config", &get_config))
-        sscanf(get_config(), "OpenBLAS %31s", peer->version);
+    if (find(library, "openblas_get_config", &get_config)) sscanf(get_config(), "OpenBLAS %31s", peer->version);
 
     if (core && strcmp(core, peer->core) != 0) {
         fprintf(stderr,
@@ -106,8 +103,7 @@ int bench_peer_open(bench_peer *peer, const char *file, const char *port, size_t
                 core, peer->core);
         peer->fair = 0;
     }
-    if (find(library, "openblas_set_num_threads", &set_num_threads))
-        set_num_threads((int)threads);
+    if (find(library, "openblas_set_num_threads", &set_num_threads)) set_num_threads((int)threads);
     if (find(library, "openblas_get_num_threads", &get_num_threads) && get_num_threads() != (int)threads) {
         fprintf(stderr, "rfm-bench: *** WARNING: OpenBLAS runs %d threads, not %zu. ***\n", get_num_threads(), threads);
         peer->fair = 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------
+/* ---- numbers -----------------------------------------------------------------------------------
  *
  *
  * Up to 2^53 and a power of ten up to 22 are exact as double: one operation rounds once. 19 digits are exact where a
@@ -105,7 +105,7 @@ static double field_value(const char *field, size_t length) {
     return kind_value(CSV_TEXT);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------------------ */
+/* ---- fields --------------------------------------------------------------------------------- */
 
 static size_t line_of(const csv *c, size_t offset) {
     size_t line = 1, i;
@@ -180,7 +180,7 @@ static char find_delimiter(const char *p) {
     return kinds[best];
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
 /* The names from the first line, which is passed over only if it is a header. */
 static const char *read_names(csv *c, const char *p) {

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- which file is which ----------------------------------------------------------------------------------------- */
+/* ---- which file is which -------------------------------------------------------------------- */
 
 typedef struct {
     dev_t device;
@@ -47,7 +47,7 @@ static void refuse_input(const char *name, const struct stat *about) {
             usage("%s: is an input of this command, expected another file as output", name);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 char *file_read(const char *file, size_t *size) {
     int standard = strcmp(file, "-") == 0, in = standard ? 0 : open(file, O_RDONLY);
@@ -82,7 +82,7 @@ char *file_read(const char *file, size_t *size) {
     return at;
 }
 
-/* ---- standard output --------------------------------------------------------------------------------------------- */
+/* ---- standard output ------------------------------------------------------------------------ */
 
 /* By its name, or because it is the file or pipe behind it (/dev/stdout). */
 static int is_stdout(const char *file) {
@@ -126,7 +126,7 @@ void file_show(const text *summary, const char *out) {
         (void)write_all(2, summary->at, summary->size);
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------------------------- */
+/* ---- outputs -------------------------------------------------------------------------------- */
 
 #define MOST_LINKS    40
 #define MOST_LINK     4096 /* bytes of one */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which rows -------------------------------------------------------------------------------------------------- */
+/* ---- which rows ----------------------------------------------------------------------------- */
 
 static uint64_t random_bits(uint64_t *state) { /* splitmix64 */
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -50,7 +50,7 @@ void rows_fold(const uint32_t *order, size_t n, size_t folds, size_t f, uint32_t
     }
 }
 
-/* ---- their numbers ----------------------------------------------------------------------------------------------- */
+/* ---- their numbers -------------------------------------------------------------------------- */
 
 static rfm_real *copy_rows(rfm_cmat from, const size_t *kept, size_t columns, const uint32_t *rows, size_t count) {
     rfm_real *to = allocate(count, columns * sizeof *to, "a part of the rows");
@@ -80,7 +80,7 @@ void part_free(part *p) {
     free(p->rows);
 }
 
-/* ---- how right --------------------------------------------------------------------------------------------------- */
+/* ---- how right ------------------------------------------------------------------------------ */
 
 int is_right(const rfm_real *y, size_t c, uint32_t label) {
     size_t best = 0, k;

@@ -56,7 +56,7 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
 
 size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ---------------------------------------------------------------------------------- */
 
 const char *const metric_words[] = {"identity", "diag", "full", NULL};
 const char *const scale_words[] = {"none", "max", "trace", NULL};
@@ -84,7 +84,7 @@ const char *type_word(int type) {
     return type == RFM_I8 ? "i8" : type == RFM_I16 ? "i16" : type == RFM_F32 ? "f32" : "f64";
 }
 
-/* ---- the metric -------------------------------------------------------------------------------------------------- */
+/* ---- the metric ----------------------------------------------------------------------------- */
 
 /* M = S P'P S bandwidth^2, S the scales of the inputs: the units of the data are folded into P. */
 typedef struct {

@@ -10,7 +10,7 @@
 #define MOST_TEXTS           1000 /* different ones in a column */
 #define MOST_INTEGER_CLASSES 20
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 unsigned char *split_read(const char *file, const csv *c, unsigned char otherwise) {
     unsigned char *use = allocate(c->rows, 1, "the split");
@@ -57,7 +57,7 @@ void rows_draw(row_list *rows, size_t count, uint64_t seed) {
     rows->count = taken;
 }
 
-/* ---- sets of texts ----------------------------------------------------------------------------------------------- */
+/* ---- sets of texts -------------------------------------------------------------------------- */
 
 typedef struct {
     char *at[MOST_TEXTS]; /* in order */
@@ -98,7 +98,7 @@ static void set_free(text_set *s) {
     while (s->count > 0) free(s->at[--s->count]);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------------ */
+/* ---- inputs --------------------------------------------------------------------------------- */
 
 static int has_text(const csv *c, size_t column, row_list rows) {
     size_t i;
@@ -279,7 +279,7 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
              unknown);
 }
 
-/* ---- targets ----------------------------------------------------------------------------------------------------- */
+/* ---- targets -------------------------------------------------------------------------------- */
 
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 void *allocate(size_t count, size_t size, const char *what) {
     void *p = count != 0 && size > SIZE_MAX / count ? NULL : calloc(count != 0 ? count : 1, size);
@@ -27,7 +27,7 @@ char *copy_text(const char *from, size_t length) {
     return p;
 }
 
-/* ---- a text that grows ------------------------------------------------------------------------------------------- */
+/* ---- a text that grows ---------------------------------------------------------------------- */
 
 void text_bytes(text *t, const char *bytes, size_t count) {
     if (count > t->room - t->size || t->at == NULL) {
@@ -58,7 +58,7 @@ void text_add(text *t, const char *format, ...) {
     if (large != small) free(large);
 }
 
-/* ---- characters -------------------------------------------------------------------------------------------------- */
+/* ---- characters ----------------------------------------------------------------------------- */
 
 size_t utf8_read(const char *at, uint32_t *code) {
     const unsigned char *p = (const unsigned char *)at;

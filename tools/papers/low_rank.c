@@ -1,5 +1,5 @@
-/* Targets of a few directions of the inputs, from the RFM paper: its figures 16a, 16d, 10 and 14. Prints the test error of the
- * plain kernel (T = 0) and of RFM after each update, and how much of M is where it should be.
+/* Targets of a few directions of the inputs, from the RFM paper: its figures 16a, 16d, 10 and 14. Prints the test error
+ * of the plain kernel (T = 0) and of RFM after each update, and how much of M is where it should be.
  *
  *     rfm-papers low-rank [train rows, 1000] [test rows, 10000] [seed, 1]
  */
@@ -32,7 +32,7 @@ typedef struct {
     size_t d;
     double bandwidth, ridge;
     void (*draw)(size_t d, double *x, double *y); /* one row */
-    size_t used;                                  /* the target is of the first so many coordinates; 0: of the direction u */
+    size_t used; /* the target is of the first so many coordinates; 0: of the direction u */
 } task;
 
 static double u[16];
@@ -72,10 +72,10 @@ static void gated(size_t d, double *x, double *y) {
 }
 
 static const task tasks[] = {
-    { "16a: z1 z2, signs, d = 30", 30, 10, 0, rademacher, 2 },
-    { "16d: He2 + He4 of u'x, d = 10", 10, 10, 1e-3, hermite, 0 },
-    { "14: x1 x2, d = 10", 10, 10, 1e-3, product, 2 },
-    { "10: x1 x2 [x4 > 0] + x3 [x4 < 0], d = 10", 10, 10, 1e-3, gated, 4 },
+    {"16a: z1 z2, signs, d = 30", 30, 10, 0, rademacher, 2},
+    {"16d: He2 + He4 of u'x, d = 10", 10, 10, 1e-3, hermite, 0},
+    {"14: x1 x2, d = 10", 10, 10, 1e-3, product, 2},
+    {"10: x1 x2 [x4 > 0] + x3 [x4 < 0], d = 10", 10, 10, 1e-3, gated, 4},
 };
 
 static void fill(const task *t, size_t n, rfm_real *x, rfm_real *y) {
@@ -136,7 +136,8 @@ static void run(const task *t, size_t n, size_t tests, uint64_t seed) {
     data.x = rfm_cview(x, n, d);
     data.y = rfm_cview(y, n, 1);
     printf("%s, L = %g, ridge %g, variance %.4g\n", t->name, t->bandwidth, t->ridge, variance);
-    printf("   T   test MSE   of the variance   beyond the training targets   %s\n", t->used > 0 ? "diagonal of M on the true inputs" : "cos^2 of the top eigenvector and u");
+    printf("   T   test MSE   of the variance   beyond the training targets   %s\n",
+           t->used > 0 ? "diagonal of M on the true inputs" : "cos^2 of the top eigenvector and u");
     for (iterations = 0; iterations <= T_MAX; iterations++) {
         double mse = 0, beyond = 0; /* and its part on rows whose target no training row comes up to */
         rfm_options_init(&o);
@@ -160,14 +161,18 @@ static void run(const task *t, size_t n, size_t tests, uint64_t seed) {
             must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)), "low-rank");
             ctx.arena = &arena;
             free(more);
-        } else must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)), "low-rank");
+        } else
+            must(rfm_predict(&ctx, &model, rfm_cview(z, tests, d), rfm_view(f, tests, 1)), "low-rank");
         for (i = 0; i < tests; i++) {
             double square = pow((double)f[i] - (double)truth[i], 2) / (double)tests;
             mse += square;
             if ((double)truth[i] < low || (double)truth[i] > high) beyond += square;
         }
-        printf("   %zu   %-10.3g %8.2f %%        %8.1f %%                      %8.1f %%\n", iterations, mse, 100 * mse / variance, 100 * beyond / mse,
-               iterations > 0 ? 100 * share(t, &ctx, &model) : t->used > 0 ? 100 * (double)t->used / (double)d : 0.0);
+        printf("   %zu   %-10.3g %8.2f %%        %8.1f %%                      %8.1f %%\n", iterations, mse,
+               100 * mse / variance, 100 * beyond / mse,
+               iterations > 0 ? 100 * share(t, &ctx, &model)
+               : t->used > 0  ? 100 * (double)t->used / (double)d
+                              : 0.0);
         free(memory);
     }
     putchar('\n');

@@ -42,7 +42,7 @@ typedef struct {
     candidate shape;
 } job;
 
-/* ---- arguments --------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 
 static void check_arguments(const call *a) {
     if (a->data == NULL)
@@ -93,7 +93,7 @@ static size_t read_features(const char *word, double *threshold) {
     return number < 1 ? 0 : (size_t)number;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static void read_model(job *t) {
     model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->source);
@@ -184,7 +184,7 @@ static void read_data(job *t) {
     free(test.at);
 }
 
-/* ---- the settings of the source ---------------------------------------------------------------------------------- */
+/* ---- the settings of the source ------------------------------------------------------------- */
 
 /* The median distance of standardised rows in the identity metric, as the library takes it: the bandwidth of a fit that
  * asks for it. */
@@ -284,7 +284,7 @@ static void find_settings(job *t) {
     t->options_known = 1;
 }
 
-/* ---- features ---------------------------------------------------------------------------------------------------- */
+/* ---- features ------------------------------------------------------------------------------- */
 
 static void rank_features(job *t) {
     size_t d = t->source.d, i;
@@ -307,7 +307,7 @@ static void rank_features(job *t) {
     free(importance);
 }
 
-/* ---- the small model --------------------------------------------------------------------------------------------- */
+/* ---- the small model ------------------------------------------------------------------------ */
 
 static void check_shape(job *t) {
     const call *a = t->a;
@@ -451,7 +451,7 @@ static void curve_final(job *t) {
     r->chosen = taken;
 }
 
-/* ---- output ------------------------------------------------------------------------------------------------------ */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static void candidate_json(text *objects, const candidate *k) {
     text one = {NULL, 0, 0};

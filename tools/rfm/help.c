@@ -22,7 +22,7 @@ static void each_option(text *t, size_t command, void (*title)(text *t, const ch
     }
 }
 
-/* ---- on a terminal ----------------------------------------------------------------------------------------------- */
+/* ---- on a terminal -------------------------------------------------------------------------- */
 
 static void show_title(text *t, const char *group) {
     text_add(t, "\n");
@@ -68,7 +68,7 @@ static void overview(text *t) {
                 "2 wrong usage.\nA file name - is standard input or output.\n");
 }
 
-/* ---- as roff ----------------------------------------------------------------------------------------------------- */
+/* ---- as roff -------------------------------------------------------------------------------- */
 
 static void roff(text *t, const char *words) {
     const char *p;
@@ -133,7 +133,7 @@ static void man(text *t) {
     }
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 int command_help(const call *c) {
     text t = {NULL, 0, 0};

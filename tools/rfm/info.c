@@ -57,7 +57,7 @@ static void print_metric(const rfm_model *model) {
     free(line.at);
 }
 
-/* ---- sections ---------------------------------------------------------------------------------------------------- */
+/* ---- sections ------------------------------------------------------------------------------- */
 
 /* Calls `each` with the name and the bytes of everything that a model has, and last with the rest of `size`. */
 static void sections(const any_model *any, size_t size, text *t,
@@ -134,7 +134,7 @@ static void ranges_json(text *t, const rfm_model_i *m) {
     json_array(t, "ranges", &objects);
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 int command_info(const call *c) {
     const char *file = c->operands[0], *word;

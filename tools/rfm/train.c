@@ -14,7 +14,7 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
@@ -103,7 +103,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     p->interrupted = &interrupted;
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 typedef struct {
     const call *a;

@@ -1,5 +1,5 @@
-/* Stands in for the compiler's header of this name: AVX-512 as C functions, by SIMDe, on any machine. What SIMDe lacks in
- * some versions is added here; its names are macros, so it can be asked. */
+/* Stands in for the compiler's header of this name: AVX-512 as C functions, by SIMDe, on any machine. What SIMDe lacks
+ * in some versions is added here; its names are macros, so it can be asked. */
 #ifndef SHIM_IMMINTRIN_H
 #define SHIM_IMMINTRIN_H
 
@@ -38,7 +38,7 @@ static inline __m512 shim_fma(__m512 a, __m512 b, __m512 c, float sign) {
 #ifndef _mm512_maskz_loadu_ps
 #define _mm512_maskz_loadu_ps shim_load
 static inline __m512 shim_load(__mmask16 m, const void *at) /* reads no lane that is off */ {
-    float x[16] = { 0 };
+    float x[16] = {0};
     __m512 v;
     int i;
 

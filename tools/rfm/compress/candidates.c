@@ -16,7 +16,7 @@
 
 const int all_types[TYPES] = {RFM_I8, RFM_I16, RFM_REAL_BYTES};
 
-/* ---- kept inputs ------------------------------------------------------------------------------------------------- */
+/* ---- kept inputs ---------------------------------------------------------------------------- */
 
 static const rfm_real *order_by;
 static int by_importance(const void *a, const void *b) {
@@ -66,7 +66,7 @@ rfm_real *kept_columns(const rfm_real *x, size_t rows, size_t d, const size_t *k
     return to;
 }
 
-/* ---- fits -------------------------------------------------------------------------------------------------------- */
+/* ---- fits ----------------------------------------------------------------------------------- */
 
 void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm_real *y, const uint32_t *labels,
             size_t rows, size_t d, const sample_form *form, const char *input_names, int raw, double temperature,
@@ -95,7 +95,7 @@ void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm
     return blob;
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 static int by_row(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -177,7 +177,7 @@ static void free_set(work *w, input_set *s) {
     free(s->names);
 }
 
-/* ---- scores ------------------------------------------------------------------------------------------------------ */
+/* ---- scores --------------------------------------------------------------------------------- */
 
 static void judge(const work *w, const part *p, const any_model *model, outcome *o) {
     size_t c = w->t->c, i, saturated, bytes = 0;
@@ -361,7 +361,7 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
     progress_end();
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 void work_begin(work *w, const tradeoff *t) {
     size_t f, k;

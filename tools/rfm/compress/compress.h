@@ -9,7 +9,7 @@
 #define TYPES      3
 #define POLISH     10 /* steps, where they are not given */
 
-/* ---- shrink.c: one small model ----------------------------------------------------------------------------------- */
+/* ---- shrink.c: one small model -------------------------------------------------------------- */
 
 typedef struct {
     int method; /* RFM_CENTERS_... */
@@ -50,7 +50,7 @@ void *small_blob(const any_model *model, const extras *e, size_t *bytes);
 /* The blob as firmware gets it, to be freed. */
 void *firmware_blob(const any_model *model, const void *blob, size_t size, size_t *bytes);
 
-/* ---- tradeoff.c: the search -------------------------------------------------------------------------------------- */
+/* ---- tradeoff.c: the search ----------------------------------------------------------------- */
 
 /* A small model as it would be: its sizes, and its score on rows that were held out. */
 typedef struct {
@@ -107,7 +107,7 @@ void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm
             size_t rows, size_t d, const sample_form *form, const char *input_names, int raw, double temperature,
             rfm_model *opened);
 
-/* ---- page.c ------------------------------------------------------------------------------------------------------ */
+/* ---- page.c --------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *model_file, *data_file, *out_file; /* without folders */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 /* Two blocks for a step: scratch for the context, and the store that stays. */
 typedef struct {
@@ -103,7 +103,7 @@ int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *row
     return step_end(&s, rfm_small_integers(&s.ctx, source, rows, type, ridge, &s.store, small), memory);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
 #define NODES_MOST 233 /* of phi: rfm_small.h */
 

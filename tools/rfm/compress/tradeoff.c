@@ -16,7 +16,7 @@
 #define FINISHED   3      /* candidates that get other ridges; */
 #define POLISHED   2      /* and polish */
 
-/* ---- choices ----------------------------------------------------------------------------------------------------- */
+/* ---- choices -------------------------------------------------------------------------------- */
 
 static int better(const candidate *a, const candidate *b) {
     if (a->score != b->score) return a->score > b->score;
@@ -166,7 +166,7 @@ static void finish_best(work *w) {
     run_cells(w, "polishing", cells, n);
 }
 
-/* ---- a budget ---------------------------------------------------------------------------------------------------- */
+/* ---- a budget ------------------------------------------------------------------------------- */
 
 static void within_budget(work *w) {
     size_t good[GOOD_RANKS], good_count = 0, i, j, n;
@@ -220,7 +220,7 @@ static void within_budget(work *w) {
     finish_best(w);
 }
 
-/* ---- a loss ------------------------------------------------------------------------------------------------------ */
+/* ---- a loss --------------------------------------------------------------------------------- */
 
 /* The smallest candidate that is good enough; NULL: there is none. */
 static const candidate *smallest_good(const work *w, double least, size_t *set) {
@@ -310,7 +310,7 @@ static void within_loss(work *w, double least) {
     }
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ---------------------------------------------------------------------------------- */
 
 /* How long the table of phi is, from a try with the smallest type on a middle rank; a few more, for others differ a
  * little. */
@@ -335,7 +335,7 @@ static void measure_table(work *w) {
     free(more);
 }
 
-/* ---- the curve --------------------------------------------------------------------------------------------------- */
+/* ---- the curve ------------------------------------------------------------------------------ */
 
 static int by_bytes(const void *a, const void *b) {
     const candidate *x = a, *y = b;

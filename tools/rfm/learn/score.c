@@ -43,7 +43,7 @@ row_list rows_to_score(const csv *c, const char *split) {
     return rows;
 }
 
-/* ---- columns that rfm_real would lose ---------------------------------------------------------------------------- */
+/* ---- columns that rfm_real would lose ------------------------------------------------------- */
 
 #define FEW_ROWS 8 /* too few to say what a column's spread is */
 
@@ -132,7 +132,7 @@ any_model any_moved(const any_model *model, const offsets *moved, rfm_real **roo
     return to;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------- */
+/* ---- samples -------------------------------------------------------------------------------- */
 
 offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model) {
     return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows,
@@ -174,7 +174,7 @@ void sample_free(sample *s) {
     free(s->moved.y);
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------------------- */
+/* ---- predictions ---------------------------------------------------------------------------- */
 
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                      size_t *saturated) {
@@ -310,7 +310,7 @@ void score_text(text *t, const score *s, int task, size_t rows, const char *kind
         text_add(t, "r2            %.4f on %zu %s, mean squared error %.6g\n", s->r2, rows, kind, s->mse);
 }
 
-/* ---- rows that were trained on --------------------------------------------------------------------------------------
+/* ---- rows that were trained on -----------------------------------------------------------------
  *
  * A row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside |z_i|. Centres are
  * sorted by their sum along one direction, so that only those close by are compared. */

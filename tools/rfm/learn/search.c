@@ -23,7 +23,7 @@
 #define SHORT_LIST      8
 #define MOST_PARTS      40
 
-/* ---- parts of the rows ------------------------------------------------------------------------------------------- */
+/* ---- parts of the rows ---------------------------------------------------------------------- */
 
 static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
     size_t n = p->x.rows, folds = n < FOLDS ? n : FOLDS, f, count, v;
@@ -54,7 +54,7 @@ static void free_parts(part *parts, size_t count) {
     while (count-- > 0) part_free(&parts[count]);
 }
 
-/* ---- work -------------------------------------------------------------------------------------------------------- */
+/* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
     int metric, center;
@@ -242,7 +242,7 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
     return most;
 }
 
-/* ---- first stage ------------------------------------------------------------------------------------------------- */
+/* ---- first stage ---------------------------------------------------------------------------- */
 
 static void add_setting(work *w, int metric, int center, size_t bandwidth, size_t ridge) {
     size_t i, steps = w->p->last_iterations + 1, t;
@@ -364,7 +364,7 @@ static void first_stage(work *w) {
     }
 }
 
-/* ---- second stage ------------------------------------------------------------------------------------------------ */
+/* ---- second stage --------------------------------------------------------------------------- */
 
 static int by_loss(const void *a, const void *b) {
     const candidate *x = a, *y = b;

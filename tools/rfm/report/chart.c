@@ -7,7 +7,7 @@
 #define MOST_POINTS 2000
 #define BINS        25
 
-/* ---- scales ------------------------------------------------------------------------------------------------------ */
+/* ---- scales --------------------------------------------------------------------------------- */
 
 typedef struct {
     double low, high, step; /* multiples of the step */
@@ -80,7 +80,7 @@ static void range_of(const double *x, size_t count, double *low, double *high) {
     for (i = 0; i < count; i++) *low = fmin(*low, x[i]), *high = fmax(*high, x[i]);
 }
 
-/* ---- charts ------------------------------------------------------------------------------------------------------ */
+/* ---- charts --------------------------------------------------------------------------------- */
 
 void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline,
                     const char *what) {

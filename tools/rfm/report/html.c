@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 /* Bytes of the UTF-8 character at p, 0 if it is none that a page may have. */
 static size_t character(const char *p) {
@@ -71,7 +71,7 @@ void html_section(text *t, const char *id, const char *title) {
 
 void html_row(text *t, const char *term) { text_add(t, "<dt>%s</dt><dd>", term); }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 const char *html_number(char room[NUMBER_ROOM], double value) {
     int exponent;
@@ -125,7 +125,7 @@ const char *html_percent(char room[NUMBER_ROOM], double share) {
     return room;
 }
 
-/* ---- page -------------------------------------------------------------------------------------------------------- */
+/* ---- page ----------------------------------------------------------------------------------- */
 
 static const char *const style[] = {
     ":root{color-scheme:light "

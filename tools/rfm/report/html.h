@@ -5,7 +5,7 @@
 #include "host/text.h"
 #include "rfm.h"
 
-/* ---- html.c: text and page -------------------------------------------------------------------------------------- */
+/* ---- html.c: text and page ------------------------------------------------------------------ */
 
 void html_page_open(text *t, const char *title);
 void html_page_close(text *t);
@@ -30,13 +30,13 @@ const char *html_bytes(char room[NUMBER_ROOM], double bytes);   /* 812 bytes, 12
 const char *html_count(char room[NUMBER_ROOM], double count);   /* 12 345 678 */
 const char *html_percent(char room[NUMBER_ROOM], double share); /* 12.3 %, as HTML */
 
-/* ---- image.c ----------------------------------------------------------------------------------------------------- */
+/* ---- image.c -------------------------------------------------------------------------------- */
 
 /* Numbers from -1 to 1 (height, width) as an inline PNG: blue above zero, orange below, the more opaque the further
  * from it, so that it suits a light and a dark page. */
 void html_image(text *t, const double *values, size_t width, size_t height, const char *css, const char *alt);
 
-/* ---- chart.c: SVG ------------------------------------------------------------------------------------------------ */
+/* ---- chart.c: SVG --------------------------------------------------------------------------- */
 
 /* A value and its interval on a scale from `low` to `high`, with a mark at `baseline`. */
 void chart_interval(text *t, double low, double high, double value, const double interval[2], double baseline,

@@ -20,7 +20,7 @@
 
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
-/* ---- top --------------------------------------------------------------------------------------------------------- */
+/* ---- top ------------------------------------------------------------------------------------ */
 
 static void tile_open(text *t, const char *what) {
     text_add(t, "<div class=\"tile\"><p class=\"what\">%s</p><p class=\"big\">", what);
@@ -105,7 +105,7 @@ static void tiles(text *t, const report *r) {
     text_add(t, "</div>\n");
 }
 
-/* ---- score ------------------------------------------------------------------------------------------------------- */
+/* ---- score ---------------------------------------------------------------------------------- */
 
 /* (classes + 1, classes): true, predicted; the last row is of labels that the model does not know. */
 static size_t *confusion(const report *r) {
@@ -365,7 +365,7 @@ static void section_score(text *t, const report *r) {
     text_add(t, "</section>\n");
 }
 
-/* ---- training ---------------------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------- */
 
 static const char *metric_form(const report *r) {
     return r->metric_word[0] == 'f'   ? "full matrix"
@@ -467,7 +467,7 @@ static void section_training(text *t, const report *r) {
     text_add(t, "</section>\n");
 }
 
-/* ---- features ---------------------------------------------------------------------------------------------------- */
+/* ---- features ------------------------------------------------------------------------------- */
 
 static void bar(text *t, const char *name, double width, double share) {
     char room[NUMBER_ROOM];
@@ -519,7 +519,7 @@ static void section_features(text *t, const report *r) {
     text_add(t, "</ol>%s\n</section>\n", r->width > 0 ? "</div></div>" : "");
 }
 
-/* ---- directions and M -------------------------------------------------------------------------------------------- */
+/* ---- directions and M ----------------------------------------------------------------------- */
 
 static void components(text *t, const report *r, const rfm_real *v) {
     size_t d = r->model.d, shown = d < MOST_COMPONENTS ? d : MOST_COMPONENTS, done[MOST_COMPONENTS], i, j, k;
@@ -619,7 +619,7 @@ static void section_metric(text *t, const report *r) {
     free(v);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* How wrong a row is: the lead of the predicted class over the true one, or the error. */
 static double wrongness(const report *r, size_t i) {
@@ -746,10 +746,10 @@ static void section_rows(text *t, const report *r) {
     free(by);
 }
 
-/* ---- board ------------------------------------------------------------------------------------------------------- */
+/* ---- board ---------------------------------------------------------------------------------- */
 
-/* Code and instructions of boards/SIZES.md, -Os with the portable loop: those of a multiply-add, and of what else a centre takes. 0: not
- * measured. A board that is not emulated has the figures of one with the same core. */
+/* Code and instructions of boards/SIZES.md, -Os with the portable loop: those of a multiply-add, and of what else a
+ * centre takes. 0: not measured. A board that is not emulated has the figures of one with the same core. */
 static const struct {
     const char *id, *name, *core;
     double flash, ram; /* KiB */
@@ -840,7 +840,7 @@ static void section_board(text *t, const report *r) {
              rest > total / 3 ? "" : " Fewer centres, a lower rank or fewer features make a model smaller.");
 }
 
-/* ---- use --------------------------------------------------------------------------------------------------------- */
+/* ---- use ------------------------------------------------------------------------------------ */
 
 static void use_numbers(text *code, const report *r) {
     size_t d = r->model.d, c = r->model.c;

@@ -1,4 +1,5 @@
-/* A random forest of hard votes. A child below 256 - CLASSES is a node of the same tree, any other is a class: leaves take no memory. */
+/* A random forest of hard votes. A child below 256 - CLASSES is a node of the same tree, any other is a class: leaves
+ * take no memory. */
 #include "peer.h"
 
 #define FIRST_CLASS (256 - CLASSES)

@@ -1,6 +1,6 @@
-/* The programs that run measures, by MEASURE_...: an empty one; one that is only linked, for its size; one that runs some rows on a board
- * and says how much stack the calls took, while the plug-in counts their instructions; and one for this machine, that reads rows.txt and
- * prints the class of each, and its scores. */
+/* The programs that run measures, by MEASURE_...: an empty one; one that is only linked, for its size; one that runs
+ * some rows on a board and says how much stack the calls took, while the plug-in counts their instructions; and one for
+ * this machine, that reads rows.txt and prints the class of each, and its scores. */
 #include "peer.h"
 
 int main(void);

@@ -1,5 +1,6 @@
-/* A network with one hidden layer of ReLU: 8-bit weights, 16-bit inputs and activations, 32-bit sums; train.py has the equations and
- * shows that no sum overflows. Rows of weights come in pairs, four of the one, four of the other, each in the order 0 2 1 3. */
+/* A network with one hidden layer of ReLU: 8-bit weights, 16-bit inputs and activations, 32-bit sums; train.py has the
+ * equations and shows that no sum overflows. Rows of weights come in pairs, four of the one, four of the other, each in
+ * the order 0 2 1 3. */
 #include <string.h>
 
 #include "peer.h"

@@ -22,9 +22,9 @@ size_t peer_classify(const peer_input *x); /* the class */
 /* On this machine the scores are looked at as well. */
 #ifdef MEASURE_host
 extern double peer_seen[CLASSES];
-#define PEER_SEEN(scores) \
-    do { \
-        size_t peer_k; \
+#define PEER_SEEN(scores)                                                                          \
+    do {                                                                                           \
+        size_t peer_k;                                                                             \
         for (peer_k = 0; peer_k < CLASSES; peer_k++) peer_seen[peer_k] = (double)(scores)[peer_k]; \
     } while (0)
 #else
@@ -32,11 +32,11 @@ extern double peer_seen[CLASSES];
 #endif
 
 /* The largest of the scores, the first of equals. */
-#define PEER_LARGEST(scores, n, best) \
-    do { \
-        size_t peer_k; \
-        (best) = 0; \
-        for (peer_k = 1; peer_k < (n); peer_k++) \
+#define PEER_LARGEST(scores, n, best)                               \
+    do {                                                            \
+        size_t peer_k;                                              \
+        (best) = 0;                                                 \
+        for (peer_k = 1; peer_k < (n); peer_k++)                    \
             if ((scores)[peer_k] > (scores)[best]) (best) = peer_k; \
     } while (0)
 

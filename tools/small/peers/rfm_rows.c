@@ -1,8 +1,8 @@
 /* The test rows as an integer model takes them, for this machine: rfm_rows FOLDER <ROWS.csv
  *
- * The model is that of FOLDER/model.h, by which this is compiled. ROWS.csv has names, then rows, the class last; inputs go by their names if
- * the model knows them. Writes rows.txt, rows.h, expected.txt and facts into FOLDER, as train.py does; the expected classes are those of the
- * portable code. */
+ * The model is that of FOLDER/model.h, by which this is compiled. ROWS.csv has names, then rows, the class last; inputs
+ * go by their names if the model knows them. Writes rows.txt, rows.h, expected.txt and facts into FOLDER, as train.py
+ * does; the expected classes are those of the portable code. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "model.h"
 
 #define SAMPLE 16
-#define MAX 1024
+#define MAX    1024
 
 static void fail(const char *what) {
     fprintf(stderr, "rfm_rows: %s\n", what);
@@ -97,7 +97,9 @@ int main(int argc, char **argv) {
     fprintf(f, "};\n");
     fclose(f);
     f = create(argv[1], "facts");
-    fprintf(f, "label='RFM, %d bits'\nsettings='%zu centres, rank %zu, %zu inputs'\nsize='%d'\nfolds=-\nright='%zu'\ntested='%zu'\n",
+    fprintf(f,
+            "label='RFM, %d bits'\nsettings='%zu centres, rank %zu, %zu "
+            "inputs'\nsize='%d'\nfolds=-\nright='%zu'\ntested='%zu'\n",
             m.type == RFM_I8 ? 8 : 16, m.n, m.r, m.d, MODEL_BYTES, right, n);
     fclose(f);
     return 0;
