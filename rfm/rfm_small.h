@@ -140,7 +140,8 @@ int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
 
 /* Integers of `type`: scales are chosen on data->x; alpha and offset are fitted once more, to the integer machine's own
  * phi, and alpha is rounded one centre after the other, the rest making up for each rounding (data->y NULL: not fitted,
- * only rounded so). RFM_EVALUE: type, ridge. RFM_ERANGE: too much for the integers. Ticks. */
+ * only rounded so). RFM_EVALUE: type, ridge. RFM_ERANGE: too much for the integers, or so few bits that
+ * a constant would be the better model, whatever the ridge. Ticks. */
 int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge,
                        rfm_arena *store, rfm_model_i *small);
 int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch,
