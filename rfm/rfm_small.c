@@ -1543,6 +1543,8 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 #define GAIN_BITS      16
 #define SCALES         12 /* of alpha that are tried, each SCALE_STEP times the last */
 #define SCALE_STEP     R(0.88)
+#define RIDGES         6 /* larger ones that are tried, each RIDGE_STEP times the last */
+#define RIDGE_STEP     R(10)
 #define UNIT_LEAST     R(1.17549435e-38) /* units are floats in every build, and have all their digits */
 #define UNIT_MOST      R(3e38)
 
@@ -1841,6 +1843,19 @@ static rfm_real round_output(quantising *g, size_t k, rfm_real scale, rfm_real s
     return loss;
 }
 
+/* What output k adds to the loss, times square^2, if all of alpha becomes 0. */
+static rfm_real loss_without(const quantising *g, size_t k, rfm_real square) {
+    size_t m = g->t.m, c = g->to.c, i, j;
+    rfm_real loss = R(0);
+    for (i = 0; i < m; i++) {
+        const rfm_real *row = g->t.gram + i * m;
+        rfm_real sum = R(0);
+        for (j = i; j < m; j++) sum += row[j] * g->a[j * c + k];
+        loss += sum * square * (sum * square);
+    }
+    return loss;
+}
+
 /* Score 1 in units of f, for a scale of alpha. */
 static rfm_real unit_of(const quantising *g, rfm_real scale) {
     return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE);
@@ -1868,11 +1883,12 @@ static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real sc
 
 /* The scale of outputs first.. with the smallest loss, and alpha in it. The first one that fits has room for the
  * largest alpha; smaller ones cut it off, and round the others less. RFM_ERANGE: there is none, or its unit has not all
- * the digits of a float. */
+ * the digits of a float. RFM_ENOTPD: a constant would have a smaller loss; K is too near a singular one for so few
+ * bits. */
 static int round_outputs(quantising *g, size_t first, size_t count) {
     size_t m = g->t.m, c = g->to.c, i, k, tried;
-    rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1);
-    int found = 0;
+    rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1), constant = R(0);
+    int found = 0, all_offset = 0; /* alpha is so small beside the offset that there are no bits for it */
     for (k = first; k < first + count; k++) {
         base = max_real(base, RFM_MATH(fabs)(g->t.base[k]));
         for (i = 0; i < m; i++) most = max_real(most, RFM_MATH(fabs)(g->a[i * c + k]));
@@ -1890,11 +1906,15 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
                 memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
         }
         if (!found)
-            scale *= R(2); /* too small for the sums */
+            scale *= R(2), all_offset = 1; /* too small for the sums */
         else
             scale *= SCALE_STEP, tried++;
     }
+    for (k = first; k < first + count; k++) constant += loss_without(g, k, square);
     if (!found || !rfm_finite(1, &best)) return RFM_ERANGE;
+    if (best > constant && !all_offset) return RFM_ENOTPD;
+    for (i = 0; best > constant && i < m; i++)
+        for (k = first; k < first + count; k++) g->best[i * c + k] = R(0);
     for (i = 0; i < m; i++)
         for (k = first; k < first + count; k++) put_number(g->alpha, g->to.type, i * c + k, g->best[i * c + k]);
     for (k = first; k < first + count; k++) {
@@ -1905,23 +1925,14 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
     return RFM_OK;
 }
 
-static int quantise(quantising *g) {
+/* alpha and the offset: fitted to the rows, or the model's; then rounded. */
+static int fit_and_round(quantising *g) {
     thinning *t = &g->t;
-    rows *s = &t->rows;
-    const rfm_model *m = &s->m;
+    const rfm_model *m = &t->rows.m;
     size_t k;
-    int with_y = s->data->y.at != NULL, status = project_rows(s);
-    s->total = R(s->n);
-    if (status == RFM_OK) status = set_inputs(g);
-    if (status == RFM_OK) status = set_scales(g);
-    if (status != RFM_OK) return status;
-    place_rows(g);
-    status = place_centers(g);
-    if (status != RFM_OK) return status;
-    set_phi(g);
-    if (with_y) {
-        status = set_target(t);
-        if (status == RFM_OK) status = refit(t, NULL, g->a);
+    int status;
+    if (t->rows.data->y.at != NULL) {
+        status = refit(t, NULL, g->a);
     } else {
         memcpy(g->a, m->alpha, m->n * m->c * sizeof *g->a);
         for (k = 0; k < m->c; k++) t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
@@ -1931,9 +1942,31 @@ static int quantise(quantising *g) {
     }
     if (status != RFM_OK) return status;
     join_factors(t);
-    if (m->task == RFM_CLASSIFY) status = round_outputs(g, 0, m->c);
-    for (k = 0; m->task != RFM_CLASSIFY && k < m->c && status == RFM_OK; k++) status = round_outputs(g, k, 1);
-    return status == RFM_OK && !all_right(&g->to) ? RFM_ERANGE : status;
+    if (m->task == RFM_CLASSIFY) return round_outputs(g, 0, m->c);
+    for (k = 0; k < m->c && status == RFM_OK; k++) status = round_outputs(g, k, 1);
+    return status;
+}
+
+static int quantise(quantising *g) {
+    thinning *t = &g->t;
+    rows *s = &t->rows;
+    int with_y = s->data->y.at != NULL, tried = 0, status = project_rows(s);
+    s->total = R(s->n);
+    if (status == RFM_OK) status = set_inputs(g);
+    if (status == RFM_OK) status = set_scales(g);
+    if (status != RFM_OK) return status;
+    place_rows(g);
+    status = place_centers(g);
+    if (status != RFM_OK) return status;
+    set_phi(g);
+    if (with_y) status = set_target(t);
+    if (status == RFM_OK) status = fit_and_round(g);
+    /* A larger ridge makes alpha smaller, so that its rounding matters less. */
+    for (; status == RFM_ENOTPD && with_y && tried < RIDGES; tried++) {
+        g->how.ridge *= RIDGE_STEP;
+        status = rfm_finite(1, &g->how.ridge) ? fit_and_round(g) : RFM_ERANGE;
+    }
+    return status == RFM_ENOTPD || (status == RFM_OK && !all_right(&g->to)) ? RFM_ERANGE : status;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

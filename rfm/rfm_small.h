@@ -148,7 +148,8 @@ int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
 /* A model of integers of `type`. Scales are chosen on data->x. Then alpha and offset are fitted once more, to phi as
  * the integers compute it. Last, alpha is rounded one centre after the other, and the centres that are not rounded
  * yet make up for each rounding. Without data->y (NULL) nothing is fitted, only rounded in this way. RFM_EVALUE:
- * type, ridge. RFM_ERANGE: too much for the integers. Ticks. */
+ * type, ridge. RFM_ERANGE: too much for the integers, or so few bits that a constant would be the better model,
+ * whatever the ridge. Ticks. */
 int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, rfm_real ridge,
                        rfm_arena *store, rfm_model_i *small);
 int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch,
