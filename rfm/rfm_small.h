@@ -119,7 +119,7 @@ int rfm_small_rank_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_da
 /* How m centres are chosen. */
 #define RFM_CENTERS_CHOLESKY 0 /* pivoted Cholesky of K: the row that is worst represented by those before it */
 #define RFM_CENTERS_LEVERAGE 1 /* drawn by ridge leverage scores */
-#define RFM_CENTERS_RESIDUAL 2 /* greedy: the row that explains most of what is left of Y */
+#define RFM_CENTERS_RESIDUAL 2 /* greedy: the row at which most of Y is left to explain */
 #define RFM_CENTERS_KMEANS   3 /* prototypes: means of m clusters in the projected space, not rows */
 
 typedef struct {
