@@ -218,7 +218,8 @@ static void check_loss(making *t) {
     }
     centers = ref_doubles(rfm_cview(moved, m->n, m->r));
     expected = ref_loss(m, &t->f->data, (double)t->ridge, centers);
-    /* What is squared is off by `rounding`: sum_i w_i (e_i + rounding)^2 <= (sqrt(sum_i w_i e_i^2) + sqrt(W) rounding)^2. */
+    /* What is squared is off by `rounding`: with W = sum_i w_i, sum_i w_i (e_i + rounding)^2 is at most
+     * (sqrt(sum_i w_i e_i^2) + sqrt(W) rounding)^2. */
     rounding = 1e2 * EPSILON * (size + target) * sqrt(weight * (double)m->c);
     compare("loss", rfm_cview(&t->loss, 1, 1), &expected,
             coarse(m) ? -1
