@@ -146,8 +146,8 @@ static size_t seed_i(size_t index, unsigned char *blob) {
     m.centers = wide ? (const void *)centers16 : centers8, m.alpha = wide ? (const void *)alpha16 : alpha8;
     if (m.metric == RFM_FULL) m.p = wide ? (const void *)p16 : p8, m.shifts = shifts;
     if (seeds[index].names) m.class_names = names, m.input_names = names;
-    require(rfm_model_size_i(&m, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed of integers");
-    require(rfm_model_write_i(&m, blob, size) == RFM_OK, "a seed of integers is written");
+    require(rfm_model_size_i(&m, 0, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed of integers");
+    require(rfm_model_write_i(&m, NULL, 0, blob, size) == RFM_OK, "a seed of integers is written");
     return size;
 }
 

@@ -438,9 +438,9 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
             size_t size = 0;
             unsigned char *blob;
 
-            require(rfm_model_size_i(&integers, &size) == RFM_OK, "size of integers");
+            require(rfm_model_size_i(&integers, 0, &size) == RFM_OK, "size of integers");
             blob = block(size);
-            require(rfm_model_write_i(&integers, blob, size) == RFM_OK && fuzz_use(blob, size, 0) == RFM_OK,
+            require(rfm_model_write_i(&integers, NULL, 0, blob, size) == RFM_OK && fuzz_use(blob, size, 0) == RFM_OK,
                     "integers that were made are opened");
         }
         if (what == 3) require(rfm_finite(1, number), "a loss is finite");

@@ -61,9 +61,9 @@ static double score_integers(machine *m, const rfm_model *model, const rfm_data 
     memory_for(m, scratch, &store, kept);
     must(rfm_small_integers(&m->ctx, model, rows, type, ridge, &store, &made), "integers");
     made.input_names = NULL, made.summary = NULL;
-    must(rfm_model_size_i(&made, bytes), "the blob");
+    must(rfm_model_size_i(&made, 0, bytes), "the blob");
     blob = allocate_aligned(*bytes, "the blob");
-    must(rfm_model_write_i(&made, blob, *bytes), "the blob");
+    must(rfm_model_write_i(&made, NULL, 0, blob, *bytes), "the blob");
     must(rfm_model_open_i(blob, *bytes, &opened), "the blob");
     any = any_of_integers(&opened);
     result = score_sample(m, &any, s, NULL);

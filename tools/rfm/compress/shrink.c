@@ -142,7 +142,7 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         if (m.metric == RFM_FULL) m.p = there, m.shifts = (const uint8_t *)there;
         m.phi = (const uint16_t *)there, m.units = (const float *)there;
         m.class_names = e->class_names, m.input_names = e->input_names, m.summary = e->summary ? source->summary : NULL;
-        status = rfm_model_size_i(&m, &bytes);
+        status = rfm_model_size_i(&m, 0, &bytes);
     }
     if (status != RFM_OK) fail("cannot tell the size of a model: %s", rfm_status_text(status));
     return bytes;
@@ -182,10 +182,10 @@ void *small_blob(const any_model *model, const extras *e, size_t *bytes) {
         rfm_model_i m = model->integers;
         m.class_names = e->class_names, m.input_names = e->input_names;
         if (!e->summary) m.summary = NULL;
-        status = rfm_model_size_i(&m, bytes);
+        status = rfm_model_size_i(&m, 0, bytes);
         if (status == RFM_OK) {
             blob = allocate_aligned(*bytes, "the model");
-            status = rfm_model_write_i(&m, blob, *bytes);
+            status = rfm_model_write_i(&m, NULL, 0, blob, *bytes);
         }
     } else {
         rfm_model m = model->numbers;
