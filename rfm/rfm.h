@@ -535,11 +535,11 @@ typedef struct {
     size_t record_bytes;        /* 0: leave out */
 } rfm_contents;
 
-/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names, summary and record. `blob`
- * is 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4
- * GiB), RFM_EVALUE (a scale that is not positive, task, temperature, no entries in a record), RFM_EFINITE (the model is not finite), RFM_ETYPE
- * (this machine's byte order is not the blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are
- * not finite; the blob is zeros. */
+/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names, summary and record.
+ * `blob` is 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small),
+ * RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale that is not positive, task, temperature, a record that is no list of
+ * entries), RFM_EFINITE (the model is not finite), RFM_ETYPE (this machine's byte order is not the blob's): nothing
+ * written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
 int rfm_model_size(const rfm_contents *contents, size_t *bytes);
 int rfm_model_write(const rfm_contents *contents, void *blob, size_t size);
 
