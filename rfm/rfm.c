@@ -3784,7 +3784,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, si
     return RFM_OK;
 }
 
-/* ---- the record -------------------------------------------------------------------------------- */
+/* ---- the record ----------------------------------------------------------------------------- */
 
 #define ENTRY_HEAD 8 /* tag, zero, bytes */
 #define ENTRY_UNIT 4 /* entries are multiples of this */
@@ -3792,7 +3792,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, si
 /* Bytes of the entry at `at`, all that belongs to it, if it ends within `left` bytes; 0: it does not. */
 static size_t entry_bytes(const unsigned char *at, size_t left) {
     size_t bytes;
-    if (left < ENTRY_HEAD || left % ENTRY_UNIT != 0) return 0;
+    if (left < ENTRY_HEAD || left % ENTRY_UNIT != 0 || (rfm_get_u32(at) & 0xffff) == 0) return 0; /* no tag is 0 */
     bytes = rfm_get_u32(at + 4);
     return bytes > left - ENTRY_HEAD ? 0 : ENTRY_HEAD + round_up(bytes, ENTRY_UNIT);
 }

@@ -558,8 +558,8 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 
 /* ---- records: what tools and people want to know of a model; prediction never reads it --------- */
 
-/* A list of entries, each a tag and bytes, in a section of the blob. rfm/FORMAT.md has the layouts. Tags that are not
- * known are passed over. */
+/* A list of entries, each a tag, which is not 0, and bytes, in a section of the blob. rfm/FORMAT.md has the layouts.
+ * Tags that are not known are passed over. */
 #define RFM_RECORD_OPTIONS 1 /* what it was trained with: rfm_record_options */
 #define RFM_RECORD_TARGETS 2 /* names of the target columns: strings, one after the other, each with its 0 */
 #define RFM_RECORD_FILL    3 /* (d) what missing inputs became, 8-byte numbers, as the next two */
