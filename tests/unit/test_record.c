@@ -70,7 +70,8 @@ static void test_add_refusals(void) {
 
 /* Every length of the second entry but its own ends the list there, and nothing is read behind it. */
 static void test_forged(void) {
-    static const uint32_t lengths[] = {5, 8, 9, 12, 100, 0x7fffffff, 0x80000000, 0xfffffff0, 0xfffffffc, 0xffffffff};
+    static const uint32_t lengths[] = {5,  8,   9,          12,         13,         16,         20,
+                                       21, 100, 0x7fffffff, 0x80000000, 0xfffffff0, 0xfffffffc, 0xffffffff};
     unsigned char *list = test_take(32);
     size_t used = 0, bytes = 3, i;
     CHECK(list != NULL);
