@@ -19,8 +19,9 @@
 #include <math.h>
 #include <string.h>
 
-#define NORM_MOST  (RFM_LIMIT(MAX) / R(8)) /* what rfm_kernel_row takes */
-#define BLOCK_ROWS 256
+#define NORM_MOST     (RFM_LIMIT(MAX) / R(8)) /* what rfm_kernel_row takes */
+#define BLOCK_ROWS    256
+#define WORTH_SHARING 4194304 /* multiply-adds of a product, below which one thread is faster than several */
 
 /* ==== 1. Arguments ================================================================================================ */
 
@@ -336,7 +337,8 @@ typedef struct {
     unsigned char *memory;     /* for the calls of rfm.h and rfm_small.h */
     size_t bytes;
     rfm_arena arena;
-    rfm_ctx ctx; /* on that memory, without ticks */
+    rfm_ctx ctx;      /* on that memory, without ticks */
+    rfm_ctx products; /* for a block of rows: alone, where handing out work would cost more than the work */
 } pass;
 
 /* The largest need so far; `bytes` is read after the need is known. */
@@ -388,10 +390,12 @@ static void inner_start(const rfm_ctx *ctx, pass *s) {
     (void)rfm_arena_init(&s->arena, s->memory, s->bytes);
     s->ctx = *ctx;
     s->ctx.arena = &s->arena, s->ctx.tick = NULL;
+    s->products = s->ctx;
+    if (s->r * max_size(s->n, s->d) < WORTH_SHARING / s->b) s->products.run = NULL;
 }
 
 static int multiply(pass *s, int op, rfm_real alpha, rfm_cmat a, rfm_cmat b, rfm_real beta, rfm_mat c) {
-    return in_range(rfm_gemm(&s->ctx, op, alpha, a, b, beta, c));
+    return in_range(rfm_gemm(&s->products, op, alpha, a, b, beta, c));
 }
 
 static rfm_cmat phi_view(const pass *s, size_t rows, size_t cols) {
