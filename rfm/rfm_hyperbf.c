@@ -1563,13 +1563,15 @@ static int step(rfm_hyperbf_descent *g) {
     if (o->project != NULL && !g->projecting && R(g->report.steps) >= o->project_from * R(o->steps)) {
         g->projecting = 1;
         status = look(g, 1);
+        if (status != RFM_OK) return status;
     }
     if (status == RFM_OK && o->solve > 0 && g->report.steps % o->solve == 0)
         status = solve_alpha(&g->s, g->f, &g->from, drawn, o->cost.ridge, &g->q);
+    if (status == RFM_ERANGE) status = RFM_ECONVERGE;
     if (status == RFM_OK) status = seen_of(g, &seen);
-    if (status == RFM_OK) status = batch_gradient(g, seen);
-    if (status == RFM_ERANGE) return RFM_ECONVERGE;
     if (status != RFM_OK) return status;
+    status = batch_gradient(g, seen);
+    if (status != RFM_OK) return status == RFM_ERANGE ? RFM_ECONVERGE : status;
     if (!(g->report.batch <= g->limit) || !move(g)) return RFM_ECONVERGE;
     g->report.steps++;
     if (g->report.steps % o->look == 0) status = look(g, 0);
