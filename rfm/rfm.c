@@ -2362,6 +2362,15 @@ static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_
     radial_values(port, f, n, c, w);
 }
 
+void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
+                    const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
+                    rfm_real *weights) {
+    radial f = radial_of(kernel, R(1), exponent);
+    f.inverse = inverse;
+    kernel_values(port != NULL ? port : &rfm_port_scalar, &f, n, r, x, xx, z, zz, c, weights);
+    if (weights != NULL && kernel != RFM_LAPLACE) multiply(n, weights, gradient_factor(&f, inverse));
+}
+
 /* ==== 16. Many rows =============================================================================
  *
  * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in
