@@ -184,7 +184,9 @@ static void judge(const work *w, const part *p, const any_model *model, outcome 
     rfm_real *y = allocate(p->v, c * sizeof *y, "predictions");
     uint32_t *classes = allocate(p->v, sizeof *classes, "predictions");
     const uint32_t *labels = w->t->labels;
-    if (has_integers(model))
+    if (is_tiny(model))
+        o->status = predict_tiny(&model->tiny, p->xv, p->v, y, classes, &saturated);
+    else if (has_integers(model))
         o->status = predict_integers(&model->integers, p->xv, p->v, y, classes, &saturated);
     else {
         rfm_ctx ctx;

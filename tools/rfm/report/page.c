@@ -76,6 +76,7 @@ static int integers_in(const report *r) { return has_integers(&r->any); }
 /* Scratch and scores of a prediction. */
 static double ram_bytes(const report *r) {
     size_t scratch = RFM_PREDICT_SCRATCH(r->model.d, r->model.r);
+    if (is_tiny(&r->any)) return (double)(r->model.r + r->model.c * sizeof(int32_t));
     return (double)(integers_in(r) ? scratch * sizeof(int16_t) + r->model.c * sizeof(int32_t)
                                    : (scratch + r->model.c) * sizeof(rfm_real));
 }
@@ -416,7 +417,7 @@ static void section_training(text *t, const report *r) {
     html_row(t, "Features");
     text_add(t, "%zu</dd>", r->model.d);
     html_row(t, "Kernel");
-    text_add(t, "%s", integers_in(r) ? "a table" : rfm_kernels[r->model.kernel].name);
+    text_add(t, "%s", integers_in(r) && !is_tiny(&r->any) ? "a table" : any_kernel(&r->any));
     if (!integers_in(r) && kernel_has_exponent(r->model.kernel))
         text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
     text_add(t, "</dd>");
@@ -493,7 +494,8 @@ static void section_features(text *t, const report *r) {
     while (most < d && sum < 0.9) sum += r->share[r->order[most++]];
     text_add(
         t, "<p class=\"say\">The diagonal of M%s, as shares of its trace. %zu of %zu feature%s carr%s %s of it.</p>\n",
-        integers_in(r)               ? ", each feature over the range that the model was calibrated for"
+        is_tiny(&r->any)             ? r->any.record.scales != NULL ? " for standardised features" : ""
+        : integers_in(r)             ? ", each feature over the range that the model was calibrated for"
         : r->summary.x_scale != NULL ? " for standardised features"
                                      : "",
         most, d, plural(d), most == 1 ? "ies" : "y", html_percent(room, sum));
@@ -772,10 +774,10 @@ static void legend_part(text *t, const char *key, const char *what, double bytes
 }
 
 static void section_board(text *t, const report *r) {
-    double b = (double)r->any.type, n = (double)r->model.n, d = (double)r->model.d, c = (double)r->model.c,
-           rank = (double)r->model.r;
+    double b = is_tiny(&r->any) ? 1 : (double)r->any.type, n = (double)r->model.n, d = (double)r->model.d,
+           c = (double)r->model.c, rank = (double)r->model.r;
     int integers = integers_in(r), projects = r->model.metric == RFM_FULL;
-    double centers = n * rank * b, alpha = n * c * b,
+    double centers = n * rank * b, alpha = is_tiny(&r->any) && r->any.tiny.counts != NULL ? n : n * c * b,
            p = (projects   ? rank * d
                 : integers ? 0
                            : d) *
@@ -801,7 +803,7 @@ static void section_board(text *t, const report *r) {
     text_add(t, "%s</dd>", html_bytes(room, ram));
     html_row(t, "Multiply-adds");
     text_add(t, "%s</dd>", html_count(room, work));
-    html_row(t, integers ? "Look-ups in a table" : "Exponentials");
+    html_row(t, integers && !is_tiny(&r->any) ? "Look-ups in a table" : "Exponentials");
     text_add(t, "%s</dd>", html_count(room, n));
     if (!integers && r->model.kernel != RFM_GAUSSIAN) {
         html_row(t, "Square roots or powers");
@@ -887,9 +889,30 @@ static void use_integers(text *code, const report *r) {
                                   : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
 }
 
+static void use_tiny(text *code, const report *r) {
+    size_t d = r->model.d, c = r->model.c;
+    text_add(code, "#include \"model.h\"\n\n");
+    text_add(code, "static rfm_tiny m;\nstatic int8_t scratch[MODEL_SCRATCH]; /* %zu bytes */\n", r->model.r);
+    text_add(code, "static int32_t scores[MODEL_OUTPUTS]; /* %zu number%s, %zu bytes */\n\n", c, plural(c),
+             c * sizeof(int32_t));
+    text_add(code,
+             "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
+             "    return rfm_tiny_open(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
+             r->model_bytes);
+    text_add(code, "/* x: %zu value%s as integers, in the order of the inputs in model.h, which has their units. */\n",
+             d, plural(d));
+    text_add(code, r->classes > 0 ? "const char *predict(const int16_t x[MODEL_INPUTS]) {\n"
+                                  : "const int32_t *predict(const int16_t x[MODEL_INPUTS]) {\n");
+    text_add(code, "    if (rfm_tiny_predict(&m, x, scores, scratch, NULL) != RFM_OK) return NULL;\n");
+    text_add(code, r->classes > 0 ? "    return model_class_names[rfm_tiny_class(&m, scores)];\n}\n"
+                                  : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
+}
+
 static void section_use(text *t, const report *r) {
     text code = {NULL, 0, 0};
-    if (integers_in(r))
+    if (is_tiny(&r->any))
+        use_tiny(&code, r);
+    else if (integers_in(r))
         use_integers(&code, r);
     else
         use_numbers(&code, r);
@@ -898,7 +921,9 @@ static void section_use(text *t, const report *r) {
     text_add(t,
              "<p class=\"say\">Compile <code>rfm.c</code>%s with <code>-DRFM_NO_TRAIN</code> beside this. It needs no "
              "heap and no operating system%s. <code>rfm export <span class=\"name\">",
-             integers_in(r) ? " and <code>rfm_small.c</code>" : "",
+             is_tiny(&r->any) ? " and <code>rfm_tiny.c</code>"
+             : integers_in(r) ? " and <code>rfm_small.c</code>"
+                              : "",
              integers_in(r) ? ", and makes no floating-point operation" : "");
     html_text(t, r->model_file);
     text_add(t,
