@@ -153,8 +153,8 @@ static void ranges_json(text *t, const rfm_model_i *m) {
 /* The form of alpha, and what integers the inputs are. */
 static void show_tiny(text *t, const rfm_tiny *m) {
     size_t j;
-    text_add(t, "centres       %s\n", m->counts != NULL ? "prototypes: each has a weight for one class"
-                                                        : "each has a weight for every output");
+    text_add(t, "weights       %s\n",
+             m->counts != NULL ? "one of each centre, for its class" : "one of each centre for every output");
     text_add(t, "integers      ");
     if (m->exponents == NULL && m->exponent == 0) text_add(t, "the inputs themselves, rounded\n");
     if (m->exponents == NULL && m->exponent != 0) text_add(t, "the inputs times 2^%d, rounded\n", m->exponent);

@@ -23,6 +23,7 @@
 
 #define ALL_STEPS    4000
 #define FEW_STEPS    1500
+#define FEW_ROWS     128 /* of a step, where there are few of them */
 #define TEMPERATURE  0.2 /* of the cross-entropy */
 #define FINAL_SEEDS  3
 #define MOST_TINY    400  /* centres: more would be another kind of model */
@@ -194,6 +195,7 @@ static rfm_hyperbf_options descent_of(const school *s, const recipe *k, rfm_tiny
     rfm_hyperbf_options o;
     rfm_hyperbf_options_init(&o);
     o.steps = k->steps, o.seed = k->seed;
+    if (k->steps < ALL_STEPS) o.batch = FEW_ROWS;
     o.teacher = &s->teacher, o.truth = (rfm_real)k->truth, o.mixed = (rfm_real)k->mixed;
     o.cost.kind = k->entropy ? RFM_HYPERBF_ENTROPY : RFM_HYPERBF_SQUARED;
     o.cost.temperature = (rfm_real)(k->entropy ? TEMPERATURE : 1);
