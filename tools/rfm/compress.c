@@ -247,6 +247,33 @@ static void rank_features(job *t) {
 
 /* ---- the small model ------------------------------------------------------------------------ */
 
+/* The offset of a tiny model is at most twice its largest alpha; beyond that alpha gets coarser steps. */
+#define TINY_OFFSET 16
+
+/* What a tiny model cannot be, or not well. */
+static void check_tiny(const job *t) {
+    const call *a = t->a;
+    size_t least = t->form.classes > 0 ? t->form.classes : 1, i, k;
+    if (a->centers != SIZE_MAX && a->centers < least)
+        usage("--centers %zu: expected at least %zu, one for each class", a->centers, least);
+    if (a->budget == SIZE_MAX && a->max_loss < 0 && (a->rank == SIZE_MAX || a->centers == SIZE_MAX))
+        usage("--type tiny: expected --budget, --max-loss, or --rank and --centers");
+    if (a->rank != SIZE_MAX && a->rank > 255) usage("--rank %zu: expected at most 255 with --type tiny", a->rank);
+    if (t->source.d > 65535 || t->c > 65535)
+        fail("%s: %zu inputs and %zu outputs, expected at most 65535 for --type tiny", a->operands[0], t->source.d,
+             t->c);
+    for (k = 0; t->form.classes == 0 && k < t->c; k++) {
+        double mean = 0, squares = 0, spread;
+        for (i = 0; i < t->learn.rows; i++) mean += (double)t->y[i * t->c + k] / (double)t->learn.rows;
+        for (i = 0; i < t->learn.rows; i++) squares += pow((double)t->y[i * t->c + k] - mean, 2);
+        spread = sqrt(squares / (double)t->learn.rows);
+        if (fabs(mean) > TINY_OFFSET * spread)
+            fail("%s: column %zu (%s): the mean is %.4g and the deviation %.4g, expected at most %d times that for "
+                 "--type tiny. Subtract the mean and train anew",
+                 a->data, t->table.column + k + 1, t->table.file.names[t->table.column + k], mean, spread, TINY_OFFSET);
+    }
+}
+
 static void check_shape(job *t) {
     const call *a = t->a;
     size_t d = t->features > 0 ? t->features : t->source.d, r = t->source.r < d ? t->source.r : d;
@@ -254,17 +281,7 @@ static void check_shape(job *t) {
         usage("--rank %zu: expected at most %zu, the inputs of the model", a->rank, d);
     if (a->rank != SIZE_MAX && a->rank > r && t->features == 0)
         usage("--rank %zu: expected at most %zu, the rank of the model's metric", a->rank, r);
-    if (read_type(a->type) == TYPE_TINY) {
-        size_t least = t->form.classes > 0 ? t->form.classes : 1;
-        if (a->centers != SIZE_MAX && a->centers < least)
-            usage("--centers %zu: expected at least %zu, one for each class", a->centers, least);
-        if (a->budget == SIZE_MAX && a->max_loss < 0 && (a->rank == SIZE_MAX || a->centers == SIZE_MAX))
-            usage("--type tiny: expected --budget, --max-loss, or --rank and --centers");
-        if (a->rank != SIZE_MAX && a->rank > 255) usage("--rank %zu: expected at most 255 with --type tiny", a->rank);
-        if (t->source.d > 65535 || t->c > 65535)
-            fail("%s: %zu inputs and %zu outputs, expected at most 65535 for --type tiny", a->operands[0], t->source.d,
-                 t->c);
-    }
+    if (read_type(a->type) == TYPE_TINY) check_tiny(t);
     if (a->centers != SIZE_MAX && a->centers > t->learn.rows)
         usage("--centers %zu: expected at most %zu, the training rows", a->centers, t->learn.rows);
     if (a->centers != SIZE_MAX && a->centers < t->c)

@@ -251,6 +251,7 @@ static int student(const rfm_ctx *ctx, const school *s, const recipe *k, rfm_tin
     void *room = NULL;
     int status;
     *memory = NULL;
+    memset(&inputs, 0, sizeof inputs);
     inputs.mean = s->mean, inputs.scale = s->scale, inputs.exponents = s->exponents;
     status = network(ctx, s, k, &inputs, &f, loss, &room);
     if (status == RFM_OK) status = rfm_tiny_make_need(&f, &bytes);

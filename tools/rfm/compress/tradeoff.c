@@ -16,7 +16,7 @@
 #define FINISHED   3      /* candidates that get other ridges; */
 #define POLISHED   2      /* and polish */
 
-#define TINY_BUDGET 4096 /* above it tiny models are tried only where they are asked for */
+#define TINY_BUDGET 2048 /* above it tiny models are tried only where they are asked for */
 
 /* ---- choices -------------------------------------------------------------------------------- */
 
