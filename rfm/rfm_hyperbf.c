@@ -1171,7 +1171,7 @@ void rfm_hyperbf_options_init(rfm_hyperbf_options *o) {
     memset(o, 0, sizeof *o);
     rfm_hyperbf_cost_init(&o->cost);
     o->method = RFM_HYPERBF_ADAM, o->steps = 4000, o->batch = 256;
-    o->rate = R(0.02), o->floor = R(0.01);
+    o->rate = R(0.02), o->floor = R(0.01), o->warm = R(0.02);
     o->alpha_rate = o->center_rate = o->p_rate = o->offset_rate = R(1);
     o->momentum = R(0.9), o->second = R(0.999);
     o->look = 200, o->most = R(100);
@@ -1184,7 +1184,7 @@ static int decay_right(rfm_real x) { return x >= R(0) && x < R(1); }
 
 static int options_right(const rfm_hyperbf_options *o) {
     if (!cost_right(&o->cost) || !between(RFM_HYPERBF_PLAIN, o->method, RFM_HYPERBF_ADAM)) return 0;
-    if (!(o->rate > R(0)) || !rfm_finite(1, &o->rate) || !share_right(o->floor)) return 0;
+    if (!(o->rate > R(0)) || !rfm_finite(1, &o->rate) || !share_right(o->floor) || !share_right(o->warm)) return 0;
     if (!factor_right(o->alpha_rate) || !factor_right(o->center_rate) || !factor_right(o->p_rate)) return 0;
     if (!factor_right(o->bandwidth_rate) || !factor_right(o->offset_rate)) return 0;
     if (!decay_right(o->momentum) || !decay_right(o->second)) return 0;
@@ -1536,11 +1536,13 @@ static void move_array(const rfm_hyperbf_descent *g, size_t n, rfm_real rate, co
         }
 }
 
-/* 0: a parameter has left the numbers. */
+/* 0: L has left its range. Other numbers that are not finite are found by the next product. */
 static int move(rfm_hyperbf_descent *g) {
     const rfm_hyperbf_options *o = g->o;
     const rfm_real share = R(g->report.steps) / R(o->steps);
-    const rfm_real factor = o->floor + (R(1) - o->floor) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share));
+    const rfm_real rise = o->warm * R(o->steps), now_at = R(g->report.steps + 1);
+    const rfm_real factor = (now_at < rise ? now_at / rise : R(1)) *
+                            (o->floor + (R(1) - o->floor) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share)));
     arrays now;
     int k;
     arrays_of(g, &now);
@@ -1548,7 +1550,6 @@ static int move(rfm_hyperbf_descent *g) {
     for (k = 0; k < ARRAYS; k++) {
         if (g->sizes[k] == 0) continue;
         move_array(g, g->sizes[k], g->unit[k] * factor, g->g.at[k], g->first.at[k], g->second.at[k], now.at[k]);
-        if (!rfm_finite(g->sizes[k], now.at[k])) return 0;
     }
     if (!(RFM_MATH(fabs)(g->log_bandwidth) <= BANDWIDTH_BOUNDS)) return 0;
     set_bandwidth(g);

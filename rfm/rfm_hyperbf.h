@@ -115,6 +115,7 @@ typedef struct {
     size_t batch;            /* (256) rows of a step, drawn with replacement; 0: all rows, in their order */
     rfm_real rate;           /* (0.02) at the start */
     rfm_real floor;          /* (0.01) share of it at the end, falling as a cosine; 1: constant */
+    rfm_real warm;           /* (0.02) share of the steps in which the rate rises from 0 */
     rfm_real alpha_rate;     /* (1) factors of the rate; 0: held fixed */
     rfm_real center_rate;    /* (1) */
     rfm_real p_rate;         /* (1) */

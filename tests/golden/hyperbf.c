@@ -112,7 +112,7 @@ static int descent_right(const rfm_ctx *ctx, golden *g, rfm_real *h) {
     void *memory;
     int good;
     rfm_hyperbf_options_init(&o);
-    o.method = RFM_HYPERBF_PLAIN, o.steps = STEPS, o.batch = 0, o.floor = 1, o.look = 1;
+    o.method = RFM_HYPERBF_PLAIN, o.steps = STEPS, o.batch = 0, o.floor = 1, o.warm = 0, o.look = 1;
     o.rate = (rfm_real)(g->rate * (double)g->n); /* the descent is on the mean over the rows */
     good = rfm_hyperbf_descend_need(ctx, &g->data, &o, &g->f, &bytes) == RFM_OK;
     memory = take(bytes, 1);

@@ -446,6 +446,7 @@ static void check_steps(int method, int inputs) {
     rfm_hyperbf_cost_init(&cost);
     cost.ridge = o.cost.ridge = (rfm_real)0.5;
     o.method = method, o.steps = STEPS, o.batch = 0, o.rate = (rfm_real)0.05, o.floor = (rfm_real)0.25, o.look = 2;
+    o.warm = (rfm_real)0.5;
     o.momentum = (rfm_real)0.75, o.second = (rfm_real)0.875;
     o.alpha_rate = (rfm_real)rates[0], o.center_rate = (rfm_real)rates[1], o.p_rate = (rfm_real)rates[2];
     o.offset_rate = (rfm_real)rates[3], o.bandwidth_rate = (rfm_real)rates[4];
@@ -473,6 +474,7 @@ static void check_steps(int method, int inputs) {
     place[3] = a.f.offset + 1, place[4] = &a.f.bandwidth;
     for (t = 0; t < STEPS; t++) {
         double factor = 0.25 + 0.75 * 0.5 * (1 + cos(3.14159265358979 * (double)t / STEPS));
+        double warm = t < 3 ? (double)(t + 1) / 3 : 1; /* half of the steps */
         rfm_arena kept = arena;
         b.f = a.f, b.ctx = a.ctx;
         cost.ridge = (rfm_real)(0.5 * total / (double)a.s.m); /* so that it is the same after the division */
@@ -481,7 +483,7 @@ static void check_steps(int method, int inputs) {
         a.ctx.arena = &arena;
         at[0] = alpha[1], at[1] = inputs ? input[4] : centers[4], at[2] = p[3], at[3] = offset[1], at[4] = g.bandwidth;
         for (k = 0; k < 5; k++) {
-            double gradient = (double)at[k] / total, rate = 0.05 * factor * rates[k] * (double)unit_of[k], move;
+            double gradient = (double)at[k] / total, rate = 0.05 * factor * warm * rates[k] * (double)unit_of[k], move;
             if (t == 0) state[k].x = k == 4 ? log((double)*place[k]) : (double)*place[k];
             if (method == RFM_HYPERBF_PLAIN)
                 move = gradient;
@@ -629,6 +631,13 @@ static void test_divergence(void) {
         CHECK_SIZE(count, numbers_of(&a, now));
         CHECK(memcmp(now, kept_numbers, count * sizeof *now) == 0);
     }
+    /* before anything overflows: the loss of the second batch is enough */
+    test_reset();
+    if (!learnable(&a)) TEST_IGNORE_MESSAGE("no room");
+    rfm_hyperbf_options_init(&o);
+    o.method = RFM_HYPERBF_PLAIN, o.steps = 9, o.rate = 50, o.look = 100, o.most = 2, o.warm = 0;
+    if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_SIZE(1, report.steps);
     /* after some good steps it is the best of those */
     test_reset();
     if (!learnable(&a)) TEST_IGNORE_MESSAGE("no room");
@@ -683,6 +692,21 @@ static void test_held(void) {
         for (i = 0; i < s.n; i++)
             for (k = 0; k < s.c; k++) CHECK_INT(k == a.labels[i], a.alpha.at[i * s.c + k] != 0);
     }
+}
+
+/* Adam's first step is the rate in units of the root mean square: of the weights that are there, not of the zeros. */
+static void test_adam_units(void) {
+    shape s = shape_of(20, 2, 3, 2, 2, RFM_GAUSSIAN);
+    size_t i;
+    s.labels = 1;
+    if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+    a.alpha.at[0] = 3, a.alpha.at[3] = 4;
+    rfm_hyperbf_options_init(&o);
+    o.steps = 1, o.rate = (rfm_real)0.01, o.batch = 0;
+    if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_SIZE(1, report.kept);
+    for (i = 0; i < 4; i += 3)
+        CHECK_BELOW(fabs(fabs((double)a.alpha.at[i] - (i == 0 ? 3 : 4)) - 0.01 * sqrt(12.5)), 1e-6);
 }
 
 /* Solved for: the derivative by alpha and offset is 0. One step with every rate held at 0. */
@@ -797,6 +821,45 @@ static void test_teacher(void) {
         rfm_real now[64];
         size_t i, count = numbers_of(&a, now);
         for (i = 0; i < count; i++) CHECK_BELOW(fabs((double)now[i] - (double)kept_numbers[i]), 1e-5);
+    }
+}
+
+/* Rows that are made up. f is the same at all rows, and they have that as their target; then only what is not a mixture
+ * of rows can have a loss. Once the rows are all equal; once they lie where the two inputs are equal, and W sees only the
+ * difference of the two; and once at -1 and 1 with all centres between, so that a mixture has another f. */
+static void test_drawn_rows(void) {
+    static const struct {
+        int along;
+        double mixed, noisy;
+        int loss;
+    } cases[] = {{0, 1, 0, 0}, {1, 1, 0, 0}, {1, 0, 1, 1}, {1, 0.5, 0.5, 1}, {0, 0, 1, 0}, {2, 0, 0, 0}, {2, 1, 0, 1}};
+    size_t k, i;
+    for (k = 0; k < TEST_LENGTH(cases); k++) {
+        shape s = shape_of(12, 2, 2, 1, 1, RFM_GAUSSIAN);
+        nudge none;
+        double y = 0;
+        test_note("case:", k, 0, 0);
+        test_reset();
+        if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+        a.p.at[0] = 1, a.p.at[1] = cases[k].along == 2 ? 0 : -1;
+        if (cases[k].along == 2) a.centers.at[0] = a.centers.at[1] = a.shift.at[0] = 0;
+        for (i = 0; i < s.m; i++) {
+            rfm_real *row = a.x.at + i * a.x.stride;
+            row[0] = row[1] = cases[k].along == 1 ? row[0] : 1;
+            if (cases[k].along == 0) row[1] = -1;
+            if (cases[k].along == 2) row[0] = i % 2 ? 1 : -1;
+        }
+        none.array = -1, none.at = 0, none.change = 0;
+        reference_f(&a.f, &none, a.x.at, &y);
+        for (i = 0; i < s.m; i++) a.y.at[i * a.y.stride] = (rfm_real)y;
+        rfm_hyperbf_options_init(&o);
+        o.steps = 1, o.look = 1, o.rate = (rfm_real)1e-6, o.noise = (rfm_real)0.5;
+        o.mixed = (rfm_real)cases[k].mixed, o.noisy = (rfm_real)cases[k].noisy;
+        if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        if (cases[k].loss)
+            CHECK((double)report.batch > 1e-4);
+        else
+            CHECK_BELOW((double)report.batch, 1e-10);
     }
 }
 
@@ -1207,6 +1270,7 @@ static void test_refusals(void) {
     o.rate = 0, check_refused(RFM_EVALUE, 0, 1);
     o.rate = inf, check_refused(RFM_EVALUE, 0, 1);
     o.floor = 2, check_refused(RFM_EVALUE, 0, 1);
+    o.warm = -1, check_refused(RFM_EVALUE, 0, 1);
     o.floor = nan, check_refused(RFM_EVALUE, 0, 1);
     o.alpha_rate = -1, check_refused(RFM_EVALUE, 0, 1);
     o.center_rate = nan, check_refused(RFM_EVALUE, 0, 1);
@@ -1340,9 +1404,11 @@ int main(void) {
     RUN_TEST(test_descent);
     RUN_TEST(test_divergence);
     RUN_TEST(test_held);
+    RUN_TEST(test_adam_units);
     RUN_TEST(test_solve);
     RUN_TEST(test_one_sample);
     RUN_TEST(test_teacher);
+    RUN_TEST(test_drawn_rows);
     RUN_TEST(test_rounding);
     RUN_TEST(test_start_classes);
     RUN_TEST(test_start_kmeans);
