@@ -23,7 +23,7 @@
 #define BLOCK_ROWS    256
 #define WORTH_SHARING 4194304 /* multiply-adds of a product, below which one thread is faster than several */
 
-/* ==== 1. Arguments ================================================================================================ */
+/* ==== 1. Arguments ============================================================================ */
 
 static int check_view(rfm_cmat a) {
     if (a.at == NULL) return RFM_ENULL;
@@ -215,7 +215,7 @@ int rfm_hyperbf_model(const rfm_hyperbf *f, rfm_arena *store, rfm_model *model) 
     return status;
 }
 
-/* ==== 2. Rows =====================================================================================================
+/* ==== 2. Rows ====================================================================================
  *
  * What a batch is made of: the rows of the data, then `drawn` more that are made of two of them, or of one and noise.
  * Those are kept as recipes, and made again whenever they are used.
@@ -296,7 +296,7 @@ static void measure_inputs(rfm_cmat x, rfm_real *mean, rfm_real *spread) {
     }
 }
 
-/* ==== 3. Loss and gradient ======================================================================================== */
+/* ==== 3. Loss and gradient ==================================================================== */
 
 /* The arrays that move. */
 enum { ALPHA, CENTERS, P, OFFSET, BANDWIDTH, ARRAYS };
@@ -685,7 +685,7 @@ int rfm_hyperbf_loss(const rfm_ctx *ctx, const rfm_hyperbf *f, const rfm_data *d
     return status;
 }
 
-/* ==== 4. Least squares ============================================================================================
+/* ==== 4. Least squares ===========================================================================
  *
  * alpha and offset that minimise sum_i weight_i |y_i - offset - Phi_i alpha|^2 + ridge |alpha|^2: with Q = [Phi 1] the
  * normal equations (Q'Q + ridge) [alpha; offset] = Q'Y. Prototypes: for each output those of its own centres.
@@ -783,7 +783,7 @@ static int solve_alpha(pass *s, rfm_hyperbf *f, const source *from, rfm_real sha
     return status;
 }
 
-/* ==== 5. Start ==================================================================================================== */
+/* ==== 5. Start ================================================================================ */
 
 typedef struct {
     const rfm_ctx *ctx;
@@ -1135,7 +1135,7 @@ int rfm_hyperbf_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
     return status;
 }
 
-/* ==== 6. Descent ================================================================================================== */
+/* ==== 6. Descent ============================================================================== */
 
 #define PI               R(3.14159265358979323846)
 #define ADAM_LEAST       R(1e-8)
@@ -1260,7 +1260,7 @@ int rfm_hyperbf_descend_need(const rfm_ctx *ctx, const rfm_data *data, const rfm
     return status;
 }
 
-/* ---- targets ----------------------------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 /* What the loss compares with, of a teacher's scores: probabilities for the cross-entropy. */
 static void scores_to_targets(const rfm_hyperbf_cost *cost, size_t c, rfm_real *y) {
@@ -1279,7 +1279,7 @@ static void scores_to_targets(const rfm_hyperbf_cost *cost, size_t c, rfm_real *
     for (k = 0; k < c; k++) y[k] /= sum;
 }
 
-/* Targets (count, c) of `count` rows from `first` on: what the teacher says, and the truth, which is y or its mixture. */
+/* Targets (count, c) of rows first..: what the teacher says, and the truth, which is y or its mixture. */
 static int ask_teacher(rfm_hyperbf_descent *g, size_t first, size_t count, rfm_real *to) {
     const rfm_hyperbf_options *o = g->o;
     const source *from = &g->from;
@@ -1340,7 +1340,7 @@ static void draw_rows(rfm_hyperbf_descent *g) {
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void arrays_of(rfm_hyperbf_descent *g, arrays *a) {
     a->at[ALPHA] = g->f->alpha;

@@ -11,7 +11,8 @@
 #define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* below this numbers lose digits */
 
-/* AT_4: `at` is a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
+/* AT_4: tells the compiler that `at` is a multiple of 4. ALONE: not inlined, so that the function's loop has all
+ * registers and its code exists once. */
 #if defined(__GNUC__)
 #define AT_4(at) __builtin_assume_aligned(at, 4)
 #define ALONE    __attribute__((noinline))

@@ -1,8 +1,8 @@
 /* The golden cases of rfm_hyperbf on every port that runs here: hyperbf FILE...
  *
- * For each case and port: H and its gradient by C, T and W; then five steps of plain descent, H and the parameters after
- * each; all on exactly the memory that is needed, and the same bits with 1, 2 and 7 workers. A case on a port is one
- * test. */
+ * For each case and port: H and its gradient by C, T and W; then five steps of plain descent, H and the parameters
+ * after each; all on exactly the memory that is needed, and the same bits with 1, 2 and 7 workers. A case on a port is
+ * one test. */
 #include <float.h>
 #include <math.h>
 

@@ -9,7 +9,7 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-/* ---- a network and rows, from test_number -------------------------------------------------------------------------- */
+/* ---- a network and rows, from test_number ---------------------------------------------------- */
 
 typedef struct {
     size_t m, n, d, c, r; /* rows, centres, inputs, outputs, rank */
@@ -103,7 +103,7 @@ static shape shape_of(size_t m, size_t n, size_t d, size_t c, size_t r, int kern
     return s;
 }
 
-/* ---- calls on exactly the memory that they need --------------------------------------------------------------------- */
+/* ---- calls on exactly the memory that they need ---------------------------------------------- */
 
 static rfm_arena arena;
 
@@ -190,7 +190,7 @@ static int run_predict(const rfm_model *m, rfm_cmat x, rfm_mat y) {
     return status;
 }
 
-/* ---- the same in double, as plain sums ------------------------------------------------------------------------------- */
+/* ---- the same in double, as plain sums ------------------------------------------------------- */
 
 /* One parameter is off by `change`: array 0 alpha, 1 centers, 2 inputs, 3 p, 4 offset, 5 log L; -1: none. */
 typedef struct {
@@ -297,7 +297,7 @@ static void set_targets(kit *k) {
         }
 }
 
-/* ---- loss and gradient ------------------------------------------------------------------------------------------------ */
+/* ---- loss and gradient ----------------------------------------------------------------------- */
 
 static void check_gradient(shape s, int kind) {
     rfm_hyperbf_gradient g;
@@ -376,7 +376,7 @@ static void test_gradient_at_centers(void) {
     }
 }
 
-/* ---- models ------------------------------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 static void test_model(void) {
     shape s = shape_of(9, 4, 3, 2, 2, RFM_GENERAL);
@@ -416,7 +416,7 @@ static void test_model(void) {
     }
 }
 
-/* ---- steps of the descent ------------------------------------------------------------------------------------------------ */
+/* ---- steps of the descent -------------------------------------------------------------------- */
 
 static int descent_kit(int inputs) {
     shape s = shape_of(11, 3, 3, 2, 2, RFM_GAUSSIAN);
@@ -555,7 +555,7 @@ static void test_same_bits(void) {
     }
 }
 
-/* ---- what a descent reaches ------------------------------------------------------------------------------------------------ */
+/* ---- what a descent reaches ------------------------------------------------------------------ */
 
 /* Two outputs that a network of two centres makes: then any network can learn them. */
 static int learnable(kit *k) {
@@ -773,7 +773,7 @@ static void test_one_sample(void) {
     CHECK_BELOW(fabs((double)cosine - 1), 100 * TEST_EPS);
 }
 
-/* ---- teachers -------------------------------------------------------------------------------------------------------------- */
+/* ---- teachers -------------------------------------------------------------------------------- */
 
 /* A student that is its teacher has nothing to learn, at rows, mixtures and noisy rows alike; from the truth it has. */
 static void test_teacher(void) {
@@ -825,8 +825,8 @@ static void test_teacher(void) {
 }
 
 /* Rows that are made up. f is the same at all rows, and they have that as their target; then only what is not a mixture
- * of rows can have a loss. Once the rows are all equal; once they lie where the two inputs are equal, and W sees only the
- * difference of the two; and once at -1 and 1 with all centres between, so that a mixture has another f. */
+ * of rows can have a loss. Once the rows are all equal. Once they lie where the two inputs are equal, and W sees only
+ * the difference of the two. And once at -1 and 1 with all centres between, so that a mixture has another f. */
 static void test_drawn_rows(void) {
     static const struct {
         int along;
@@ -863,7 +863,7 @@ static void test_drawn_rows(void) {
     }
 }
 
-/* ---- rounding in the loop --------------------------------------------------------------------------------------------------- */
+/* ---- rounding in the loop -------------------------------------------------------------------- */
 
 typedef struct {
     size_t calls;
@@ -914,7 +914,7 @@ static void test_rounding(void) {
     CHECK_BELOW(fabs((double)loss / 60 - (double)report.best), 1e-5 * (double)report.best);
 }
 
-/* ---- where to start ---------------------------------------------------------------------------------------------------------- */
+/* ---- where to start -------------------------------------------------------------------------- */
 
 /* Three classes of rows around points that are far apart. */
 static int clusters(kit *k) {
@@ -1042,7 +1042,7 @@ static void test_start_random(void) {
     CHECK(memcmp(f.p, g.p, 8 * sizeof *f.p) != 0);
 }
 
-/* ---- ticks ------------------------------------------------------------------------------------------------------------------- */
+/* ---- ticks ----------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t calls, stop; /* stop at this call; 0: never */
@@ -1098,7 +1098,7 @@ static void test_ticks(void) {
     CHECK_INT(RFM_ECANCEL, run_start(&a, &f));
 }
 
-/* ---- memory and refusals -------------------------------------------------------------------------------------------------------- */
+/* ---- memory and refusals --------------------------------------------------------------------- */
 
 static void test_memory(void) {
     static const size_t rows[] = {1, 30, 255, 256, 257, 600};
@@ -1161,7 +1161,7 @@ static void test_memory(void) {
     if (done == 0) TEST_IGNORE_MESSAGE("no room");
 }
 
-/* The network, the rows or the cost as they stand are refused by the loss and by the descent, and nothing is written. */
+/* The network, rows or cost as they stand are refused by the loss and by the descent, and nothing is written. */
 static void check_refused(int status, int by_loss, int by_descent) {
     const size_t mark = test_mark();
     const size_t before = (size_t)test_hash(mark);
