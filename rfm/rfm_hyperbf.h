@@ -84,7 +84,8 @@ typedef struct {
     int offset;             /* (1) 0: none */
     int kernel;             /* (RFM_GAUSSIAN) */
     rfm_real exponent;      /* (1) */
-    rfm_real bandwidth;     /* (1) L in units of the root mean squared distance of a row to the nearest centre */
+    rfm_real bandwidth;     /* (1) L in units of the root mean squared distance of a row to the nearest centre;
+                               RFM_HYPERBF_MODEL: of the model's L */
     rfm_real ridge;         /* (1e-3) of the least squares that give alpha and offset, > 0 */
     const rfm_model *model; /* (NULL) W is its P, cut to the rank as rfm_small_rank does. NULL: W is random */
     uint32_t seed;          /* (0) */
@@ -138,9 +139,9 @@ typedef struct {
     rfm_real noise; /* (0.1) its size in standard deviations of each input */
     size_t drawn;   /* (0: three times the rows) how many mixed and noisy rows there are */
 
-    /* Rounding in the loop: turns the parameters into those that loss and gradient see. *seen has arrays of its own,
-     * with copies of all of them; change any of alpha, centers, p, offset, bandwidth. The gradient found there moves
-     * the parameters themselves. Anything but RFM_OK ends the descent with it. Not with f->inputs. */
+    /* Rounding in the loop: turns the parameters into those that loss and gradient see. *seen is a copy whose alpha,
+     * centers, p and offset are arrays of its own; change them, or bandwidth. The gradient found there moves the
+     * parameters themselves. Anything but RFM_OK ends the descent with it. Not with f->inputs. */
     int (*project)(void *project_arg, const rfm_hyperbf *f, rfm_hyperbf *seen);
     void *project_arg;
     rfm_real project_from; /* (0.5) from this share of the steps on */

@@ -353,6 +353,43 @@ static void test_gradient(void) {
             }
 }
 
+/* A row of the kernel matrix from products is that of the distances, also of points that are close and far from 0. */
+static void test_kernel_row(void) {
+    enum { COUNT = 37, RANK = 3 };
+    rfm_real x[RANK], z[COUNT * RANK], norms[COUNT], c[COUNT], w[COUNT], xx;
+    const rfm_real inverse = (rfm_real)0.75;
+    size_t port, offset, i, q;
+    int kernel;
+    for (port = 0; test_port(port) != NULL; port++)
+        for (kernel = RFM_LAPLACE; kernel <= RFM_GENERAL; kernel++)
+            for (offset = 0; offset < 2; offset++) {
+                test_note("port, kernel, offset:", port, (size_t)kernel, offset);
+                for (xx = 0, q = 0; q < RANK; q++) {
+                    x[q] = (rfm_real)(test_number(51, 0, q) + 100 * (double)offset);
+                    xx += x[q] * x[q];
+                }
+                for (i = 0; i < COUNT; i++)
+                    for (norms[i] = 0, c[i] = 0, q = 0; q < RANK; q++) {
+                        z[i * RANK + q] = x[q] + (rfm_real)(i == 0 ? 0 : test_number(52, i, q) * (i % 2 ? 2 : 0.125));
+                        norms[i] += z[i * RANK + q] * z[i * RANK + q];
+                        c[i] -= 2 * x[q] * z[i * RANK + q];
+                    }
+                rfm_kernel_row(test_port(port), kernel, (rfm_real)1.3, inverse, COUNT, RANK, x, xx, z, norms, c, w);
+                CHECK(c[0] == 1 && w[0] == 0);
+                for (i = 1; i < COUNT; i++) {
+                    double s2 = 0, s, t, phi;
+                    for (q = 0; q < RANK; q++) s2 += pow((double)x[q] - (double)z[i * RANK + q], 2);
+                    s = sqrt(s2);
+                    t = kernel == RFM_GAUSSIAN ? s2 * 0.5625 / 2 : pow(s * 0.75, kernel == RFM_LAPLACE ? 1 : 1.3);
+                    phi = exp(-t);
+                    CHECK_BELOW(fabs((double)c[i] - phi), 2e4 * TEST_EPS);
+                    /* w = -phi'(s) / s = q t phi / s^2 */
+                    t *= kernel == RFM_GAUSSIAN ? 2 : kernel == RFM_LAPLACE ? 1 : 1.3;
+                    CHECK_BELOW(fabs((double)w[i] * s2 - t * phi), 2e4 * TEST_EPS);
+                }
+            }
+}
+
 /* Rows that are centres: no distance, no pull, nothing that is not finite. */
 static void test_gradient_at_centers(void) {
     rfm_hyperbf_gradient g;
@@ -1397,6 +1434,7 @@ static void test_range(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_gradient);
+    RUN_TEST(test_kernel_row);
     RUN_TEST(test_gradient_at_centers);
     RUN_TEST(test_model);
     RUN_TEST(test_steps);
