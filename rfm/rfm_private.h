@@ -11,16 +11,6 @@
 #define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* below this numbers lose digits */
 
-/* AT_4: tells the compiler that `at` is a multiple of 4. ALONE: not inlined, so that the function's loop has all
- * registers and its code exists once. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE    __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
-
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
