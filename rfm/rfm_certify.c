@@ -254,13 +254,15 @@ int rfm_certify(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_rea
  * 2^15. Sums over centres are in 64 bits.
  */
 
-#define T_MOST 0xfffffff4u /* 2^32 - 12, as section 1 of rfm_small.c shows */
+#define T_MOST   0xfffffff4u /* 2^32 - 12, as section 1 of rfm_small.c shows */
+#define RHO_BITS 15          /* of rho, the binary places `fraction` among them: up to 2 limit + 1 */
 
 typedef struct {
     const rfm_model_i *m;
     const int16_t *z; /* (r) */
     int64_t *sums;    /* (c) */
     size_t class_at;
+    uint32_t fraction; /* rho is in units of 2^-fraction, so that small limits have fine radii */
 } proof_i;
 
 /* floor(sqrt(t)) */
@@ -274,15 +276,20 @@ static uint32_t root_below(uint32_t t) {
     return root;
 }
 
-/* t +- 2 rho sqrt(t) + rho^2, rounded to the far side; rho < 2^15. sqrt(t) < (root + 1) / 2^k with 16 bits of root. */
-static void t_bounds(uint32_t t, uint32_t rho, uint32_t *low, uint32_t *high) {
-    uint32_t square = rho * rho, scaled = t, reach = 0, k = 0;
+/* a / 2^bits, rounded up; bits < 32 */
+static uint32_t above(uint32_t a, uint32_t bits) { return (a >> bits) + ((a & ((1u << bits) - 1)) != 0); }
+
+/* t +- 2 rho sqrt(t) + rho^2, rounded to the far side. sqrt(t) < (root + 1) / 2^k with 16 bits of root: the product is
+ * below 2^32. */
+static void t_bounds(uint32_t t, uint32_t rho, uint32_t fraction, uint32_t *low, uint32_t *high) {
+    uint32_t square = rho * rho >> 2 * fraction, scaled = t, reach = 0, k = 0;
     if (t > 0) {
         for (; scaled >> 30 == 0; k++) scaled <<= 2;
-        reach = (2 * rho * (root_below(scaled) + 1) + (1u << k) - 1) >> k;
+        reach = above(2 * rho * (root_below(scaled) + 1), k + fraction);
     }
     *low = t - reach + square;
     if (square >= t || (reach > t && reach - t >= square)) *low = 0;
+    square = above(rho * rho, 2 * fraction);
     *high = t;
     *high += reach < T_MOST - *high ? reach : T_MOST - *high;
     *high += square < T_MOST - *high ? square : T_MOST - *high;
@@ -320,7 +327,7 @@ static int holds_i(const proof_i *p, uint32_t rho) {
     }
     for (i = 0; i < m->n; i++) {
         int32_t phi_low, phi_high;
-        t_bounds(distance_i(p, i), rho, &low, &high);
+        t_bounds(distance_i(p, i), rho, p->fraction, &low, &high);
         phi_low = phi_at(m, high), phi_high = phi_at(m, low);
         for (l = 0; l < m->c; l++) p->sums[l] += least_lead(p, i, l, phi_low, phi_high);
     }
@@ -371,22 +378,23 @@ static uint16_t single_count(const rfm_model_i *m, const int16_t *u, const int64
 }
 
 int rfm_certify_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16_t *scratch, int64_t *room,
-                  size_t *class_at, uint32_t *radius, uint16_t *counts) {
+                  size_t *class_at, uint32_t *square, uint16_t *counts) {
     proof_i p;
     uint32_t rho = 0, bit;
     size_t i, j;
     int status;
-    if (m == NULL || room == NULL || class_at == NULL || radius == NULL) return RFM_ENULL;
+    if (m == NULL || room == NULL || class_at == NULL || square == NULL) return RFM_ENULL;
     if (m->task != RFM_CLASSIFY) return RFM_EVALUE;
     for (i = 1; i < m->nodes; i++)
         if (m->phi[i] > m->phi[i - 1]) return RFM_EVALUE;
     status = rfm_predict_i(m, x, scores, scratch, NULL, NULL);
     if (status != RFM_OK) return status;
     p.m = m, p.z = scratch + m->d, p.sums = room, p.class_at = rfm_class_i(m, scores);
-    for (bit = (uint32_t)m->limit + 1; bit != 0; bit >>= 1)
+    for (p.fraction = 0; (uint32_t)m->limit + 1 < 1u << (RHO_BITS - 1 - p.fraction);) p.fraction++;
+    for (bit = 1u << (RHO_BITS - 1); bit != 0; bit >>= 1)
         if (holds_i(&p, rho + bit)) rho += bit;
     *class_at = p.class_at;
-    *radius = rho;
+    *square = rho * rho >> 2 * p.fraction;
     if (counts == NULL) return RFM_OK;
     for (i = 0; i < m->r; i++) {
         int32_t sum = m->bias[i];
@@ -396,7 +404,7 @@ int rfm_certify_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16
             sum += scratch[i];
         room[i] = sum;
     }
-    for (j = 0; j < m->d; j++) counts[j] = single_count(m, scratch, room, j, x[j], rho * rho);
+    for (j = 0; j < m->d; j++) counts[j] = single_count(m, scratch, room, j, x[j], *square);
     return RFM_OK;
 }
 
@@ -415,16 +423,22 @@ static rfm_real behind(size_t c, const rfm_real *scores, rfm_real most, size_t k
     return rest < REAL_MOST ? rest : REAL_MOST;
 }
 
-/* Sorts upwards: shell sort, no memory. */
+/* Sorts upwards: a heap whose largest element goes to the end, again and again. */
 static void sort(size_t n, rfm_real *a) {
-    size_t gap = 1, i, j;
-    while (gap < n / 3) gap = 3 * gap + 1;
-    for (; gap > 0; gap /= 3)
-        for (i = gap; i < n; i++) {
-            rfm_real value = a[i];
-            for (j = i; j >= gap && a[j - gap] > value; j -= gap) a[j] = a[j - gap];
-            a[j] = value;
+    size_t first = n >> 1, i, next;
+    while (n > 1) {
+        rfm_real value;
+        if (first > 0)
+            value = a[--first];
+        else
+            value = a[--n], a[n] = a[0];
+        for (i = first; (next = 2 * i + 1) < n; i = next) {
+            if (next + 1 < n && a[next + 1] > a[next]) next++;
+            if (!(a[next] > value)) break;
+            a[i] = a[next];
         }
+        a[i] = value;
+    }
 }
 
 int rfm_conformal_threshold(size_t n, size_t c, const rfm_real *scores, const uint32_t *classes, rfm_real coverage,

@@ -47,16 +47,17 @@ int rfm_certify(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm
 #define RFM_CERTIFY_I_FREE 65535u /* of counts[j]: the input may have any value */
 
 /* For a classifier of integers, of any kernel: its table of phi says how far each term of a score can go. scores (c)
- * and *class_at as rfm_predict_i and rfm_class_i give them; *radius in units of z, an integer of at most 2 limit + 1:
- * every x' whose z' has |z' - z| <= *radius has that class. 0: z' = z, nothing else.
+ * and *class_at as rfm_predict_i and rfm_class_i give them. *square is that of the radius, in units of z: every x' whose
+ * z' has |z' - z|^2 <= *square has that class. At most (2 limit + 2)^2; 0: z' = z, nothing else.
  *
  * counts (d), NULL: not wanted. x_j alone may move by at most counts[j], up or down: RFM_CERTIFY_I_FREE at most. That
  * follows the rounding of u and z step by step, so it is the largest move within the radius on the worse side.
  *
- * scratch as rfm_predict_i has it; room: RFM_CERTIFY_I_ROOM(r, c). Cost: 9 (RFM_I8) to 15 predictions, and 32 r d
- * products for the counts. RFM_ENULL; RFM_EVALUE: RFM_REGRESS, or a table of phi that rises somewhere. */
+ * scratch as rfm_predict_i has it; room: RFM_CERTIFY_I_ROOM(r, c). Cost: 15 predictions and more, and 32 r d products
+ * for the counts. RFM_ENULL; RFM_EVALUE: RFM_REGRESS, or a table of phi that rises somewhere. After a failure only
+ * scores and scratch may have changed. */
 int rfm_certify_i(const rfm_model_i *model, const int16_t *x, int32_t *scores, int16_t *scratch, int64_t *room,
-                  size_t *class_at, uint32_t *radius, uint16_t *counts);
+                  size_t *class_at, uint32_t *square, uint16_t *counts);
 
 /* ---- conformal sets ------------------------------------------------------------------------- */
 
