@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* The loops in assembly take all registers: apart from what is around them. */
+/* The loops in assembly take all registers, so they are functions of their own. */
 #define ALONE __attribute__((noinline))
 
 static inline uint32_t load(const void *at) {
@@ -42,14 +42,14 @@ OP4(add_tb, "smlatb %0, %1, %2, %3")
 OP4(add_tt, "smlatt %0, %1, %2, %3")
 OP4(add_wb, "smlawb %0, %1, %2, %3") /* c + (a times the lower half of b >> 16) */
 
-/* The larger one of each half, unsigned. */
+/* The larger of each half of two words, unsigned. */
 static inline uint32_t larger(uint32_t a, uint32_t b) {
     uint32_t y;
     __asm__("usub16 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(y) : "r"(a), "r"(b));
     return y;
 }
 
-#define ROWS 32 /* whose sums are taken in one go: a multiple of 4 */
+#define ROWS 32 /* rows whose sums are computed in one go: a multiple of 4 */
 
 /* The sums of `rows` rows (a multiple of 4, not 0) of n >= 4 numbers from a on, over whole groups of four: `first` +
  * their TERMs with v, the row's word being in r8. Of four rows they are in r4, r5, r6, r12; what STOREs them at r8
@@ -120,7 +120,7 @@ static inline void interleave(int16_t *v, size_t n) {
     }
 }
 
-/* Where number j of n is then. */
+/* The place of number j of n in that order. */
 static inline size_t in_order(size_t j, size_t n) { return j < n / 4 * 4 && (j % 4 == 1 || j % 4 == 2) ? j ^ 3 : j; }
 
 /* PHI in C. */

@@ -57,8 +57,8 @@ static inline float32x4_t distances(uint32x4_t *at, const float *x, size_t r) {
     return sum;
 }
 
-/* The addresses of four rows of r numbers, less 4; and of the next ones, after a walk along these, of which `rows` are
- * there. */
+/* The addresses of four rows of r numbers, less 4; or, after a walk along these, of the next four rows, of which
+ * `rows` exist. */
 static inline uint32x4_t first_rows(const float *a, size_t r) {
     return vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 4), (uint32_t)r), (uint32_t)(uintptr_t)a - 4);
 }
@@ -175,7 +175,7 @@ rfm_real rfm_loop_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scores
 
 #define ALONE __attribute__((noinline)) /* a function of its own has all registers for its loop */
 
-#define ROWS 32 /* whose sums are taken in one go: a multiple of 8 */
+#define ROWS 32 /* rows whose sums are computed in one go: a multiple of 8 */
 
 /* The sums of rows (a multiple of 4) of n numbers go from `to` to `end`: `first` + their TERMs with v. LOAD fetches
  * eight numbers of a row as 16 bits and moves on, past the row's end by `beyond` bytes; NEXT is the address of the row
@@ -213,7 +213,7 @@ rfm_real rfm_loop_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scores
 #define DOT_I(Q, T)      "vmladava.s16 " T ", " Q ", q0\n\t"
 #define DISTANCE_I(Q, T) "vsub.i16 " Q ", " Q ", q0\n\tvmladava.s16 " T ", " Q ", " Q "\n\t"
 
-/* t (rows, and what is missing to a multiple of 4: the first of the last four again) = the sums of rows (rows, n). */
+/* t = the sums of rows (rows, n). t is filled up to a multiple of 4 by repeating the first of the last four rows. */
 #define SUMS(name, bytes, first, LOAD, TERM, NEXT)                                                 \
     static ALONE void name(const char *a0, size_t n, const int16_t *v, uint32_t *t, size_t rows) { \
         const size_t step = n * (bytes), beyond = (0 - n) % 8 * (bytes);                           \

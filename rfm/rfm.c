@@ -40,8 +40,8 @@
 
 #if RFM_REAL_BYTES == 8
 #define BANDWIDTH_MOST R(1e100)     /* L is at most this, and at least its reciprocal */
-#define UNIT_LEAST     R(0x1p-1021) /* 1 / UNIT_LEAST is finite, */
-#define DISTANCE_LEAST R(0x1p-640)  /* DISTANCE_LEAST / L is normal, */
+#define UNIT_LEAST     R(0x1p-1021) /* 1 / UNIT_LEAST is finite */
+#define DISTANCE_LEAST R(0x1p-640)  /* DISTANCE_LEAST / L is normal for every L */
 #define INVERSE_MOST   R(0x1p507)   /* INVERSE_MOST^2 is finite */
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
@@ -56,7 +56,8 @@ typedef uint32_t real_bits;
 #define REAL_SIGN_BIT      UINT32_C(0x80000000)
 #endif
 
-/* AT_4: `at` is a multiple of 4. ALONE: a function that is there once makes shorter code. */
+/* AT_4: tells the compiler that `at` is a multiple of 4. ALONE: not inlined, so that the code exists once and is
+ * shorter. */
 #if defined(__GNUC__)
 #define AT_4(at) __builtin_assume_aligned(at, 4)
 #define ALONE    __attribute__((noinline))
@@ -65,7 +66,8 @@ typedef uint32_t real_bits;
 #define ALONE
 #endif
 
-/* The sign bit is set if x is a NaN or an infinity: the lowest bit of an exponent of ones carries. */
+/* The sign bit of the result is set if x is a NaN or an infinity: their exponent is all ones, and adding its lowest
+ * bit carries into the sign. */
 static real_bits not_finite(rfm_real x) {
     real_bits bits;
     memcpy(&bits, &x, sizeof bits);
@@ -162,14 +164,15 @@ static float small_sqrt(float x) {
     return x;
 }
 #elif defined(__arm__) || defined(__riscv) || defined(RFM_SOFT_SQRT)
-/* No FPU: bit by bit on the integers, in less than half of what the C library takes. x = m 2^e, e even and m in [1,
- * 4). */
+/* Without an FPU: bit by bit on the integers, in less than half of the time that the C library takes. x = m 2^e, e
+ * even and m in [1, 4). */
 static float small_sqrt(float x) {
     uint32_t exponent = bits_of(x) >> 23, odd = (exponent & 1) ^ 1, rest, twice = 0, root = 0, bit;
     if (exponent == 0) return 0.0f;
     if (exponent > 254) return x;
     rest = ((bits_of(x) & 0x7fffffu) | 0x800000u) << (odd + 1);
-    for (bit = 1u << 24; bit != 0; bit >>= 1) { /* 25 bits, the last one for rounding; half way cannot be */
+    for (bit = 1u << 24; bit != 0; bit >>= 1) { /* 25 bits, the last one for rounding; a root is never half way
+                                                   between two numbers */
         if (twice + bit <= rest) {
             rest -= twice + bit;
             twice += 2 * bit;
@@ -383,14 +386,14 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
 
 /* ==== 5. Kernels ================================================================================
  *
- * phi = exp(-c (s / L)^q): what a kernel is beyond this formula stands in one entry of a table. `distance` is s^2 where
- * the norm is 2, s where it is 1. A gradient needs w = -phi'(s) / s, or -phi'(s) where the norm is 1: with t = c (s /
- * L)^q it is q t phi / distance.
+ * phi = exp(-t), t = c (s / L)^q. Norm and exponent of each kernel are in the table rfm_kernels. `distance` is s^2 for
+ * a kernel of norm 2, s for one of norm 1. A gradient needs w = -phi'(s) / s for norm 2, -phi'(s) for norm 1. Both are
+ * q t phi / distance.
  */
 
 typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
 
-/* log phi = -t; `power` is only asked for s > 0 and q of the model. */
+/* log phi = -t. `power` is called only for s > 0, and only for kernels whose q is the model's. */
 static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
     rfm_real s;
     if (kernel == RFM_GAUSSIAN) return R(-0.5) * distance * inverse * inverse;
@@ -410,7 +413,7 @@ const rfm_kernel rfm_kernels[RFM_KERNELS] = {
 };
 #endif
 
-/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
+/* s^q, 0 < q <= 2. small_exp takes no positive argument, so a large s goes by way of 1 / s^q. */
 static rfm_real small_power(rfm_real s, rfm_real q) {
     rfm_real t = q * small_log(s), e = small_exp(-small_abs(t));
     return t <= R(0) ? e : R(1) / e;
@@ -428,7 +431,7 @@ rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real dista
     return phi;
 }
 
-/* log_phi the other way round. */
+/* The inverse of log_phi: from phi to s. */
 rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
     rfm_real t = -RFM_MATH(log)(phi), q = exponent_of(kernel, exponent);
     if (kernel == RFM_GAUSSIAN) t *= R(2);
@@ -441,7 +444,7 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
 
-/* Apart, so that the loop of the other kernels has all registers. */
+/* A function of its own, so that the loop of the other kernels has all registers. */
 static ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real sum = R(0);
     for (; r > 0; r--) sum += small_abs(*a++ - *b++);
@@ -489,7 +492,8 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     if (loop != NULL) largest = loop(m, scratch, scores);
     if (largest < R(0)) largest = scores_portable(m, scratch, scores);
     if (novelty != NULL) *novelty = largest;
-    /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
+    /* An infinite z is far from everything: phi is 0. A z that is infinity minus infinity, NaN, has no place at all;
+     * then every phi is 0, too, and only z itself tells. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
         if (scratch[i] != scratch[i]) return RFM_ERANGE;
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
@@ -525,7 +529,8 @@ const char *rfm_name(const char *names, size_t i) {
 
 /* ==== 7. Sizes and units ========================================================================
  *
- * Products of sizes that need not fit; numbers brought to size 1 by a power of two, so that they can be squared.
+ * Products of sizes, checked for overflow. Units: powers of two that bring numbers to size 1, so that they can be
+ * squared.
  */
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -533,7 +538,7 @@ static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
 static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 
-/* *product = a * b; 0 if that does not fit. */
+/* *product = a * b; returns 0 if that does not fit into size_t. */
 static int multiply_fits(size_t a, size_t b, size_t *product) {
     if (b != 0 && a > SIZE_MAX / b) return 0;
     *product = a * b;
@@ -542,13 +547,13 @@ static int multiply_fits(size_t a, size_t b, size_t *product) {
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
-/* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for
- * 0. */
+/* The power of two that brings `largest` into [1, 2). Numbers divided by it can be squared, and no digit changes.
+ * The unit of 0 is 1. */
 static rfm_real unit_of(rfm_real largest) {
     real_bits bits;
     rfm_real unit;
     memcpy(&bits, &largest, sizeof bits);
-    bits &= REAL_EXPONENT_BITS; /* a number without its digits is a power of two */
+    bits &= REAL_EXPONENT_BITS; /* the exponent bits alone are a power of two */
     memcpy(&unit, &bits, sizeof unit);
     return largest == R(0) ? R(1) : max_real(unit, UNIT_LEAST);
 }
@@ -709,14 +714,14 @@ static void run_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs) {
     for (i = 0; i < jobs; i++) job(arg, i, 0);
 }
 
-/* Work done and to be done, in any unit. */
+/* Work that is done and the total, in any unit. */
 typedef struct {
     const rfm_ctx *ctx;
     rfm_real done, total;
     int cancelled;
 } progress;
 
-/* Adds to what is done and tells the caller; 1: stop. p may be NULL. */
+/* Adds to what is done and calls the tick; 1: stop. p may be NULL. */
 static int advance(progress *p, rfm_real work) {
     if (p == NULL) return 0;
     p->done += work;
@@ -745,7 +750,7 @@ rfm_cmat rfm_const(rfm_mat a) {
     return v;
 }
 
-/* Memory to work in: a measuring arena has none. */
+/* An arena to work in; a measuring arena has no memory. */
 static int check_arena(const rfm_arena *arena) {
     if (arena == NULL) return RFM_ENULL;
     return arena->status == RFM_OK && arena->base == NULL ? RFM_EARENA : arena->status;
@@ -753,7 +758,7 @@ static int check_arena(const rfm_arena *arena) {
 
 static int check_ctx(const rfm_ctx *ctx) { return ctx == NULL ? RFM_ENULL : check_arena(ctx->arena); }
 
-/* Of a matrix that can exist: not empty, indices of 32 bits, no more than half of the address space. */
+/* The shape of a matrix that can exist: not empty, indices of 32 bits, at most half of the address space. */
 static int check_shape(size_t rows, size_t cols) {
     size_t count;
     if (rows == 0 || cols == 0) return RFM_EZERO;
@@ -782,7 +787,7 @@ static int bytes_overlap(const void *a, size_t a_size, const void *b, size_t b_s
 
 static size_t view_bytes(rfm_cmat a) { return ((a.rows - 1) * a.stride + a.cols) * sizeof(rfm_real); }
 
-/* Two views with one stride may be interleaved: column blocks of one matrix do not overlap. */
+/* Views of equal stride may be interleaved: two column blocks of one matrix do not overlap. */
 static int views_overlap(rfm_cmat a, rfm_cmat b) {
     uintptr_t x = (uintptr_t)a.at, y = (uintptr_t)b.at, bytes = x < y ? y - x : x - y;
     if (!bytes_overlap(a.at, view_bytes(a), b.at, view_bytes(b))) return 0;
@@ -891,9 +896,9 @@ static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t
  * of A and a tile per worker.
  */
 
-/* Element (i, j) is at[i * rs + j * cs]. Or, with rows_of not NULL or symmetric set: a symmetric matrix with a zero
- * diagonal of which only the part below the diagonal is there, rs apart; its row i is row + i, or rows_of[row + i], its
- * column j is col + j. */
+/* Element (i, j) is at[i * rs + j * cs]. If rows_of is not NULL or symmetric is set, the operand is a symmetric
+ * matrix with a zero diagonal, of which only the part below the diagonal is stored, in rows rs apart. Its row i is
+ * row + i, or rows_of[row + i]; its column j is col + j. */
 typedef struct {
     const rfm_real *at;
     size_t rs, cs;
@@ -924,7 +929,7 @@ static operand operand_from(operand o, size_t i, size_t j) {
     return o;
 }
 
-/* Room for packed blocks, and whom to work with. */
+/* Room for packed blocks; the port and the workers. */
 typedef struct {
     const rfm_ctx *ctx;
     const rfm_port *port;
@@ -934,7 +939,7 @@ typedef struct {
     size_t a_size;
 } packing;
 
-/* For any product of at most m, n, k. */
+/* Room for any product of at most m, n, k. */
 static int packing_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t m, size_t n, size_t k, packing *s) {
     const rfm_port *port = port_of(ctx);
     size_t workers = workers_of(ctx), kb = min_size(k, port->kc), nb = min_size(n, port->nc);
@@ -960,7 +965,7 @@ static void pack_panel(const rfm_port *port, size_t width, size_t rows, size_t k
     }
 }
 
-/* One panel of a symmetric operand: left of the diagonal as it lies, right of it turned. */
+/* One panel of a symmetric operand. Left of the diagonal it is copied; right of it the stored part is transposed. */
 static void pack_symmetric(const rfm_port *port, size_t width, size_t rows, size_t k, operand from, rfm_real *dst) {
     size_t i, p, before, beyond;
     if (from.rows_of == NULL) {
@@ -983,8 +988,8 @@ static void pack_symmetric(const rfm_port *port, size_t width, size_t rows, size
     }
 }
 
-/* A (count, k) in panels of `width` rows; B when its rows and columns change places. Always along the rows of memory:
- * if those lie across the panels, PACK_STREAMS of them at a time through all panels. */
+/* Packs A (count, k) in panels of `width` rows; or B, with its rows and columns exchanged. Memory is always read
+ * along its rows. If those lie across the panels, PACK_STREAMS of them at a time go through all panels. */
 #define PACK_STREAMS 32
 static void pack(const rfm_port *port, size_t width, size_t count, size_t k, operand from, rfm_real *dst) {
     size_t step = from.rs == 1 || from.symmetric ? PACK_STREAMS : k, first, p;
@@ -995,28 +1000,28 @@ static void pack(const rfm_port *port, size_t width, size_t count, size_t k, ope
                                                            dst + first * k + p * width);
 }
 
-/* How long the pieces are when `size` is cut into as few of at most `most` as possible: equal ones, multiples of
+/* The length of the pieces when `size` is cut into as few equal ones as possible, of at most `most`, multiples of
  * unit. */
 static size_t piece(size_t size, size_t most, size_t unit) {
     size_t pieces = (size + most - 1) / most;
     return min_size(round_up((size + pieces - 1) / pieces, unit), most);
 }
 
-/* What is done to a block of C while it is still in the cache: rows row.., columns col.. of the whole C; c is its
- * corner. */
+/* Called for a block of C while it is still in the cache: rows row.. and columns col.. of the whole C. c is the
+ * block's first element. */
 typedef void (*finish_block)(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
                              size_t worker);
 
 typedef struct {
     const packing *s;
-    operand a;         /* from the first row of C on, from the current p on */
+    operand a;         /* A from the first row of C and the current p on */
     const rfm_real *b; /* packed (k, n), panels of b_rows rows */
     rfm_real *c;       /* (m, n) */
     size_t ldc, m, n, k, mb, b_rows;
-    size_t column; /* of C's first column, for `upper` */
+    size_t column; /* the column of the whole result that C starts at, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
-    int l1;              /* sums of |a - b| in place of products; alpha is not looked at */
+    int l1;              /* 1: sums of |a - b| in place of products; alpha is ignored */
     finish_block finish; /* NULL: nothing */
     const void *finish_arg;
 } product_args;
@@ -1040,14 +1045,14 @@ static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_
         t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
 }
 
-/* One tile, rows row.. of C from column j of the block on. */
+/* One tile: rows row.. of C, and columns of the block from j on. */
 static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a,
                          size_t rs, size_t cs, rfm_real *tile) {
     const rfm_port *port = t->s->port;
     size_t nr = port->nr, ldc = t->ldc, i, q;
     const rfm_real *b = t->b + j * t->b_rows;
     rfm_real *c = t->c + row * ldc + j;
-    int crosses = t->upper && row + height > t->column + j + 1; /* has elements below the diagonal */
+    int crosses = t->upper && row + height > t->column + j + 1; /* 1: the tile has elements below the diagonal */
     if (height == port->mr && cols == nr && !crosses) {
         make_tile(t, a, rs, cs, b, c, ldc, t->add);
         return;
@@ -1077,7 +1082,7 @@ static void product_job(void *arg, size_t index, size_t worker) {
         for (j = g; j < end; j += nr) {
             size_t cols = min_size(nr, end - j);
             for (i = 0; i < rows; i += mr) {
-                /* All below the diagonal, like those that follow. */
+                /* This tile and those that follow are below the diagonal. */
                 if (t->upper && first + i >= t->column + j + cols) break;
                 if (i < whole)
                     product_tile(t, first + i, mr, j, cols, a.at + i * a.rs, a.rs, a.cs, tile);
@@ -1093,11 +1098,11 @@ static void product_job(void *arg, size_t index, size_t worker) {
 
 typedef struct {
     const packing *s;
-    operand b; /* transposed: rows are columns of B */
+    operand b; /* B transposed: its rows are the columns of B */
     size_t n, k;
 } pack_args;
 
-/* Panels of B are packed a few at a time, so that workers share that, too. */
+/* Panels of B are packed a few at a time, so that workers share this work, too. */
 #define PACK_PANELS 8
 static void pack_job(void *arg, size_t index, size_t worker) {
     const pack_args *t = (const pack_args *)arg;
@@ -1106,7 +1111,8 @@ static void pack_job(void *arg, size_t index, size_t worker) {
     pack(t->s->port, nr, n, t->k, operand_from(t->b, first, 0), t->s->b + first * t->k);
 }
 
-/* The rows of C, for one packed block of B. At least four jobs if there are rows enough for that. */
+/* The rows of C for one packed block of B, in jobs of about JOB_ROWS rows or more; at least four jobs if there are
+ * enough rows. */
 #define JOB_ROWS 96
 static void product_rows(product_args *t) {
     const rfm_port *port = t->s->port;
@@ -1156,7 +1162,7 @@ static void product(const packing *s, int upper, size_t m, size_t n, size_t k, r
     product_and(s, 0, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
 }
 
-/* C = beta C before alpha A B is added; says whether anything is left to add to. */
+/* C = beta C, before alpha A B is added. Returns 1 if the product is to be added, 0 if it may overwrite C. */
 static int scale_first(rfm_real beta, int upper, rfm_mat c) {
     size_t i, j;
     if (beta == R(0)) return 0;
@@ -1166,7 +1172,7 @@ static int scale_first(rfm_real beta, int upper, rfm_mat c) {
     return 1;
 }
 
-/* What a layout on a measuring arena came to. */
+/* The need that a layout on a measuring arena has counted. */
 static int need_of(int status, const rfm_arena *measure, size_t *bytes) {
     if (status == RFM_OK) *bytes = measure->peak;
     return status;
@@ -1183,7 +1189,7 @@ int rfm_gemm_need(const rfm_ctx *ctx, size_t m, size_t n, size_t k, size_t *byte
     return need_of(packing_layout(&measure, ctx, m, n, k, &s), &measure, bytes);
 }
 
-/* Gives back what a layout took and keeps the arena usable after a refusal. */
+/* Gives back what a layout took, and keeps the arena usable after a refusal. */
 static int leave(const rfm_ctx *ctx, size_t used, int status) {
     ctx->arena->status = RFM_OK;
     rfm_arena_release(ctx->arena, used);
@@ -1256,8 +1262,9 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
 /* A multiple of mr, and at most kc, so that a block of U can be the packed B of a product. */
 static size_t chol_block_rows(const rfm_port *port) { return min_size(CHOL_BLOCK, port->kc) / port->mr * port->mr; }
 
-/* Room for the triangle of a block of U, in a Cholesky of chol_rows at most, in a solve of solve_rows; a panel of
- * right-hand sides per worker for the solve (a Cholesky keeps them in pack.b); and for products of at most m, n, k. */
+/* Room for three things. The triangle of a block of U: of at most chol_rows rows in a Cholesky, solve_rows in a
+ * solve. A panel of right-hand sides per worker for a solve; a Cholesky keeps them in pack.b. Products of at most m,
+ * n, k. */
 typedef struct {
     packing pack;
     rfm_real *triangle; /* panel t of mr rows: (t + 1) mr columns */
@@ -1275,8 +1282,9 @@ static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows
     return packing_layout(arena, ctx, m, n, max_size(k, round_up(chol_rows, port->mr)), &s->pack);
 }
 
-/* The lower triangle L (n, n) in A panels, the reciprocals of its diagonal in place of the diagonal; rows beyond n are
- * those of the identity. With `backward` L is U turned by half a circle: L(i, j) = U(n-1-i, n-1-j). Else L = U'. */
+/* Packs the lower triangle L (n, n) in A panels, with the reciprocals of its diagonal in place of the diagonal. Rows
+ * beyond n are those of the identity. L = U'; with `backward` L is U with both orders reversed, L(i, j) = U(n-1-i,
+ * n-1-j). */
 static void pack_triangle(const rfm_port *port, size_t n, const rfm_real *u, size_t ldu, int backward, rfm_real *dst) {
     size_t mr = port->mr, first, i, p;
     for (first = 0; first < n; first += mr) {
@@ -1355,8 +1363,8 @@ static size_t chol_leaf(size_t n, rfm_real *a, size_t lda) {
     return n;
 }
 
-/* Rows first..first+rows-1 of U are done up to column first+rows: do them up to `end`, and take them out of what is
- * below. What the solve leaves packed is the product's B. */
+/* Rows first..first+rows-1 of U are done up to column first+rows. This does them up to `end`, and subtracts their
+ * part from the rows below. The solve leaves its result packed as B of that product. */
 static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, size_t end) {
     const rfm_port *port = s->pack.port;
     size_t next = first + rows, rest = end - next;
@@ -1475,9 +1483,8 @@ static void copy_rows(size_t rows, size_t cols, const rfm_real *from, size_t fro
     for (i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, cols * sizeof *to);
 }
 
-/* The solve `first`, then `second` if it is another one. A number in U that is not finite makes the result not finite,
- * unless it is on the diagonal; so the rest of U need not be searched unless something is wrong: reading it takes as
- * long as solving. */
+/* The solve `first`, then `second` if it is another one. A number off the diagonal of U that is not finite makes the
+ * result not finite. So U is searched for one only if the result is not finite: reading U takes as long as solving. */
 static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, rfm_mat b) {
     int status = check_ctx(ctx);
     size_t used, i;
@@ -1585,7 +1592,7 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
             size_t q = j;
             int right =
                 best >=
-                -max_real(limit, rounding); /* not so for a NaN, which overflow leaves in a matrix of another kind */
+                -max_real(limit, rounding); /* false for a NaN, which overflow can leave in an indefinite matrix */
             for (i = j + 1; i < n; i++) {
                 rfm_real left = a.at[i * lda + i] - acc[i];
                 if (left > best) best = left, q = i;
@@ -1656,8 +1663,8 @@ typedef struct {
     rfm_real *d, *e, *tau;                /* diagonal, off-diagonal of T, factors of the reflectors: n each */
     rfm_real *z, *dl, *zl, *root, *hat;   /* of a merge: n each */
     uint32_t *order, *kept, *gone, *spot; /* of a merge: n each */
-    uint32_t *sorted;                     /* sorted[i]: which row of its block has the i-th smallest eigenvalue */
-    unsigned char *side;                  /* of a merge: which half of the columns a row has entries in */
+    uint32_t *sorted;                     /* sorted[i]: the row of its block that has the i-th smallest eigenvalue */
+    unsigned char *side;                  /* in a merge: which half of the columns a row has entries in */
 } eigen;
 
 static int eig_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t k, eigen *g) {
@@ -1716,7 +1723,7 @@ static void symv(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, 
     }
 }
 
-/* Below this a square loses digits; beside elements of size 1 a number whose square is 0 is 0. */
+/* Below this a square loses digits. Beside elements of size 1, a number whose square underflows counts as 0. */
 #define SQUARE_LEAST (REAL_LEAST / REAL_EPS / REAL_EPS)
 
 /* x[0..n) becomes v with v[0] = 1, and (I - tau v v') x = (beta, 0, ...); returns tau, beta in *beta. The caller has
@@ -1743,7 +1750,7 @@ static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
     return (b - alpha) / b;
 }
 
-/* dots and combinations of the rows of a stack of `count` rows, four at a time; the rows beyond count are zero or
+/* Dot products and combinations of the `count` rows of a stack, four rows at a time. Rows beyond count are zero or
  * unused. */
 static void stack_dots(const rfm_port *port, size_t count, size_t n, const rfm_real *rows, size_t ld, const rfm_real *x,
                        rfm_real *scratch, rfm_real *dots) {
@@ -1773,7 +1780,7 @@ static void tridiagonalise(const eigen *g, rfm_mat a) {
             g->tau[j] = reflector(m, row + 1, &g->e[j]);
             memcpy(vp, row + 1, m * sizeof *vp);
             symv(port, m, a.at + (j + 1) * lda + j + 1, lda, vp, wp);
-            /* again[p] is free until the block ends: it takes what the dots write along the way */
+            /* again[p] is free until the block ends: the dot products write to it along the way */
             memset(again + p * n + j + 1, 0, m * sizeof *again);
             stack_dots(port, p, m, w + j + 1, n, vp, again + p * n + j + 1, dots);
             subtract_rows(port, p, m, v + j + 1, n, dots, 1, wp);
@@ -1913,7 +1920,7 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
     } else { /* the sign in the middle tells which pole is nearer */
         rfm_real width = d[j + 1] - d[j], half = R(0.5) * width, f = inverse, a = z2[j], b = z2[j + 1], c, mid, root2;
         for (i = 0; i < n; i++) f += z2[i] / ((d[i] - d[j]) - half);
-        c = f - a / -half - b / half; /* f as if only these two poles moved */
+        c = f - a / -half - b / half; /* the rest of f, taken as constant */
         if (f >= R(0)) {
             low = R(0), high = half;
             mid = c * width + a + b;
@@ -1996,7 +2003,7 @@ static void sort_indices(size_t n, const rfm_real *d, uint32_t *index) {
 #define SIDE_BOTH  1
 #define SIDE_RIGHT 2
 
-/* Two halves of a block on their way to be one: rows o.. of d and q, n1 and n2 of them. */
+/* Two halves of a block that are being joined: rows o.. of d and q, n1 and n2 of them. */
 typedef struct {
     size_t o, n1, n2, n;
     size_t kept, gone; /* rows that take part, rows that are eigenvectors already */
@@ -2022,7 +2029,7 @@ static void deflate(const eigen *g, joint *t, rfm_real beta) {
         else
             order[i + j] = (uint32_t)n1 + sorted[n1 + j], j++;
     }
-    for (i = 0; i < n; i++) { /* kept[] ends with the candidate that the next one is compared with */
+    for (i = 0; i < n; i++) { /* the last row of kept[] is compared with the next one */
         size_t row = order[i], before;
         if (t->rho * RFM_MATH(fabs)(z[row]) <= tolerance) {
             g->gone[t->gone++] = (uint32_t)row;
@@ -2183,7 +2190,7 @@ static void scale_to_one(rfm_mat a, int *exponent) {
         for (j = i; j < a.cols; j++) largest = max_real(largest, RFM_MATH(fabs)(a.at[i * a.stride + j]));
     (void)RFM_MATH(frexp)(largest, exponent);
     if (*exponent == 0) return;
-    scale = RFM_MATH(ldexp)(R(1), -(*exponent / 2)); /* in two steps: 2^-exponent itself may not be a number */
+    scale = RFM_MATH(ldexp)(R(1), -(*exponent / 2)); /* in two steps: 2^-exponent itself may be out of range */
     for (i = 0; i < a.rows; i++)
         for (j = i; j < a.cols; j++) a.at[i * a.stride + j] *= scale;
     scale = RFM_MATH(ldexp)(R(1), -(*exponent - *exponent / 2));
@@ -2246,10 +2253,10 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
 #define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
 #define NORM_MOST  (REAL_MOST / R(8))            /* squared norms up to this give finite distances */
 
-/* Where s^2 underflows, s / L is below eps. */
+/* Is L in its range? Within it, s / L is below eps wherever s^2 underflows. */
 static int bandwidth_right(rfm_real L) { return L >= R(1) / BANDWIDTH_MOST && L <= BANDWIDTH_MOST; }
 
-/* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
+/* s^2 from the differences, for the elements that need it: s2[j] of x (r) and row j of z (n, r). */
 static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz,
                            rfm_real *s2) {
     size_t j, q;
@@ -2264,8 +2271,8 @@ static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, c
     }
 }
 
-/* c[j] = -2 x'z_j -> s_j^2, j < n; xx and zz[j] are the squared norms. In short runs, so that few are looked at
- * twice. */
+/* c[j] = -2 x'z_j becomes s_j^2, j < n; xx and zz[j] are the squared norms. The work goes in short runs, so that few
+ * elements are looked at twice. */
 #define NEAR_RUN 32
 static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz,
                               rfm_real *c) {
@@ -2295,10 +2302,11 @@ static radial radial_of(int kernel, rfm_real bandwidth, rfm_real exponent) {
     return f;
 }
 
-/* What radial_values has put into w beside shape and phi. */
+/* The factor that radial_values puts into w beside shape and phi. */
 static rfm_real weight_unit(const radial *f) { return f->kernel == RFM_LAPLACE ? f->inverse : R(1); }
 
-/* From shape, phi and differences in units to true gradients, where L = 1 / inverse: c q (unit / L)^(q - 1) / L. */
+/* The factor from shape, phi and differences in units to true gradients: c q (unit / L)^(q - 1) / L, where L = 1 /
+ * inverse. */
 static rfm_real gradient_factor(const radial *in_units, rfm_real inverse) {
     if (in_units->kernel == RFM_LAPLACE) return inverse;
     if (in_units->kernel == RFM_GAUSSIAN) return in_units->inverse * inverse;
@@ -2314,14 +2322,14 @@ static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
 /* A unit for distances that are at most `largest`. */
 static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), DISTANCE_LEAST); }
 
-/* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is
- * 0. */
+/* 1 / L for distances in units, but at most what can be squared. With a larger one L is so far below any distance
+ * that phi is 0 anyway. */
 static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
     return unit < INVERSE_MOST / inverse ? unit * inverse : INVERSE_MOST;
 }
 
-/* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where
- * shape is not: s^(q - 2), l1: s^(q - 1). 0 where s = 0. */
+/* w = c q L^-q shape(s) phi. The constant factor c q L^-q is left out, because it may underflow where the shape does
+ * not. The shape is s^(q - 2), for norm 1 s^(q - 1), and 0 at s = 0. */
 static rfm_real weight_shape(const radial *f, rfm_real distance) {
     if (!(distance > R(0))) return R(0);
     if (f->kernel == RFM_GAUSSIAN) return R(1);
@@ -2330,8 +2338,8 @@ static rfm_real weight_shape(const radial *f, rfm_real distance) {
     return RFM_MATH(pow)(distance, R(0.5) * f->exponent - R(1));
 }
 
-/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, shape times phi; Laplace: that times 1 / L, as ports
- * have it. */
+/* Distances (s^2; for norm 1 s) become phi, in place. If w is not NULL it becomes shape times phi; for Laplace that
+ * times 1 / L, as the ports compute it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
     rfm_real factor = weight_unit(f);
     size_t i;
@@ -2347,7 +2355,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
 }
 
-/* The last step from what product_and made of x and z_j, j < n, to phi, in place. */
+/* The last step to phi, in place, from what product_and made of x and z_j, j < n. */
 static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx,
                           const rfm_real *z, const rfm_real *zz, rfm_real *c, rfm_real *w) {
     if (!is_l1(f->kernel)) squared_distances(n, r, x, xx, z, zz, c);
@@ -2363,7 +2371,7 @@ static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_
 
 #define PREDICT_ROWS   512
 #define CENTER_COLUMNS 1024
-#define DOT_OUTPUTS    4 /* up to so many are summed as dot products while phi is in the cache; more by a product */
+#define DOT_OUTPUTS    4 /* up to this many outputs are dot products, while phi is in the cache; more are a product */
 
 /* One call's view of a model, and room for a block of rows. */
 typedef struct {
@@ -2376,7 +2384,7 @@ typedef struct {
     rfm_real *norms_z;   /* (rows) */
     rfm_real *block;     /* (rows, columns) */
     rfm_real *alpha;     /* (c, n) alpha turned, if c <= DOT_OUTPUTS */
-    rfm_real *ignored;   /* workers x a group of columns: what rows4 writes beside the dot products */
+    rfm_real *ignored;   /* workers x a group of columns: rows4 writes its other result, which is not used, here */
     size_t rows;
 } predictor;
 
@@ -2425,8 +2433,8 @@ typedef struct {
     size_t ldy;
 } predict_block;
 
-/* y[i] += dot(phi_i, alpha) for rows i; each row with the arithmetic of rows4, whatever its place: one that is not
- * among four whole rows is taken four times. */
+/* y[i] += dot(phi_i, alpha) for rows i. Every row goes through the arithmetic of rows4, whatever its place: a row
+ * that is not one of four whole rows is passed four times. */
 static void add_dots(const rfm_port *port, size_t rows, size_t cols, const rfm_real *phi, size_t ld,
                      const rfm_real *alpha, rfm_real *y, size_t ldy, rfm_real *ignored) {
     static const rfm_real none[4] = {R(0), R(0), R(0), R(0)};
@@ -2454,7 +2462,7 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
                  s->ignored + worker * min_size(s->m.n, group_columns(s->pack.port)));
 }
 
-/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block; y as in
+/* The kernel values of the rows in s->projected with the centres from `column` on, into s->block; y as in
  * predict_block. */
 static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
     predict_block t;
@@ -2644,12 +2652,12 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
  * alpha = w^1/2 beta, and the mean is weighted.
  */
 
-/* S and a given M keep every direction down to the rounding of their largest entry: r eps, the default of the
- * rank-revealing factor, would drop directions that later iterations need. */
+/* Tolerance of the rank of S and of a given M: directions are kept down to the rounding of the largest entry. The
+ * default, r eps, would drop directions that later iterations need. */
 #define METRIC_TOLERANCE REAL_EPS
 
 #define AGOP_ROWS    512 /* gradient points at a time */
-#define AGOP_COLUMNS 512 /* outputs are taken together up to so many columns of h */
+#define AGOP_COLUMNS 512 /* as many outputs are taken together as fit into this many columns of h */
 #define LOO_COLUMNS  64  /* columns of the inverse factor at a time */
 #define MEDIAN_ROWS  128 /* rows whose distances the median is taken of */
 
@@ -2660,12 +2668,12 @@ typedef struct {
     size_t n, d, c, points;
     solving solve;
     progress progress;
-    rfm_model m; /* the current iterate; its arrays are these: */
+    rfm_model m; /* the current iterate; its arrays are the next four */
     rfm_real *shift, *p, *centers, *alpha;
-    int is_identity;             /* P = I and not written out */
-    rfm_real unit;               /* centres, norms and distances are multiples of it: so they can be squared */
-    rfm_real y_unit, alpha_unit; /* likewise Y in solves and scores, alpha in the AGOP */
-    radial kernel;               /* of distances in units */
+    int is_identity;             /* 1: P = I, and p is not set */
+    rfm_real unit;               /* centres, norms and distances are stored in this unit, so that they can be squared */
+    rfm_real y_unit, alpha_unit; /* units of Y in solves and scores, of alpha in the AGOP */
+    radial kernel;               /* the kernel of distances in units */
     rfm_real ridge;              /* as used */
     int want_w;
     rfm_real *k; /* (n, n) ld apart */
@@ -2673,16 +2681,16 @@ typedef struct {
     rfm_real *norms;             /* (n) of the centres */
     rfm_real *root_w;            /* (n) w^1/2; NULL: all 1 */
     rfm_real root_sum;           /* square root of the sum of w over the gradient points */
-    rfm_real *turned;            /* workers x 2 (nr, group): rows of W, and the same turned */
+    rfm_real *turned;            /* workers x 2 (nr, group): rows of W, and their transpose */
     rfm_real *centred;           /* (AGOP_ROWS, d), RFM_FULL */
     rfm_real *ax, *h;            /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
-    rfm_real *guess, *mean;      /* (c, r) of the gradients' means: a first guess, what is left of them */
-    int guessed;                 /* of the outputs at hand */
+    rfm_real *guess, *mean;      /* (c, r) a first guess of the mean gradients; what the guess leaves of them */
+    int guessed;                 /* 1: the means of the current outputs have been guessed */
     size_t together;             /* outputs taken together: g */
     rfm_real *s, *root, *next;   /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
     rfm_real tolerance;          /* of the rank of S */
-    rfm_real *acc;               /* (n or d) of a rank-revealing factor */
-    uint32_t *perm, *picked;     /* of that; (n) rows of the gradient points, NULL: all */
+    rfm_real *acc;               /* (n or d) scratch of the rank-revealing factor */
+    uint32_t *perm, *picked;     /* (n or d) its order; (n) rows of the gradient points, NULL: all rows */
     rfm_real *rhs, *gram;        /* (n, width); ridge 0: (n, n) */
     size_t width;                /* c, rounded up to whole tiles */
     rfm_real *distances;         /* median */
@@ -2690,13 +2698,13 @@ typedef struct {
     predictor validation;
     rfm_real *predicted; /* (v, c) */
     rfm_real *best_p, *best_alpha;
-    size_t store_end; /* what the store has handed out with the model's arrays */
+    size_t store_end; /* `used` of the store once the model's arrays are taken */
 } training;
 
 static int rows_at(rfm_cmat a) { return a.at != NULL; }
 static int updates(const training *f) { return f->o->metric != RFM_IDENTITY && f->o->iterations > 0; }
 
-/* Everything that a fit uses. Sizes only: nothing is read but f->data's shapes and the options. */
+/* The memory of a fit. Only sizes are read: the shapes in f->data, and the options. */
 static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     const rfm_options *o = f->o;
     const rfm_port *port = port_of(f->ctx);
@@ -2710,7 +2718,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
 
-    f->ld = n + (n >= 512 && n % 512 < 16 ? 16 : 0); /* rows a power of two apart would share cache sets */
+    f->ld = n + (n >= 512 && n % 512 < 16 ? 16 : 0); /* else rows a power of two apart would share cache sets */
     f->k = rfm_arena_reals(arena, n, f->ld);
     f->norms = rfm_arena_reals(arena, 1, n);
     f->root_w = f->data->weights != NULL ? rfm_arena_reals(arena, 1, n) : NULL;
@@ -2755,8 +2763,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
 
 /* ---- the kernel matrix ---------------------------------------------------------------------- */
 
-/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image, nr rows at a time: they are made in a
- * buffer, turned like a panel, and copied. */
+/* In a block on and above the diagonal -2 x'z becomes K, and W goes to the mirror image. nr rows of W at a time are
+ * made in a buffer, transposed like a panel, and copied. */
 static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
                           size_t worker) {
     const training *f = (const training *)arg;
@@ -2835,8 +2843,8 @@ static rfm_real median_distance(const training *f) {
     return l1 ? median : RFM_MATH(sqrt)(median);
 }
 
-/* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be
- * squared, or L. */
+/* Computes the centres in units, their norms and the bandwidth for the current P. RFM_ERANGE: distances cannot be
+ * squared, or L is out of range. */
 static int place_centers(training *f) {
     const rfm_port *port = f->solve.pack.port;
     size_t first, n = f->n, r = f->m.r, rows;
@@ -2900,7 +2908,7 @@ static void solve_pseudo(training *f) {
     rfm_mat gram = rfm_view(f->gram, n, n);
     kernel_matrix(f);
     (void)chol_rank(&f->solve.pack, k_view(f), R(0), f->perm, &rank,
-                    f->acc); /* K is a kernel matrix: what is negative is rounding */
+                    f->acc); /* K is a kernel matrix: negative pivots are rounding */
     right_hand_side(f, f->perm);
     if (rank == n) {
         solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
@@ -2912,7 +2920,8 @@ static void solve_pseudo(training *f) {
     for (i = 0; i < rank; i++)
         for (j = i; j < rank; j++) f->gram[i * n + j] = dot(n - j, f->k + i * ld + j, f->k + j * ld + j);
     gram.rows = gram.cols = rank;
-    done = rank > 0 ? chol(&f->solve, gram, NULL) : 0; /* if that fails, what was done is the answer of a lower rank */
+    done = rank > 0 ? chol(&f->solve, gram, NULL) : 0; /* if the factor fails at a row, the rows before it give the
+                                                          answer of a lower rank */
     gram.rows = gram.cols = rank = done;
     for (i = 0; i < n; i++) /* U Y, row by row: row i of the right-hand side is not needed after row i of the product */
         for (j = 0; j < c; j++) {
@@ -2934,10 +2943,10 @@ static void solve_pseudo(training *f) {
     weigh_alpha(f);
 }
 
-#define RESIDUAL_ROWS 4 /* rounding that matters is everywhere: a few rows show it */
+#define RESIDUAL_ROWS 4 /* rows that are looked at: harmful rounding is everywhere, so a few rows show it */
 
-/* At row i the machine should say y_i - ridge alpha_i / w_i. How far off it is at some rows, in the same units as rhs,
- * which is not in use here and takes their kernel values: this is what rounding does to a prediction. */
+/* By the equations the predictor at row i is y_i - ridge alpha_i / w_i. Returns how far it is from that at a few
+ * rows, in the units of rhs: this is what rounding does to a prediction. rhs is free here, and holds kernel values. */
 static rfm_real largest_residual(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(min_size(RESIDUAL_ROWS, f->width), n), step = n / rows, i, j,
            k;
@@ -2959,9 +2968,10 @@ static rfm_real largest_residual(training *f) {
     return most;
 }
 
-#define RESIDUAL_MOST R(0.01) /* of the largest target: where rounding does more, alpha is noise */
+#define RESIDUAL_MOST R(0.01) /* share of the largest target; if rounding does more, alpha is noise */
 
-/* (K + ridge I) alpha = Y in units; 0: this number type cannot tell the matrix from a singular one. */
+/* (K + ridge I) alpha = Y in units. Returns 0 if, in this number type, the matrix cannot be told from a singular
+ * one. */
 static int solve_ridge(training *f) {
     size_t n = f->n, c = f->c;
     if (chol(&f->solve, k_view(f), &f->progress) < n) return 0;
@@ -2973,7 +2983,7 @@ static int solve_ridge(training *f) {
     return largest_residual(f) <= RESIDUAL_MOST;
 }
 
-/* alpha = (K + ridge I)^-1 Y. Where rounding is larger than the ridge, the ridge grows until it is not. */
+/* alpha = (K + ridge I)^-1 Y. As long as rounding is larger than the ridge, the ridge grows. */
 static int solve_alpha(training *f) {
     size_t n = f->n, i;
     rfm_real most = f->root_w != NULL ? R(0) : R(1); /* the largest weight */
@@ -3006,8 +3016,9 @@ static rfm_real point_weight(const training *f, size_t j) {
     return (f->root_w != NULL ? f->root_w[point_at(f, j)] : R(1)) / f->root_sum;
 }
 
-/* Centred gradients: a first guess of the mean of every output, from the first points that have weight: S is then a sum
- * of squares of numbers that are small already, and little is left to subtract. 0: none of these has weight. */
+/* Centred gradients: a first guess of the mean gradient of every output, from the first points that have weight.
+ * With it S is a sum of squares of numbers that are small already, and little is left to subtract. Returns 0 if none
+ * of these points has weight. */
 static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     rfm_real sum = R(0);
@@ -3020,7 +3031,7 @@ static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t
     return sum > R(0);
 }
 
-/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred
+/* h (rows, g (r + 1)) of the points from `first` on and outputs k0..k0+g-1: the product with W becomes h_jk, centred
  * and weighted. */
 static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
@@ -3052,8 +3063,9 @@ typedef struct {
     size_t first, g;
 } signs_args;
 
-/* The same of signs, for l1, a point a job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r]
- * stays 0: there is nothing to subtract. Signs are made a few at a time, for all outputs. */
+/* The same with signs, for norm 1, one point per job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), where a is the last
+ * column of ax. h_jk[r] stays 0, because there is nothing to subtract. Signs are made a few at a time, for all
+ * outputs. */
 #define SIGNS 32
 static void agop_signs(void *arg, size_t index, size_t worker) {
     const signs_args *t = (const signs_args *)arg;
@@ -3077,9 +3089,9 @@ static void agop_signs(void *arg, size_t index, size_t worker) {
     }
 }
 
-/* Takes what the guessed means left of the mean gradients out of S. What remains may be the rounding of guesses only:
- * that becomes 0 on a diagonal, and is kept out of the rank of a full S by its tolerance. A NaN stays one, and is found
- * later. */
+/* Subtracts from S what the guesses left of the mean gradients. The rest may be nothing but the rounding of the
+ * guesses. On a diagonal that becomes 0; in a full S the tolerance keeps it out of the rank. A NaN stays a NaN, and
+ * is found later. */
 static void center_agop(training *f) {
     const rfm_real share = R(16) * REAL_EPS;
     size_t c = f->c, r = f->m.r, step = f->o->metric == RFM_DIAGONAL ? 1 : r + 1, i, j, k;
@@ -3098,8 +3110,8 @@ static void center_agop(training *f) {
     if (after > R(0)) f->tolerance = max_real(f->tolerance, most / after);
 }
 
-/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. In units of alpha and of
- * the kernel's factor, which update_metric puts back. */
+/* The upper triangle of S (r, r); with RFM_DIAGONAL only its diagonal. It is in units of alpha and lacks the
+ * kernel's constant factor; update_metric puts both back. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
     f->alpha_unit = unit_of(largest_of(n * c, f->alpha));
@@ -3147,7 +3159,8 @@ static int agop(training *f) {
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
 }
 
-/* P (rank, d) from the factor that chol_rank left in u (n, n): root (rank, n) has its columns where they came from. */
+/* P (rank, d) from the factor that chol_rank left in u (n, n). root (rank, n) is that factor with its columns in
+ * their original order. */
 static void unpermute(size_t n, size_t rank, const rfm_real *u, const uint32_t *perm, rfm_real *root) {
     size_t i, j;
     for (i = 0; i < rank; i++)
@@ -3162,7 +3175,7 @@ static int update_metric(training *f) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * RFM_MATH(sqrt)(f->s[j]);
         rank = 1;
     } else {
-        /* S is a mean of squares: what is negative is rounding */
+        /* S is a mean of squares: negative pivots are rounding */
         (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), f->tolerance, f->perm, &rank, f->acc);
         unpermute(r, rank, f->s, f->perm, f->root);
         if (rank == 0)
@@ -3199,7 +3212,7 @@ static uint32_t metric_rank(const training *f) {
     size_t i, j, count = 0;
     if (f->is_identity) return (uint32_t)f->d;
     if (f->o->metric == RFM_FULL && f->m.r > 1) return (uint32_t)f->m.r;
-    for (i = 0; i < f->m.r; i++) { /* one row of P may be zero; or P is diagonal */
+    for (i = 0; i < f->m.r; i++) { /* P is diagonal, or its only row may be zero */
         int used = 0;
         if (f->o->metric == RFM_DIAGONAL)
             used = f->p[i] != R(0);
@@ -3212,7 +3225,7 @@ static uint32_t metric_rank(const training *f) {
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* What one row adds to a score; squared errors in units of Y. */
+/* The part of one row in a score; squared errors in units of Y. */
 static rfm_real row_score(const training *f, const rfm_real *y, const rfm_real *predicted) {
     rfm_real sum = R(0);
     size_t c = f->c, k, best = 0, true_best = 0;
@@ -3239,7 +3252,7 @@ static int score_validation(training *f, rfm_real *score) {
     int status;
     f->validation.m = f->m;
     if (f->is_identity) f->validation.m.metric = RFM_IDENTITY;
-    multiply(f->n * f->m.r, f->centers, f->unit); /* the predictor takes them as they are */
+    multiply(f->n * f->m.r, f->centers, f->unit); /* the predictor takes them without units */
     status = predictor_start(&f->validation);
     if (status == RFM_OK) status = predict_rows(&f->validation, x, rfm_view(f->predicted, x.rows, f->c), NULL);
     multiply(f->n * f->m.r, f->centers, R(1) / f->unit);
@@ -3249,8 +3262,8 @@ static int score_validation(training *f, rfm_real *score) {
     return finite_real(*score) ? RFM_OK : RFM_ERANGE;
 }
 
-/* The error of row i when it is left out is beta_i / (A^-1)_ii, A = U'U; (A^-1)_ii is the squared length of column i of
- * U'^-1. The weighted mean over the rows; rhs is not in use here and takes a row. */
+/* The leave-one-out score, a weighted mean over the rows. The error of row i when it is left out is beta_i /
+ * (A^-1)_ii, A = U'U, and (A^-1)_ii is the squared length of column i of U'^-1. rhs is free here, and holds a row. */
 static int score_leave_one_out(training *f, rfm_real *score) {
     size_t n = f->n, c = f->c, first, cols, i, j, k;
     rfm_real sum = R(0), total = R(0);
@@ -3309,7 +3322,7 @@ static int check_options(const rfm_options *o, size_t n) {
     return RFM_OK;
 }
 
-/* Shapes and options, and what the layout goes by. */
+/* Checks shapes and options, and sets what the layout depends on. */
 static int training_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *o, training *f) {
     int status;
     if (ctx == NULL || data == NULL || o == NULL) return RFM_ENULL;
@@ -3384,7 +3397,7 @@ static int check_values(const training *f, rfm_report *report) {
     return data->weights == NULL || (sum > R(0) && finite_real(sum)) ? RFM_OK : RFM_EVALUE;
 }
 
-/* Up to `points` of the n rows that have weight, without replacement; how many. */
+/* Draws up to `points` of the n rows that have weight, without replacement; returns how many. */
 static size_t pick_rows(size_t n, const rfm_real *weights, size_t points, uint32_t seed, uint32_t *picked) {
     uint32_t state = rfm_random_start(seed);
     size_t i, count = 0;
@@ -3400,7 +3413,8 @@ static size_t pick_rows(size_t n, const rfm_real *weights, size_t points, uint32
     return points;
 }
 
-/* Means of the columns, as a first row and the mean difference from it: exact enough at any offset. */
+/* Means of the columns, computed as the first row plus the mean difference from it: no digits are lost at any
+ * offset. */
 static void column_means(rfm_cmat x, rfm_real *mean) {
     size_t i, j;
     for (j = 0; j < x.cols; j++) mean[j] = R(0);
@@ -3419,13 +3433,13 @@ static int start_factor(training *f) {
     (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank,
                     f->acc);     /* the check below decides */
     rank = max_size(rank, 1);    /* a zero matrix keeps a row of zeros */
-    for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
+    for (i = 0; i < rank; i++) { /* one row at a time through a spare row, because P takes the place of its factor */
         for (j = 0; j < d; j++) f->centred[f->perm[j]] = j >= i && p[i * d + i] != R(0) ? p[i * d + j] : R(0);
         memcpy(p + i * d, f->centred, d * sizeof *p);
     }
     f->m.r = rank;
     for (i = 0; i < d;
-         i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
+         i++) /* what the factor left out must be rounding: a zero on the diagonal does not show the rest of its row */
         for (j = i; j < d; j++) {
             rfm_real rest = start.at[i * start.stride + j] / unit / unit;
             for (q = 0; q < rank; q++) rest -= p[q * d + i] * p[q * d + j];
@@ -3478,7 +3492,7 @@ static int train(training *f, rfm_report *report) {
     report->best = T;
     for (t = 0; status == RFM_OK; t++) {
         rfm_step step;
-        rfm_real score; /* in units of Y, where small ones differ, too */
+        rfm_real score; /* in units of Y, so that small scores differ, too */
         memset(&step, 0, sizeof step);
         f->want_w = t < T;
         status = place_centers(f);
@@ -3796,7 +3810,7 @@ int rfm_metric(const rfm_model *model, rfm_mat m) {
     return finite_view(&rfm_port_scalar, rfm_const(m)) ? RFM_OK : RFM_ERANGE;
 }
 
-/* The mean entry of A / unit, as a first entry and the mean difference from it. */
+/* The mean entry of A / unit, computed as the first entry plus the mean difference from it. */
 static rfm_real mean_entry(rfm_cmat a, rfm_real unit) {
     rfm_real sum = R(0), first = a.at[0] / unit;
     size_t i, j;
@@ -3805,7 +3819,8 @@ static rfm_real mean_entry(rfm_cmat a, rfm_real unit) {
     return first + sum / (R(a.rows) * R(a.cols));
 }
 
-/* tr((A - a)'(B - b)) / sqrt(tr((A - a)'(A - a)) tr((B - b)'(B - b))) with constants a, b taken from all entries. */
+/* tr((A - a)'(B - b)) / sqrt(tr((A - a)'(A - a)) tr((B - b)'(B - b))), the numbers a and b subtracted from all
+ * entries. */
 static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
     int status = value == NULL ? RFM_ENULL : check_view(a);
     rfm_real ab = R(0), aa = R(0), bb = R(0), mean_a = R(0), mean_b = R(0), unit_a, unit_b;
@@ -3831,7 +3846,7 @@ static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
 int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine) { return similarity(a, b, 0, cosine); }
 int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson) { return similarity(a, b, 1, pearson); }
 
-/* The rows of X become the centres of a model of their own; |YY'| = |Y'Y|. */
+/* The rows of X become the centres of another model. The norm of YY' is that of Y'Y, which is smaller. */
 static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s,
                             rfm_real **centers) {
     rfm_model own = *model;

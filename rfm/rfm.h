@@ -5,13 +5,13 @@
  *
  * Conventions, everywhere:
  *   - Functions that can fail return an int: RFM_OK (0) or a negative RFM_E... code; rfm_status_text() explains it.
- *     These check their arguments, always; but rfm_predict_one trusts what rfm_fit or rfm_model_open put into the
- *     model. The others (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...) take what they are
- *     given. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
+ *     They always check their arguments, with one exception: rfm_predict_one trusts a model that rfm_fit or
+ *     rfm_model_open made. The other functions (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...)
+ *     check nothing. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
  *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
- *     arena is as it was; an arena whose `status` is a failure makes every call return that; one without memory is
- *     RFM_EARENA.
+ *     arena is as it was. If arena->status is a failure, every call returns it. A call with an arena that has no
+ *     memory returns RFM_EARENA.
  *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n
  *     columns. Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not
  *     overlap.
@@ -92,14 +92,14 @@ const char *rfm_status_text(int status);
 
 /* ---- small functions ------------------------------------------------------------------------ */
 
-/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them: in float nothing from libm where
- * there is no FPU, few instructions, the same bits on every machine. exp: at most 2.5 ulp from the truth, 0 below -87;
- * sqrt: exactly rounded, 0 below 1.2e-38. */
+/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them. They take few instructions and
+ * give the same bits on every machine. In float, on processors without an FPU, they take nothing from libm. exp: at
+ * most 2.5 ulp from the truth, 0 below -87. sqrt: exactly rounded, 0 below 1.2e-38. */
 rfm_real rfm_exp(rfm_real x);
 rfm_real rfm_sqrt(rfm_real x);
 
-/* 1 if x[0..n-1] has neither a NaN nor an infinity. Looks at the bits, so compilers that assume finite numbers do not
- * remove it. */
+/* 1 if x[0..n-1] has neither a NaN nor an infinity. It looks at the bits, so that compilers that assume finite
+ * numbers cannot remove the check. */
 int rfm_finite(size_t n, const rfm_real *x);
 
 /* ---- models --------------------------------------------------------------------------------- */
@@ -108,24 +108,24 @@ int rfm_finite(size_t n, const rfm_real *x);
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
-#define RFM_L1       3 /* likewise, 0 < q <= 1, s = sum_j |u_j|, u = P (x - z). q = 1: a product of Laplace kernels */
+#define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z) */
 #define RFM_KERNELS  4
 #ifndef RFM_NO_TRAIN
 /* What a kernel is: rfm_kernels[RFM_LAPLACE] and so on. */
 typedef struct {
     const char *name;  /* "laplace": the command's word */
-    int norm;          /* of P (x - z), which s is: 2, or 1 */
-    rfm_real exponent; /* q; 0: the model's, ... */
-    rfm_real most;     /* ... above 0 and at most this */
-    int axes;          /* 1: depends on the axes of the inputs, so rfm_fit takes no RFM_FULL */
+    int norm;          /* s is this norm of P (x - z): 2, or 1 for the sum of absolute values */
+    rfm_real exponent; /* q; 0: every model has its own, ... */
+    rfm_real most;     /* ... 0 < q <= most */
+    int axes;          /* 1: phi depends on the axes of the inputs, so rfm_fit refuses RFM_FULL */
 } rfm_kernel;
 extern const rfm_kernel rfm_kernels[RFM_KERNELS];
 
-/* phi at a distance: s^2 where the norm is 2, s where it is 1; inverse = 1 / L. *weight, if not NULL: -phi'(s) / s, or
- * -phi'(s) where the norm is 1; 0 where s = 0. Nothing is checked. */
+/* phi at a distance. `distance` is s^2 for a kernel of norm 2, s for one of norm 1; inverse is 1 / L. If weight is
+ * not NULL, *weight becomes -phi'(s) / s for norm 2, -phi'(s) for norm 1, and 0 at s = 0. Nothing is checked. */
 rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight);
 
-/* s at which phi (0 < phi < 1) is this, for L = 1. */
+/* The distance s at which phi has this value, 0 < phi < 1, for L = 1. */
 rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #endif
 
@@ -147,35 +147,35 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define RFM_ALIGNED _Alignas(RFM_ALIGN)
 #else
-#define RFM_ALIGNED /* nothing standard: a static array may have to be moved up to an aligned address by hand */
+#define RFM_ALIGNED /* no standard way: align a static array by hand */
 #endif
 
 /* What the outputs mean. */
 #define RFM_REGRESS  0 /* the c predicted numbers */
 #define RFM_CLASSIFY 1 /* c >= 2: the class of the largest output; c = 1: class 1 if the output is positive, else 0 */
 
-/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in
+/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A model only points to its arrays. They live in
  * the arena that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given. */
 typedef struct {
     size_t n, d, c, r; /* centres, inputs, outputs, rank of P */
     int kernel, metric, task;
     rfm_real bandwidth; /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
     rfm_real exponent;
-    rfm_real temperature;  /* of rfm_confidence; 0: none */
-    const rfm_real *shift; /* (d) is taken from every input */
-    const rfm_real *p; /* P (r, d) of RFM_FULL; its diagonal (d) of RFM_DIAGONAL, r = d; NULL, r = d: the identity */
+    rfm_real temperature;    /* of the softmax in rfm_class; 0: no confidence */
+    const rfm_real *shift;   /* (d) subtracted from every input */
+    const rfm_real *p;       /* RFM_FULL: P (r, d). RFM_DIAGONAL: its diagonal (d), r = d. NULL: P = I, r = d */
     const rfm_real *centers; /* (n, r) P (x_i - shift) */
     const rfm_real *alpha;   /* (n, c) */
     const rfm_real *offset;  /* (c); NULL: zeros */
-    const char *class_names; /* a string for each class, one after the other, each with its 0; NULL: none */
-    const char *input_names; /* d strings likewise; NULL: none */
+    const char *class_names; /* a string for each class, one after the other, each with its final 0; NULL: none */
+    const char *input_names; /* the d names of the inputs, stored in the same way; NULL: none */
     const void *summary;     /* what rfm_model_summary reads; NULL: none */
 } rfm_model;
 
-/* Opens a model in place: nothing is copied, `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob is not
- * trusted: everything that prediction will touch is checked here. The errors of rfm_blob_open; RFM_ETYPE also for
- * numbers of another type than this build's (integers: rfm_small.h), RFM_ECONTENT also for numbers that are not finite.
- * *model is unchanged then. */
+/* Opens a model in place: nothing is copied, so `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob
+ * is not trusted: everything that prediction will touch is checked here. Errors are those of rfm_blob_open.
+ * RFM_ETYPE also means that the numbers have another type than this build's (integers: rfm_small.h). RFM_ECONTENT
+ * also means that a number is not finite. After an error *model is unchanged. */
 int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
 /* ---- blobs: what models of every number type have in common --------------------------------- */
@@ -224,21 +224,21 @@ uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size);
 /* Numbers of scratch for a model with d inputs and rank r. */
 #define RFM_PREDICT_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
 
-/* The loop of a prediction, for one kind of processor. scratch: x - shift (d), then room for z = P (x - shift) (r), to
- * be computed. Then scores[k] += sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model
- * for this loop, scores unchanged; the portable code does it then. Those of port/ are for RFM_LAPLACE and RFM_GAUSSIAN,
- * and say so for RFM_GENERAL. */
+/* The loop of a prediction, for one kind of processor. scratch holds x - shift (d), and behind it room for z (r).
+ * The loop computes z = P (x - shift) there, then scores[k] += sum_i alpha_ik phi(|x_i - z|), where x_i is row i of
+ * centers. It returns the largest phi. For a model that it does not support it returns a negative number and leaves
+ * scores alone; then the portable code runs. The loops of port/ support RFM_LAPLACE and RFM_GAUSSIAN. */
 typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real *scores);
 
-/* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
- * code. *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything
- * that was trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is
- * not finite. */
+/* scores (c) = f(x), x (d). Uses no memory but `scratch`, RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
+ * code. If novelty is not NULL, *novelty becomes the largest kernel value to any centre: 1 at a centre, near 0 far
+ * from everything that was trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
+ * RFM_ERANGE: a score is not finite. */
 int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty);
 
-/* The class that the scores mean (0 for RFM_REGRESS), and its probability by a softmax of the scores with the model's
- * temperature: *confidence, if not NULL; 0 if the model has none. */
+/* The class that the scores mean; 0 for RFM_REGRESS. If confidence is not NULL, *confidence becomes the probability
+ * of that class, by a softmax of the scores with the model's temperature; 0 if the model has no temperature. */
 size_t rfm_class(const rfm_model *model, const rfm_real *scores, rfm_real *confidence);
 
 /* Name i of the model's class_names or input_names; "" if there are none. */
@@ -248,8 +248,8 @@ const char *rfm_name(const char *names, size_t i);
 
 /* ---- arena: a caller's block of memory, handed out from the bottom up ----------------------- */
 
-/* Only bytes are kept in it, no pointers, so needs are the same on every target (given the same port and number type).
- * The first failure sticks in `status`: a layout takes all its blocks and looks once. */
+/* An arena holds no pointers, so needs are the same on every target (given the same port and number type). The first
+ * failure stays in `status`: a layout takes all its blocks and looks at it once. */
 typedef struct {
     unsigned char *base; /* NULL: a measuring arena, which has no end and hands out NULL */
     size_t size;         /* bytes at base */
@@ -261,7 +261,7 @@ typedef struct {
 /* Use `size` bytes at `memory`. RFM_ENULL, RFM_EALIGN. */
 int rfm_arena_init(rfm_arena *arena, void *memory, size_t size);
 
-/* An arena without memory: takes only count, and `peak` is the need afterwards. */
+/* An arena without memory. Taking from it only counts; afterwards `peak` is the need. */
 void rfm_arena_measure(rfm_arena *arena);
 
 /* count * size bytes, 16-byte aligned, contents undefined. NULL after a failure (arena->status: RFM_EOVERFLOW,
@@ -271,7 +271,7 @@ void *rfm_arena_take(rfm_arena *arena, size_t count, size_t size);
 /* Give back everything taken since `used` had this value. */
 void rfm_arena_release(rfm_arena *arena, size_t used);
 
-/* (rows, cols) numbers likewise. */
+/* (rows, cols) numbers, taken in the same way. */
 rfm_real *rfm_arena_reals(rfm_arena *arena, size_t rows, size_t cols);
 
 /* ---- a stream of random numbers, the same everywhere (xorshift) ----------------------------- */
@@ -326,8 +326,8 @@ extern const rfm_port rfm_port_scalar;
 /* A piece of work: called once for every index < jobs; at any moment no two calls have the same worker number. */
 typedef void (*rfm_job)(void *arg, size_t index, size_t worker);
 
-/* The library starts no threads. Whoever has some passes `run`; results are the same bits with any number of workers.
- * All zero but for the arena is a valid context: portable code, one thread. */
+/* The library starts no threads. A caller that has some passes `run`; results are the same bits with any number of
+ * workers. A context that is all zero but for the arena is valid: portable code, one thread. */
 typedef struct {
     rfm_arena *arena;     /* scratch; after a call `used` is what it was before */
     const rfm_port *port; /* NULL: rfm_port_scalar */
@@ -336,8 +336,8 @@ typedef struct {
     void *pool;                                                   /* passed to run */
 
     /* Called now and then during long work, on the caller's thread, with the share that is done (0 to 1, never
-     * falling): shows progress, feeds a watchdog; anything but 0 cancels the call with RFM_ECANCEL. NULL: nothing of
-     * the kind. */
+     * falling). It may show progress or feed a watchdog. If it returns anything but 0, the call ends with
+     * RFM_ECANCEL. NULL: no tick. */
     int (*tick)(void *tick_arg, rfm_real done);
     void *tick_arg;
 } rfm_ctx;
@@ -432,10 +432,10 @@ int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes
 #define RFM_SCALE_TRACE 2 /* trace d */
 
 /* What L means. */
-#define RFM_BANDWIDTH_FIXED 0 /* itself */
+#define RFM_BANDWIDTH_FIXED 0 /* L is `bandwidth` */
 #define RFM_BANDWIDTH_MEDIAN \
-    1 /* a multiple of the median distance of the training rows in the current metric, every iteration \
-         (of at most 128 of them, evenly spread); itself if that median is 0 */
+    1 /* L is `bandwidth` times the median distance between training rows (at most 128 of them, evenly spread), \
+         in the metric of each iteration; `bandwidth` itself if that median is 0 */
 
 /* Which of the T + 1 iterates becomes the model. */
 #define RFM_SELECT_LAST       0
@@ -455,12 +455,12 @@ typedef struct {
     int scale;          /* (RFM_SCALE_NONE) */
     int center;         /* (0) 1: the mean gradient of each output is taken out before the outer products */
     int bandwidth_rule; /* (RFM_BANDWIDTH_FIXED) */
-    rfm_real bandwidth; /* (10) L, in the range of rfm_model; a factor of the median: itself and the product */
+    rfm_real bandwidth; /* (10) L, or the factor of the median. Both are in the range of rfm_model */
     rfm_real ridge; /* (1e-3) lambda >= 0. 0: the pseudo-inverse, so a singular K has a defined answer; costs a second n
                        x n */
     size_t iterations;  /* (5) T updates of M; with RFM_IDENTITY none are made */
-    size_t agop_points; /* (0: all) gradients at this many rows of those with weight, drawn without replacement with
-                           `seed`; at most n */
+    size_t agop_points; /* (0: all) gradients at this many rows, drawn with `seed`, without replacement, from those
+                           with weight; at most n */
     uint32_t seed;      /* (0) */
     int select;         /* (RFM_SELECT_LAST) */
     int score;          /* (RFM_SCORE_SQUARED) */
@@ -468,19 +468,19 @@ typedef struct {
 
 void rfm_options_init(rfm_options *options);
 
-/* What is learned from. A view with at == NULL is not there. */
+/* What is learned from. A view with at == NULL is absent. */
 typedef struct {
     rfm_cmat x, y;                       /* (n, d), (n, c) */
     const rfm_real *weights;             /* (n) >= 0, some > 0; NULL: all 1. A row of weight 2 counts as two rows */
-    rfm_cmat x_validation, y_validation; /* (v, d), (v, c): for RFM_SELECT_VALIDATION, or just for the scores */
-    rfm_cmat start; /* M to start from: (d, d) symmetric positive semi-definite for RFM_FULL, (1, d) >= 0 for
-                       RFM_DIAGONAL; not there: the identity */
+    rfm_cmat x_validation, y_validation; /* (v, d), (v, c): for RFM_SELECT_VALIDATION, or only to be scored */
+    rfm_cmat start; /* M to start from. RFM_FULL: (d, d) symmetric positive semi-definite; RFM_DIAGONAL: (1, d) >= 0.
+                       Absent: the identity */
 } rfm_data;
 
 /* One iterate, t = 0..T. */
 typedef struct {
-    rfm_real score; /* on the validation rows, or leave-one-out; 0 if neither was asked for */
-    rfm_real ridge; /* as used: more than asked for where rounding in this number type would be larger than the ridge */
+    rfm_real score;     /* on the validation rows, or leave-one-out; 0 if neither was asked for */
+    rfm_real ridge;     /* as used: more than asked for if rounding in this number type is larger than the ridge */
     rfm_real bandwidth; /* as used */
     uint32_t rank;      /* of M */
 } rfm_step;
@@ -488,7 +488,7 @@ typedef struct {
 typedef struct {
     rfm_step *path;  /* the caller's room for T + 1 of them, or NULL */
     size_t best;     /* t of the iterate that became the model */
-    size_t row, col; /* written with RFM_EFINITE: where, in the data that has it */
+    size_t row, col; /* written with RFM_EFINITE: where the number that is not finite is, in its matrix */
 } rfm_report;
 
 /* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The
@@ -557,12 +557,13 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
  * RFM_ERANGE: M was computed and is not finite. Its top eigenvectors and their share come from rfm_eig. */
 int rfm_metric(const rfm_model *model, rfm_mat m);
 
-/* Similarity of two feature matrices of one shape: tr(A'B) / sqrt(tr(A'A) tr(B'B)), and the same after taking out each
- * matrix's mean entry. 0 if one of them is zero (constant). Status as views have it. */
+/* Similarity of two feature matrices of one shape. rfm_cosine: tr(A'B) / sqrt(tr(A'A) tr(B'B)). rfm_pearson: the
+ * same after subtracting each matrix's mean entry. The result is 0 if a matrix is zero (for rfm_pearson: constant).
+ * RFM_ENULL, RFM_EZERO, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_ESHAPE, RFM_EFINITE. */
 int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine);
 int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson);
 
-/* cos(K, YY'): how well the model's kernel on X (m, d) agrees with the ideal one, Y (m, c). */
+/* cos(K, YY'): how well the model's kernel K on X (m, d) agrees with the ideal one, YY', Y (m, c). */
 int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment);
 int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 

@@ -123,8 +123,8 @@ static rfm_real log_above_one(rfm_real q) {
 /* RFM_LAPLACE: phi' is between phi / y and phi y with y = exp(rho / L). With p and q, the sums of the positive and of
  * the negative terms (alpha_ik - alpha_il) phi_i, and o = o_k - o_l, the class stays where o + p / y - q y > 0. That is
  * y < 1 + h, q h^2 + (2 q - o) h = D, D = o + p - q the lead in the scores; for o = 0 it is rho < L artanh(D / (p +
- * q)). The errors of s that grow with s are factors exp(2 grain s / L) of each term: `grown` is the sum of 4 grain s / L
- * times the term. That and the rounding of sums make q larger and D smaller. Returns h, rounded down; 0: none. */
+ * q)). The errors of s that grow with s are factors exp(2 grain s / L) of each term: `grown` is the sum of 4 grain s /
+ * L times the term. That and the rounding of sums make q larger and D smaller. Returns h, rounded down; 0: none. */
 static rfm_real laplace_rise(const proof *p, rfm_real lead_at, rfm_real o, rfm_real both, rfm_real grown, rfm_real v) {
     rfm_real error = R(8) * p->added + R(2) * grown / v, d = lead_at / v - error, q, b, root, h;
     if (!(d > R(0))) return R(0);

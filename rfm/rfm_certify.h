@@ -47,8 +47,8 @@ int rfm_certify(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm
 #define RFM_CERTIFY_I_FREE 65535u /* of counts[j]: the input may have any value */
 
 /* For a classifier of integers, of any kernel: its table of phi says how far each term of a score can go. scores (c)
- * and *class_at as rfm_predict_i and rfm_class_i give them. *square is that of the radius, in units of z: every x' whose
- * z' has |z' - z|^2 <= *square has that class. At most (2 limit + 2)^2; 0: z' = z, nothing else.
+ * and *class_at as rfm_predict_i and rfm_class_i give them. *square is that of the radius, in units of z: every x'
+ * whose z' has |z' - z|^2 <= *square has that class. At most (2 limit + 2)^2; 0: z' = z, nothing else.
  *
  * counts (d), NULL: not wanted. x_j alone may move by at most counts[j], up or down: RFM_CERTIFY_I_FREE at most. That
  * follows the rounding of u and z step by step, so it is the largest move within the radius on the worse side.

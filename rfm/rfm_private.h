@@ -11,7 +11,8 @@
 #define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* below this numbers lose digits */
 
-/* AT_4: `at` is a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
+/* AT_4: tells the compiler that `at` is a multiple of 4. ALONE: not inlined, so that the function's loop has all
+ * registers and its code exists once. */
 #if defined(__GNUC__)
 #define AT_4(at) __builtin_assume_aligned(at, 4)
 #define ALONE    __attribute__((noinline))
@@ -32,8 +33,8 @@ static inline int32_t number(int type, const void *at, size_t i) {
     return type == RFM_I8 ? ((const int8_t *)at)[i] : ((const int16_t *)at)[i];
 }
 
-/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the place is e and the first three bits of f; the next
- * 16 bits tell how far it is to the next node. */
+/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the node is given by e and the first three bits of f.
+ * The next 16 bits say how far T is on the way to the next node. */
 static inline int32_t phi_at(const rfm_model_i *m, uint32_t t) {
     const uint16_t *phi;
     uint32_t i = 8 * (31 - 3);

@@ -187,8 +187,8 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
 
 /* ==== 2. One row ================================================================================
  *
- * u, z = P u, then one centre after the other: r d + n (r + c) products, no memory but scratch. What runs often is
- * there for both types, and goes backwards: the index is the count.
+ * u, z = P u, then one centre after the other: r d + n (r + c) products, no memory but scratch. Inner loops exist once
+ * for each type. They run backwards, so that the index is the count.
  */
 
 /* sum_j row_j u_j, j < n */
@@ -290,7 +290,7 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
     return best;
 }
 
-/* 2^e as its bits: firmware without a libm has this, too. */
+/* 2^e, made of its bits, because firmware may have no libm. */
 static rfm_real power_of_two(int e) {
     rfm_real value;
 #if RFM_REAL_BYTES == 8
@@ -304,7 +304,7 @@ static rfm_real power_of_two(int e) {
 
 /* x 2^exponent, to the nearest integer: halves go up. */
 static int16_t input_integer(rfm_real x, int exponent) {
-    /* In two steps: 2^-128 itself is no normal number. */
+    /* In two steps, because 2^-128 itself is not a normal number. */
     rfm_real value = x * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2), rest;
     int32_t nearest;
     if (value > R(32767)) value = R(32767);
@@ -328,22 +328,20 @@ int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
 
 /* ==== 3. Rows ===================================================================================
  *
- * What is made smaller is looked at where the model sees it: rows as z = P (x - shift). Kernel values there come from
- * rfm_predict: a model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows
- * are taken BLOCK_ROWS at a time, so that no matrix has both all rows and all centres, but for the one that chooses
- * centres by elimination.
+ * Everything below works on the projected rows z = P (x - shift). Kernel values of these come from rfm_predict: a model
+ * whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows are taken BLOCK_ROWS at
+ * a time, so that no matrix has both all rows and all centres. The only exception is choosing centres by elimination.
  *
- * Squares have half of the range that numbers have. So z is in units of a power of two near the bandwidth, weights (and
- * the ridge with them) in units of one near the largest weight, and where targets are squared they are in units of one
- * near the largest: no digit changes, and no square that matters is too large or too small. What loses its digits
- * nevertheless is RFM_ERANGE.
+ * Squares have half of the range that numbers have. So units are powers of two: of z near the bandwidth, of weights and
+ * the ridge near the largest weight, of squared targets near the largest target. No digit changes, and no square that
+ * matters is too large or too small. What loses its digits nevertheless is RFM_ERANGE.
  */
 
 #define EXPONENT_MOST (RFM_LIMIT(MAX_EXP) - 2) /* 2^e and 2^-e are normal numbers */
 
 #define FARTHEST    R(1125899906842624) /* 2^50 */
 #define BLOCK_ROWS  128
-#define SMALL_BLOCK 8 /* a model of few outputs can need more than one of many: the last block is looked at as well */
+#define SMALL_BLOCK 8 /* few outputs can need more memory than many, so the last block is measured as well */
 
 static rfm_real most_of(size_t n, const rfm_real *x) {
     rfm_real most = R(0);
@@ -361,7 +359,7 @@ static int exponent_of(rfm_real x) {
 
 static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
-/* x 2^e in place. RFM_ERANGE: not finite then, or (unless it was rounding only) without its digits. */
+/* x 2^e in place. RFM_ERANGE: the result is not finite, or has lost digits (and x was more than rounding). */
 static int scale_numbers(size_t n, rfm_real *x, int e) {
     rfm_real most = most_of(n, x);
     size_t i;
@@ -394,7 +392,7 @@ static rfm_real distance2(size_t r, const rfm_real *a, const rfm_real *b) {
 
 static int is_radial(const rfm_model *m) { return rfm_kernels[m->kernel].norm == 2; }
 
-/* As radial takes it. */
+/* The distance as `radial` takes it. */
 static rfm_real kernel_distance(const rfm_model *m, const rfm_real *a, const rfm_real *b) {
     rfm_real sum = R(0);
     size_t q;
@@ -403,24 +401,24 @@ static rfm_real kernel_distance(const rfm_model *m, const rfm_real *a, const rfm
     return sum;
 }
 
-/* A source model, the rows, and what every step here uses. */
+/* A source model, the rows, and the memory that every step uses. */
 typedef struct {
     const rfm_ctx *ctx;
     const rfm_data *data;
     const rfm_model *source;
-    rfm_model m;           /* the same, its bandwidth in units of 2^unit */
+    rfm_model m;           /* the source model with its bandwidth in units of 2^unit */
     size_t n, b;           /* rows, and how many of them at a time */
-    int unit, weight_unit; /* exponents of two: what z and the bandwidth are measured in, and weights and ridge */
+    int unit, weight_unit; /* exponents of two: the unit of z and the bandwidth; the unit of weights and ridge */
     rfm_real weight_scale; /* 2^-weight_unit */
     rfm_real *x;           /* (b, d) RFM_FULL: x - shift */
     rfm_real *z;           /* (n, r), in units of 2^unit */
     rfm_real *zeros, *eye; /* (r), (b, b) */
     size_t eye_size;
-    unsigned char *memory; /* for the calls of rfm.h */
+    unsigned char *memory; /* for calls of rfm.h */
     size_t bytes;
     rfm_arena arena;
-    rfm_ctx inner;        /* on that memory, without ticks */
-    rfm_real done, total; /* of the work, for ticks */
+    rfm_ctx inner;        /* a context on that memory, without ticks */
+    rfm_real done, total; /* how much work there is, for ticks */
 } rows;
 
 static int check_view(rfm_cmat a) {
@@ -431,7 +429,7 @@ static int check_view(rfm_cmat a) {
     return RFM_OK;
 }
 
-/* Sizes of everything; values are looked at by rows_values. */
+/* The memory layout, by sizes only; rows_values looks at the values. */
 static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int with_y, rows *s) {
     size_t ignored;
     int status = ctx == NULL || data == NULL ? RFM_ENULL : rfm_predict_need(ctx, model, 1, &ignored);
@@ -473,12 +471,12 @@ static rfm_real weight_of(const rows *s, size_t row) {
     return s->data->weights != NULL ? s->data->weights[row] * s->weight_scale : R(1);
 }
 
-/* The largest need so far of a call of rfm.h; `bytes` is read after the need is known. */
+/* Keeps the largest need so far of a call of rfm.h. `bytes` is read only after that call succeeded. */
 static void bytes_for(rows *s, int status, const size_t *bytes) {
     if (status == RFM_OK)
         s->bytes = max_size(s->bytes, *bytes);
     else
-        s->bytes = SIZE_MAX; /* sizes that nothing could hold */
+        s->bytes = SIZE_MAX; /* sizes that no memory could hold */
 }
 
 static void rows_layout(rfm_arena *arena, rows *s) {
@@ -497,7 +495,7 @@ static rfm_model radial_model(const rows *s, size_t count) {
 }
 
 static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
-    static const rfm_real somewhere = R(0); /* no array is read for a need, but NULL is refused */
+    static const rfm_real somewhere = R(0); /* a need reads no array, but refuses NULL */
     rfm_model k;
     size_t bytes = 0, count;
     s->zeros = rfm_arena_reals(arena, 1, s->m.r);
@@ -509,7 +507,7 @@ static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
     }
 }
 
-/* The last block of a layout. */
+/* Takes the last block of a layout. */
 static void inner_layout(rfm_arena *arena, rows *s) { s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1); }
 
 static void inner_start(rows *s) {
@@ -518,15 +516,15 @@ static void inner_start(rows *s) {
     s->inner.arena = &s->arena, s->inner.tick = NULL;
 }
 
-/* Part of the total is done; the caller may say stop. */
+/* Adds a part of the total to what is done; the caller may say stop. */
 static int advance(rows *s, rfm_real work) {
     s->done += work;
     if (s->ctx->tick == NULL) return RFM_OK;
     return s->ctx->tick(s->ctx->tick_arg, s->done < s->total ? s->done / s->total : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
 }
 
-/* Projected points in units of 2^unit. RFM_ERANGE: they have no digits, or are so many bandwidths away that squares
- * could overflow. */
+/* Brings projected points to units of 2^unit. RFM_ERANGE: they lose digits, or are so many bandwidths away that
+ * squares could overflow. */
 static int scale_points(const rows *s, size_t n, rfm_real *z) {
     const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? most_of(n, z) : R(-1);
     size_t i;
@@ -570,8 +568,8 @@ static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t coun
     return rfm_predict(&s->inner, &k, rfm_cview(centers, m, s->m.r), rfm_view(out, m, count));
 }
 
-/* A = U'U on and above the diagonal of a (n, n), which holds A below its diagonal, the diagonal itself in `diagonal`
- * (n). What is added to the diagonal, at first *ridge, grows until the factor exists in this number type. */
+/* A = U'U. a (n, n) holds A below its diagonal, `diagonal` (n) the diagonal; U goes on and above the diagonal.
+ * *ridge is added to the diagonal. If the factor does not exist in this number type, *ridge grows until it does. */
 static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_real *ridge) {
     rfm_real most = R(0);
     size_t i, j;
@@ -589,7 +587,7 @@ static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_
     }
 }
 
-/* What factor() wants of a matrix that is there on and above its diagonal. */
+/* Prepares a matrix for factor() that is there on and above its diagonal. */
 static void turn_down(size_t n, rfm_real *a, rfm_real *diagonal) {
     size_t i, j;
     for (i = 0; i < n; i++) {
@@ -602,11 +600,11 @@ static int check_arenas(const rfm_ctx *ctx, const rfm_arena *store, const void *
     if (ctx == NULL || ctx->arena == NULL || store == NULL || small == NULL) return RFM_ENULL;
     if (ctx->arena->status != RFM_OK) return ctx->arena->status;
     if (store->status != RFM_OK) return store->status;
-    return ctx->arena->base == NULL || store->base == NULL ? RFM_EARENA : RFM_OK; /* those that only measure */
+    return ctx->arena->base == NULL || store->base == NULL ? RFM_EARENA : RFM_OK; /* a measuring arena has no memory */
 }
 
-/* After a call: the scratch goes back, and on failure what the store has handed out since. The input was finite: what a
- * call of rfm.h found not to be so has overflowed on the way. */
+/* After a call: gives back the scratch, and on failure what was taken from the store. The input was finite. So if a
+ * call of rfm.h says that something is not, it has overflowed on the way. */
 static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t store_used, size_t store_end, int status) {
     if (status == RFM_EFINITE) status = RFM_ERANGE;
     store->status = ctx->arena->status = RFM_OK;
@@ -642,7 +640,7 @@ int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real
     for (i = 0; i < r; i++)
         for (j = 0; j < d; j++)
             if (scaled_entry(model, scale, i, j, &e) > R(0) && (!found || e > most)) most = e, found = 1;
-    /* In units of 4^most: no square overflows, and what underflows is nothing beside the largest. */
+    /* In units of 4^most no square overflows, and one that underflows does not matter beside the largest. */
     for (j = 0; j < d; j++) {
         importance[j] = R(0);
         for (i = 0; i < r; i++) {
@@ -729,7 +727,7 @@ static int reduce_rank(ranking *g, rfm_real *share) {
     size_t i, j, q, r = m->r;
     int status = columns_have_digits(m) ? project_rows(s) : RFM_ERANGE;
     if (status != RFM_OK) return status;
-    scale = power(-exponent_of(most_of(s->n * r, s->z))); /* of z: neither P nor the shares feel it */
+    scale = power(-exponent_of(most_of(s->n * r, s->z))); /* a unit of z: it changes neither P nor the shares */
     for (q = 0; q < r; q++) g->mean[q] = R(0);
     for (i = 0; i < s->n; i++) {
         rfm_real w = weight_of(s, i);
@@ -798,31 +796,31 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
  */
 
 #define KMEANS_ROUNDS 20
-#define NEAR_PHI      R(0.9) /* of points whose distance the gradient takes from their coordinates */
+#define NEAR_PHI      R(0.9) /* points whose distance the gradient computes from their coordinates */
 
 typedef struct thinning {
     rows rows;
     const rfm_centers_options *how;
-    size_t m; /* centres: no more than asked for */
+    size_t m; /* how many centres: at most as many as asked for */
     int (*kernel)(struct thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count);
     /* kt (m, count) = K(centres, points first..); points are the rows, or the centres themselves */
     rfm_real *shift, *p, *centers, *alpha, *offset; /* of the new model */
     size_t store_end;
     rfm_real *kmm, *gram; /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
     rfm_real *diagonal;   /* (m) of one of them */
-    int fits_offset;      /* else it is the model's */
-    rfm_real *mean;       /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
+    int fits_offset;      /* 1: the offset is fitted, too; 0: it stays the model's */
+    rfm_real *mean;       /* (m) the mean of the centres' kernel values over the rows if fits_offset, else 0 */
     rfm_real *base,
-        *target;     /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
-    int target_unit; /* 2^this is near the largest of them: their unit, and alpha's, where they are squared */
+        *target;     /* (c) the offset; what is taken from y before the fit: its mean if fits_offset, else the offset */
+    int target_unit; /* 2^this is near the largest target. It is the unit of targets and alpha where they are squared */
     rfm_real target_scale;     /* 2^-target_unit */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
     uint32_t *chosen;          /* (m) rows */
-    rfm_real *v, *rest, *left; /* elimination: (m, n), (n), (n, c); rest and left also have other uses */
-    rfm_real *g, *curve;       /* of the loss: (m, r) its gradient, (m) curvature along it */
+    rfm_real *v, *rest, *left; /* elimination: (m, n), (n), (n, c). rest and left have other uses as well */
+    rfm_real *g, *curve;       /* gradient of the loss (m, r), curvature along it (m) */
     rfm_real *weight;          /* (m, b) */
-    rfm_real *next, *next_alpha, *next_g, *next_curve; /* polish: of the centres that are tried */
+    rfm_real *next, *next_alpha, *next_g, *next_curve; /* polish: the centres that are tried */
 } thinning;
 
 static void refit_layout(rfm_arena *arena, thinning *t) {
@@ -892,7 +890,7 @@ static void set_target_unit(thinning *t, rfm_real most) {
     t->target_unit = exponent_of(most), t->target_scale = power(-t->target_unit);
 }
 
-/* RFM_ERANGE: an output that overflows without its mean or offset, or has no digits. */
+/* RFM_ERANGE: an output less its mean or offset overflows, or has lost its digits. */
 static int set_target(thinning *t) {
     rows *s = &t->rows;
     rfm_cmat y = s->data->y;
@@ -925,7 +923,7 @@ static int model_kernel(thinning *t, const rfm_real *centers, int of_rows, size_
 
 /* ---- the refit ------------------------------------------------------------------------------ */
 
-/* U with U'U = Kmm, a little added if need be; Kmm stays below the diagonal. */
+/* U with U'U = Kmm; if need be a little is added to the diagonal. Kmm stays below the diagonal. */
 static int factor_kmm(thinning *t, const rfm_real *centers) {
     rows *s = &t->rows;
     size_t m = t->m, first, count, i;
@@ -1035,9 +1033,10 @@ static size_t middle_row(thinning *t) {
     return best;
 }
 
-/* Elimination: row t of v is the kernel of the t-th chosen row, orthogonal to those before it in the kernel's space and
- * of length 1 there; rest[i] is what of row i they do not represent, left[i] what of y_i is left when they interpolate.
- * The next row is the one with the most of one or the other. Ends early where nothing is left to represent. */
+/* Elimination. Row t of v is the kernel of the t-th chosen row, made orthogonal to those before it in the kernel's
+ * space, and of length 1 there. rest[i] is the part of row i that the chosen rows do not represent. left[i] is what
+ * remains of y_i when they interpolate. The next row is the one with the largest rest, or with the largest `left`,
+ * depending on the method. Ends early when nothing is left to represent. */
 static int choose_by_elimination(thinning *t) {
     rows *s = &t->rows;
     size_t n = s->n, r = s->m.r, c = s->m.c, step, i, k, p, row = middle_row(t);
@@ -1046,7 +1045,7 @@ static int choose_by_elimination(thinning *t) {
         t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
         for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(t, i, k) * t->target_scale;
     }
-    if (!(t->rest[row] > R(0))) row = 0; /* of no weight: the first that has some */
+    if (!(t->rest[row] > R(0))) row = 0; /* its weight is 0: take the first row that has weight */
     while (!(t->rest[row] > R(0))) row++;
     for (step = 0; step < t->m; step++) {
         rfm_real *v = t->v + step * n, best = R(0), unit;
@@ -1127,7 +1126,7 @@ static int choose_by_leverage(thinning *t) {
         for (j = 0; j < count; j++) t->rest[first + j] = R(0);
         for (i = 0; i < t->m; i++)
             for (j = 0; j < count; j++) t->rest[first + j] += t->kt[i * count + j] * t->kt[i * count + j];
-        for (j = 0; j < count; j++) /* rows that are all alike have none */
+        for (j = 0; j < count; j++) /* rows that are all equal have no leverage */
             if (weight_of(s, first + j) > R(0)) t->rest[first + j] += REAL_EPS;
     }
     if (status == RFM_OK) draw_rows(t, &state);
@@ -1209,14 +1208,14 @@ static int choose_prototypes(thinning *t) {
 
 /* ---- polish --------------------------------------------------------------------------------- */
 
-/* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below
- * the rounding of their coordinates, as in rfm_predict. */
+/* The distance s of two points, from their phi. Near phi = 1 that tells little; there s comes from the points
+ * themselves, and is 0 below the rounding of their coordinates, as in rfm_predict. */
 static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real norms = R(0), sum = R(0), most = R(0), scale;
     size_t q;
     if (phi > NEAR_PHI) {
         for (q = 0; q < r; q++) most = max_real(most, max_real(RFM_MATH(fabs)(a[q]), RFM_MATH(fabs)(b[q])));
-        scale = power(-exponent_of(most)); /* squares of what is a small part of the bandwidth can be too small */
+        scale = power(-exponent_of(most)); /* the square of a small part of the bandwidth can underflow */
         for (q = 0; q < r; q++) {
             rfm_real x = a[q] * scale, y = b[q] * scale;
             norms += x * x + y * y, sum += (x - y) * (x - y);
@@ -1228,7 +1227,7 @@ static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real
 
 /* The gradient weight w = -phi'(s) / s, 0 where s = 0; returns (w s)^2. */
 static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
-    rfm_real t = s / m->bandwidth, slope; /* squares of t fit, where those of s might not */
+    rfm_real t = s / m->bandwidth, slope; /* t can be squared where s might not */
     *w = R(0);
     if (!(s > R(0)) || !rfm_finite(1, &t)) return R(0);
     (void)rfm_phi(m->kernel, m->exponent, R(1), t * t, w);
@@ -1237,9 +1236,9 @@ static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
     return slope * slope;
 }
 
-/* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel
- * values, q is (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the
- * derivatives. */
+/* Adds the part of `count` points to the gradient by the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their
+ * kernel values; q is (count, c), in units of 2^target_unit like all that is squared here. If the points are rows it
+ * also adds to `curve`, the squares of the derivatives. */
 static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points,
                     const rfm_real *q, int is_rows) {
     rows *s = &t->rows;
@@ -1501,21 +1500,23 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 /* ==== 6. Integers ===============================================================================
  *
- * Inputs become integers by a power of two each; z gets one unit for all its components, because squares of them are
- * added; a centre keeps its place relative to the row next to it, so what rounding does to both cancels. Then alpha is
- * fitted anew to the phi that the integers give.
+ * Each input becomes an integer by a power of two. z has one unit for all its components, because their squares are
+ * added. A centre keeps its place relative to the nearest row, so that rounding, which moves both, cancels. Then alpha
+ * is fitted anew to phi as the integers compute it.
  *
  * With H = C'C the matrix of that fit, C upper triangular, rounding alpha to alpha^ adds |C (alpha - alpha^)|^2 to the
  * loss. From the last centre to the first, each is rounded to what is best given the ones before: the nearest plane of
  * a lattice.
  */
 
-#define NODES_MOST     233 /* of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before, and the next one is looked at */
-#define INPUT_BITS     14  /* of |x| 2^exponent, if x are not integers that fit */
+#define NODES_MOST     233 /* nodes of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before; the next node is read, too */
+#define INPUT_BITS     14  /* bits of |x| 2^exponent, if x are not integers that fit */
 #define INPUT_EXPONENT 126
 #define GAIN_BITS      16
-#define SCALES         12 /* of alpha that are tried, each SCALE_STEP times the last */
+#define SCALES         12 /* scales of alpha that are tried, each SCALE_STEP times the last */
 #define SCALE_STEP     R(0.88)
+#define RIDGES         6 /* larger ridges that are tried, each RIDGE_STEP times the last */
+#define RIDGE_STEP     R(10)
 #define UNIT_LEAST     R(1.17549435e-38) /* units are floats in every build, and have all their digits */
 #define UNIT_MOST      R(3e38)
 
@@ -1523,19 +1524,19 @@ typedef struct {
     thinning t;
     rfm_centers_options how;
     rfm_model_i to;
-    rfm_input_i *inputs; /* what `to` points at */
+    rfm_input_i *inputs; /* from here to units: the arrays of `to` */
     void *p, *centers, *alpha;
     int32_t *bias, *offset;
     uint8_t *shifts;
     uint16_t *phi;
     float *units;
     size_t store_end;
-    int16_t *z, *scratch;         /* (n, r) of the rows; (d + r), then (d) for x */
+    int16_t *z, *scratch;         /* (n, r) z of the rows; (d + r) scratch, then (d) for x */
     int32_t *scores;              /* (c) */
     rfm_real *a, *rounded, *best; /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
     rfm_real *error;              /* (m) alpha - scale rounded, of one output */
     rfm_real *center;             /* (r) */
-    rfm_real unit;                /* of z, itself in units of 2^rows.unit */
+    rfm_real unit;                /* the unit of z, itself in units of 2^rows.unit */
 } quantising;
 
 static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
@@ -1593,8 +1594,8 @@ static void set_gain(rfm_input_i *in, rfm_real factor) {
     in->gain = (uint16_t)(factor < R(65535) ? factor : R(65535));
 }
 
-/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. RFM_ERANGE: there
- * is no such power. */
+/* Finds the exponent of an input: 0 if its values are integers that fit, else the power of two that makes 14 bits
+ * and a sign of them. Also finds the range over the rows. RFM_ERANGE: there is no such power. */
 static int set_inputs(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_cmat x = s->data->x;
@@ -1615,7 +1616,7 @@ static int set_inputs(quantising *g) {
             exponent = INPUT_BITS - exponent;
             if (exponent > INPUT_EXPONENT || exponent < -INPUT_EXPONENT) {
                 if (low < high) return RFM_ERANGE;
-                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* a constant is part of no difference */
+                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* a constant changes no distance */
             }
         }
         in->exponent = (int8_t)exponent;
@@ -1673,7 +1674,7 @@ static int set_scales(quantising *g) {
     const rfm_model *m = &s->m;
     size_t i, j, q, r = m->r;
     rfm_real widest = R(0), around = R(0), most = R(center_limit(g));
-    if (g->to.type == RFM_I16) most *= R(0.75); /* it has room for more than the rows */
+    if (g->to.type == RFM_I16) most *= R(0.75); /* there is room beyond the rows */
     for (q = 0; q < r; q++) {
         rfm_real low = s->z[q], high = s->z[q];
         for (i = 1; i < s->n; i++) {
@@ -1682,7 +1683,7 @@ static int set_scales(quantising *g) {
         }
         widest = max_real(widest, high - low);
     }
-    for (i = 0; !(widest > R(0)) && i < m->n * r; i++) /* rows that are all equal: the centres around them */
+    for (i = 0; !(widest > R(0)) && i < m->n * r; i++) /* all rows are equal: then the centres give the range */
         around = max_real(around, RFM_MATH(fabs)(m->centers[i] * power(-s->unit) - s->z[i % r]));
     if (around > R(0)) widest = R(2) * around;
     g->unit = widest > R(0) ? max_real(widest / (R(2) * most), REAL_LEAST) : m->bandwidth;
@@ -1711,7 +1712,7 @@ static int set_scales(quantising *g) {
     return RFM_OK;
 }
 
-/* z of every row by the integers' own way. */
+/* z of every row, computed as the integers do. */
 static void place_rows(quantising *g) {
     rows *s = &g->t.rows;
     rfm_model_i none = g->to;
@@ -1725,7 +1726,7 @@ static void place_rows(quantising *g) {
     }
 }
 
-/* A centre is as far from the row next to it as it was. RFM_ERANGE: too far from all. */
+/* Places each centre as far from its nearest row as it was. RFM_ERANGE: it is too far from all rows. */
 static int place_centers(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
@@ -1814,12 +1815,25 @@ static rfm_real round_output(quantising *g, size_t k, rfm_real scale, rfm_real s
     return loss;
 }
 
+/* What output k adds to the loss, times square^2, if all of alpha becomes 0. */
+static rfm_real loss_without(const quantising *g, size_t k, rfm_real square) {
+    size_t m = g->t.m, c = g->to.c, i, j;
+    rfm_real loss = R(0);
+    for (i = 0; i < m; i++) {
+        const rfm_real *row = g->t.gram + i * m;
+        rfm_real sum = R(0);
+        for (j = i; j < m; j++) sum += row[j] * g->a[j * c + k];
+        loss += sum * square * (sum * square);
+    }
+    return loss;
+}
+
 /* Score 1 in units of f, for a scale of alpha. */
 static rfm_real unit_of(const quantising *g, rfm_real scale) {
     return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE);
 }
 
-/* The offset with which the mean over the rows stays what it was: f with g->a and t->base. */
+/* The offset that keeps the mean over the rows as it was. g->a and t->base describe f. */
 static rfm_real offset_for(const quantising *g, size_t k, rfm_real scale, const rfm_real *rounded) {
     size_t i, c = g->to.c;
     rfm_real offset = g->t.base[k];
@@ -1841,16 +1855,17 @@ static int sums_fit(const quantising *g, size_t first, size_t count, rfm_real sc
 
 /* The scale of outputs first.. with the smallest loss, and alpha in it. The first one that fits has room for the
  * largest alpha; smaller ones cut it off, and round the others less. RFM_ERANGE: there is none, or its unit has not all
- * the digits of a float. */
+ * the digits of a float. RFM_ENOTPD: a constant would have a smaller loss; K is too near a singular one for so few
+ * bits. */
 static int round_outputs(quantising *g, size_t first, size_t count) {
     size_t m = g->t.m, c = g->to.c, i, k, tried;
-    rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1);
-    int found = 0;
+    rfm_real most = R(0), base = R(0), scale, square, best = R(0), best_scale = R(1), constant = R(0);
+    int found = 0, all_offset = 0; /* alpha is so small beside the offset that there are no bits for it */
     for (k = first; k < first + count; k++) {
         base = max_real(base, RFM_MATH(fabs)(g->t.base[k]));
         for (i = 0; i < m; i++) most = max_real(most, RFM_MATH(fabs)(g->a[i * c + k]));
     }
-    most = max_real(most, REAL_EPS * base); /* less than that nobody sees */
+    most = max_real(most, REAL_EPS * base); /* anything smaller does not matter */
     scale = base > R(0) || most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
     square = power(-exponent_of(most));
     if (unit_of(g, scale) < UNIT_LEAST) return RFM_ERANGE;
@@ -1863,11 +1878,15 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
                 memcpy(g->best + i * c + first, g->rounded + i * c + first, count * sizeof *g->best);
         }
         if (!found)
-            scale *= R(2); /* too small for the sums */
+            scale *= R(2), all_offset = 1; /* too small for the sums */
         else
             scale *= SCALE_STEP, tried++;
     }
+    for (k = first; k < first + count; k++) constant += loss_without(g, k, square);
     if (!found || !rfm_finite(1, &best)) return RFM_ERANGE;
+    if (best > constant && !all_offset) return RFM_ENOTPD;
+    for (i = 0; best > constant && i < m; i++)
+        for (k = first; k < first + count; k++) g->best[i * c + k] = R(0);
     for (i = 0; i < m; i++)
         for (k = first; k < first + count; k++) put_number(g->alpha, g->to.type, i * c + k, g->best[i * c + k]);
     for (k = first; k < first + count; k++) {
@@ -1878,23 +1897,14 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
     return RFM_OK;
 }
 
-static int quantise(quantising *g) {
+/* alpha and the offset: fitted to the rows, or the model's; then rounded. */
+static int fit_and_round(quantising *g) {
     thinning *t = &g->t;
-    rows *s = &t->rows;
-    const rfm_model *m = &s->m;
+    const rfm_model *m = &t->rows.m;
     size_t k;
-    int with_y = s->data->y.at != NULL, status = project_rows(s);
-    s->total = R(s->n);
-    if (status == RFM_OK) status = set_inputs(g);
-    if (status == RFM_OK) status = set_scales(g);
-    if (status != RFM_OK) return status;
-    place_rows(g);
-    status = place_centers(g);
-    if (status != RFM_OK) return status;
-    set_phi(g);
-    if (with_y) {
-        status = set_target(t);
-        if (status == RFM_OK) status = refit(t, NULL, g->a);
+    int status;
+    if (t->rows.data->y.at != NULL) {
+        status = refit(t, NULL, g->a);
     } else {
         memcpy(g->a, m->alpha, m->n * m->c * sizeof *g->a);
         for (k = 0; k < m->c; k++) t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
@@ -1904,9 +1914,31 @@ static int quantise(quantising *g) {
     }
     if (status != RFM_OK) return status;
     join_factors(t);
-    if (m->task == RFM_CLASSIFY) status = round_outputs(g, 0, m->c);
-    for (k = 0; m->task != RFM_CLASSIFY && k < m->c && status == RFM_OK; k++) status = round_outputs(g, k, 1);
-    return status == RFM_OK && !all_right(&g->to) ? RFM_ERANGE : status;
+    if (m->task == RFM_CLASSIFY) return round_outputs(g, 0, m->c);
+    for (k = 0; k < m->c && status == RFM_OK; k++) status = round_outputs(g, k, 1);
+    return status;
+}
+
+static int quantise(quantising *g) {
+    thinning *t = &g->t;
+    rows *s = &t->rows;
+    int with_y = s->data->y.at != NULL, tried = 0, status = project_rows(s);
+    s->total = R(s->n);
+    if (status == RFM_OK) status = set_inputs(g);
+    if (status == RFM_OK) status = set_scales(g);
+    if (status != RFM_OK) return status;
+    place_rows(g);
+    status = place_centers(g);
+    if (status != RFM_OK) return status;
+    set_phi(g);
+    if (with_y) status = set_target(t);
+    if (status == RFM_OK) status = fit_and_round(g);
+    /* A larger ridge makes alpha smaller, so that its rounding matters less. */
+    for (; status == RFM_ENOTPD && with_y && tried < RIDGES; tried++) {
+        g->how.ridge *= RIDGE_STEP;
+        status = rfm_finite(1, &g->how.ridge) ? fit_and_round(g) : RFM_ERANGE;
+    }
+    return status == RFM_ENOTPD || (status == RFM_OK && !all_right(&g->to)) ? RFM_ERANGE : status;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "reference.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -515,7 +516,7 @@ double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge) {
     double *x = ref_doubles(data->x), *y = ref_doubles(data->y),
            *centers = ref_doubles(rfm_cview(m->centers, m->n, m->r));
     double *z = doubles(m->r), *scores = doubles(m->c), *slope = doubles(m->n * m->c), *terms = doubles(m->n * m->c),
-           most = 0;
+           most = 0, least = ridge * (double)m->n * (double)RFM_LIMIT(MIN);
     size_t i, j, k;
     for (i = 0; i < data->x.rows; i++) {
         const double w = data->weights != NULL ? (double)data->weights[i] : 1;
@@ -537,8 +538,8 @@ double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge) {
                 terms[i * m->c + k] += phi * fabs((double)m->alpha[j * m->c + k]);
             }
         }
-    for (i = 0; i < m->n * m->c; i++)
-        if (terms[i] > 0) most = fmax(most, fabs(slope[i]) / terms[i]);
+    for (i = 0; i < m->n * m->c; i++) /* an alpha below the normal range may be 0 */
+        if (terms[i] > 0) most = fmax(most, (fabs(slope[i]) - least) / terms[i]);
     free(x), free(y), free(centers), free(z), free(scores), free(slope), free(terms);
     return most;
 }

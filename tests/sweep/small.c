@@ -197,9 +197,13 @@ static void check_loss(making *t) {
     rfm_model *m = &t->f->model;
     const size_t count = m->n * m->r;
     rfm_real *moved = take_reals(count);
-    double *centers, expected, most = 0, size = 0, largest = 0;
-    size_t i, turn;
+    double *centers, expected, most = 0, size = 0, largest = 0, target = 0, weight = 0, rounding;
+    size_t i, j, turn;
     int status;
+    for (i = 0; i < t->f->data.x.rows; i++) {
+        weight += t->f->data.weights != NULL ? (double)t->f->data.weights[i] : 1;
+        for (j = 0; j < m->c; j++) target = fmax(target, fabs((double)t->f->data.y.at[i * t->f->data.y.stride + j]));
+    }
     for (i = 0; i < count; i++) most = fmax(most, fabs((double)m->centers[i]));
     for (i = 0; i < count; i++) moved[i] = m->centers[i] + (rfm_real)(0.1 * most * uniform(-1, 1));
     for (i = 0; i < m->n * m->c; i++) size += fabs((double)m->alpha[i]);
@@ -214,11 +218,13 @@ static void check_loss(making *t) {
     }
     centers = ref_doubles(rfm_cview(moved, m->n, m->r));
     expected = ref_loss(m, &t->f->data, (double)t->ridge, centers);
-    /* what is squared has the rounding of a sum of `size` */
+    /* What is squared is off by `rounding`: with W = sum_i w_i, sum_i w_i (e_i + rounding)^2 is at most
+     * (sqrt(sum_i w_i e_i^2) + sqrt(W) rounding)^2. */
+    rounding = 1e2 * EPSILON * (size + target) * sqrt(weight * (double)m->c);
     compare("loss", rfm_cview(&t->loss, 1, 1), &expected,
-            coarse(m)
-                ? -1
-                : 1e3 * EPSILON * (expected + size * sqrt(expected * (double)m->n) + (double)t->ridge * size * size));
+            coarse(m) ? -1
+                      : 1e3 * EPSILON * (expected + (double)t->ridge * size * size) +
+                            rounding * (2 * sqrt(expected) + rounding));
     for (i = 0; i < count; i++) largest = fmax(largest, fabs((double)t->gradient[i]));
     for (turn = 0; turn < 5 && most > 0 && !coarse(m); turn++) {
         const size_t at = draw(count);
@@ -318,15 +324,6 @@ static void check_predict_i(const rfm_model_i *m, const int16_t *xi, int32_t *sc
             fail("rfm_predict_i: score %ld, expected %.1f", (long)scores[k], expected[k]);
 }
 
-/* Half of alpha or more is at the end of its range: eight bits are not enough for what such a K wants, and what comes
- * out is no model of the targets. rfm_small_integers makes no promise of accuracy. */
-static int cut_off(const rfm_model_i *m) {
-    const double most = m->type == RFM_I8 ? 127 : 32767;
-    size_t i, count = 0;
-    for (i = 0; i < m->n * m->c; i++) count += fabs(integer(m, m->alpha, i)) >= most;
-    return 2 * count >= m->n * m->c && m->n > 1;
-}
-
 static void check_integers(making *t) {
     static const call integers = {"rfm_small_integers", integers_need, integers_run, integers_hash};
     const rfm_model *m = &t->f->model;
@@ -334,7 +331,7 @@ static void check_integers(making *t) {
     int16_t *xi = take(m->d * sizeof *xi);
     int32_t *scores = take(m->c * sizeof *scores);
     double *was = take(m->c * sizeof *was), *x, *y = ref_doubles(t->f->data.y), error = 0, model_error = 0, spread = 0,
-           rounding = 0;
+           rounding = 0, w;
     rfm_model_i opened;
     size_t bytes = 0, i, j, k;
     void *blob;
@@ -361,16 +358,19 @@ static void check_integers(making *t) {
             fail("rfm_input_integers fails");
         check_predict_i(&opened, xi, scores);
         ref_model(m, x + i * m->d, was);
+        w = t->f->data.weights != NULL ? (double)t->f->data.weights[i] : 1;
         for (k = 0; k < m->c; k++) {
             const double target = t->f->data.y.at != NULL ? y[i * m->c + k] : was[k];
             /* half a step of every alpha: much, where a K near singular makes alpha large */
             const double step = (double)opened.units[k] * RFM_PHI_ONE / (t->type == RFM_I16 ? 256 : 1);
-            error += fabs(scores[k] * (double)opened.units[k] - target), model_error += fabs(was[k] - target);
-            spread += fabs(target), rounding += 0.5 * step * (double)m->n;
+            const double off = scores[k] * (double)opened.units[k] - target, half = 0.5 * step * (double)m->n;
+            error += w * off * off, model_error += w * (was[k] - target) * (was[k] - target);
+            spread += w * target * target, rounding += w * half * half;
         }
     }
-    /* alpha is fitted anew to the targets, if there are some */
-    if (!coarse(m) && !cut_off(&opened) && !(error <= 1.1 * model_error + 0.3 * spread + rounding))
+    /* alpha is fitted anew to the targets, if there are some: in squares, with the rows' weights */
+    error = sqrt(error), model_error = sqrt(model_error), spread = sqrt(spread), rounding = sqrt(rounding);
+    if (!coarse(m) && !(error <= 1.1 * model_error + 0.3 * spread + rounding))
         fail("integers are off by %.3g, the model by %.3g, of %.3g", error, model_error, spread);
     for (i = 0; i < 3; i++) { /* anything goes in */
         for (j = 0; j < m->d; j++) xi[j] = (int16_t)((long)draw(65536) - 32768);

@@ -238,7 +238,7 @@ static double radius_of(const rfm_model *m, const rfm_real *x, size_t k) {
     double low = 0, high = 16 * (double)m->bandwidth;
     int step;
 
-    for (step = 0; step < 40; step++) {
+    for (step = 0; step < 60; step++) {
         double middle = (low + high) / 2;
 
         if (stays(m, x, k, middle))
@@ -692,7 +692,7 @@ static size_t class_of_i(const rfm_model_i *m, const int16_t *x, const int16_t *
 
 static rfm_model_i integers;
 
-/* Integers of the model; the rows are those that it was trained on, times 64, so that inputs have counts. 0: no room. */
+/* Integers of the model, calibrated on its training rows. 0: no room. */
 static int make_i(const kind *k, int type) {
     rfm_arena store, arena;
     rfm_ctx ctx = a.ctx;

@@ -970,6 +970,42 @@ static void test_wide(void) {
     CHECK(done >= 1 || TEST_RAM < 6000);
 }
 
+/* Neighbours on a line in a wide Gaussian: K wants an alpha that 8 bits cannot hold. What comes out is better than the
+ * mean of the targets all the same. */
+static void test_few_bits(void) {
+    const model_shape s = {6, 1, 1};
+    size_t i, wide, done = 0;
+
+    for (wide = 1; wide <= 12; wide++) {
+        rfm_mat is, mean;
+        double sum = 0;
+        int status;
+
+        test_note("few bits", wide, 0, 0);
+        test_reset();
+        if (!model_make(&a, s.n, s.d, s.c)) continue;
+        for (i = 0; i < s.n; i++) {
+            a.x.at[i * a.x.stride] = (rfm_real)i, a.y.at[i * a.y.stride] = (rfm_real)(i % 3);
+            sum += model_at(a.y, i, 0) / (double)s.n;
+        }
+        a.o.kernel = RFM_GAUSSIAN, a.o.iterations = 0, a.o.bandwidth = (rfm_real)wide, a.o.ridge = (rfm_real)1e-3;
+        status = model_fit(&a);
+        is = test_mat(s.n, s.c, 0, 0), mean = test_mat(s.n, s.c, 0, 0);
+        if (status == TEST_SKIP || mean.at == NULL) continue;
+        CHECK_INT(RFM_OK, status);
+        for (i = 0; i < s.n; i++) mean.at[i * mean.stride] = (rfm_real)sum;
+        set_call(&call, INTEGERS);
+        call.how.ridge = (rfm_real)1e-5, call.type = RFM_I8;
+        status = run(&call);
+        if (status == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, status);
+        predict_integers(&call.to_i, is);
+        CHECK_BELOW(apart(is, a.y), apart(mean, a.y));
+        done++;
+    }
+    CHECK(done >= 1 || TEST_RAM < 6000);
+}
+
 /* Inputs that are integers stay what they are; others get 14 bits; what is too wide for 16 bits loses its last ones. */
 static void test_inputs(void) {
     const model_shape s = {6, 3, 1};
@@ -1306,6 +1342,7 @@ int main(void) {
     RUN_TEST(test_polish);
     RUN_TEST(test_integers);
     RUN_TEST(test_wide);
+    RUN_TEST(test_few_bits);
     RUN_TEST(test_inputs);
     RUN_TEST(test_rounded);
     RUN_TEST(test_single);
