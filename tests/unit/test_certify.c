@@ -287,11 +287,11 @@ static double moved_by(const rfm_model *m, const rfm_real *x, const rfm_real *y)
 /* y = x + length times a direction, in the norm of M. The direction is random; or where the lead over the other class
  * falls fastest by differences. */
 static void move_along(const rfm_model *m, const rfm_real *x, double *direction, double length, rfm_real *y) {
-    rfm_real unit[MOST_D], zero[MOST_D];
+    rfm_real unit[MOST_D] = {0}, zero[MOST_D] = {0};
     double norm;
     size_t j;
 
-    for (j = 0; j < m->d; j++) unit[j] = (rfm_real)direction[j], zero[j] = 0;
+    for (j = 0; j < m->d; j++) unit[j] = (rfm_real)direction[j];
     norm = moved_by(m, zero, unit);
     for (j = 0; j < m->d; j++) y[j] = (rfm_real)((double)x[j] + (norm > 0 ? length / norm * (double)unit[j] : 0));
 }
@@ -831,6 +831,15 @@ static void hand_make(int type, int metric, size_t c) {
     if (metric == RFM_FULL) h->m.p = type == RFM_I8 ? (const void *)h->p8 : h->p16, h->m.shifts = h->shifts;
 }
 
+/* So few different scores that many are equal. */
+static void hand_coarse(void) {
+    size_t i;
+
+    for (i = 0; i < HAND_NODES; i++) by_hand.phi[i] = (uint16_t)(by_hand.phi[i] >> 12);
+    for (i = 0; i < HAND_N * 3; i++) by_hand.alpha8[i] /= 25;
+    by_hand.offset[0] = 0, by_hand.offset[1] = 1;
+}
+
 static void test_every_move(void) {
     size_t type, metric, c, i, rows = 0, zero = 0, near = 0, classes = 0;
     int16_t y[2];
@@ -845,12 +854,14 @@ static void test_every_move(void) {
 
                     test_note("every move", type * 2 + metric, c, i);
                     hand_make(type == 0 ? RFM_I8 : RFM_I16, (int)metric, c);
+                    if (i % 4 == 3) hand_coarse();
                     x[0] = (int16_t)((i * 37) % 64 - 30), x[1] = (int16_t)((i * 23 + 5) % 64 - 30);
                     CHECK_INT(RFM_OK, certify_i(&by_hand.m, x, &f));
                     for (y[0] = -31; y[0] < 35; y[0]++)
                         for (y[1] = -31; y[1] < 35; y[1]++)
                             if (class_of_i(&by_hand.m, y, f.z, &apart) != f.class_at && apart < end) end = apart;
                     CHECK(f.square < end);
+                    if (i % 4 == 3) continue;
                     rows++, zero += f.square == 0, classes |= 1u << f.class_at;
                     near += end < UINT32_MAX && f.square > 0 && 9.0 * f.square >= end;
                 }
