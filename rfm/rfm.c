@@ -18,7 +18,7 @@
  *  15. Distances          from products to phi and its gradient weight
  *  16. Many rows          prediction, gradients
  *  17. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
- *  18. Writing models     folding, the blob
+ *  18. Writing models     folding, the blob, the record in it
  *  19. Insight            what a model has learned
  *
  * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to
@@ -2362,6 +2362,15 @@ static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_
     radial_values(port, f, n, c, w);
 }
 
+void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
+                    const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
+                    rfm_real *weights) {
+    radial f = radial_of(kernel, R(1), exponent);
+    f.inverse = inverse;
+    kernel_values(port != NULL ? port : &rfm_port_scalar, &f, n, r, x, xx, z, zz, c, weights);
+    if (weights != NULL && kernel != RFM_LAPLACE) multiply(n, weights, gradient_factor(&f, inverse));
+}
+
 /* ==== 16. Many rows =============================================================================
  *
  * Z is projected, PREDICT_ROWS rows at a time; then CENTER_COLUMNS centres at a time: distances, phi while they are in
@@ -3563,8 +3572,8 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
  */
 
 /* The lowest minor version that has what is written. */
-static uint32_t minor_version(const rfm_blob *head) {
-    return head->kernel == RFM_L1 ? 2 : head->type < RFM_F32 ? 1 : 0;
+static uint32_t minor_version(const rfm_blob *head, uint32_t sections) {
+    return head->kernel == RFM_L1 || sections > RFM_SECTION_RECORD ? 2 : head->type < RFM_F32 ? 1 : 0;
 }
 
 static void put_float(unsigned char *at, rfm_real value) {
@@ -3598,7 +3607,7 @@ void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections
     uint32_t i;
     memset(blob, 0, total);
     rfm_put_u32(blob, BLOB_MAGIC);
-    rfm_put_u32(blob + 8, BLOB_MAJOR | minor_version(head) << 16);
+    rfm_put_u32(blob + 8, BLOB_MAJOR | minor_version(head, sections) << 16);
     rfm_put_u32(blob + 12, (uint32_t)total);
     blob[16] = head->type, blob[17] = head->kernel, blob[18] = head->metric, blob[19] = head->task;
     rfm_put_u32(blob + 20, head->n);
@@ -3620,8 +3629,14 @@ void rfm_blob_end(unsigned char *blob) {
 
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
-    size_t bytes[SECTIONS], at[SECTIONS], total;
+    size_t bytes[SECTIONS + 1], at[SECTIONS + 1], total;
+    uint32_t sections;
 } blob_plan;
+
+/* The scales that the summary keeps (d); NULL: none. */
+static const rfm_real *kept_scale(const rfm_contents *w) {
+    return w->summary->x_scale != NULL ? w->summary->x_scale : w->x_scale;
+}
 
 static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
     const rfm_model *m = w == NULL ? NULL : w->model;
@@ -3645,8 +3660,10 @@ static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
     if (w->summary != NULL)
         plan->bytes[RFM_SECTION_SUMMARY] = SUMMARY_FIXED +
                                            SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
-                                           (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
-    return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
+                                           (kept_scale(w) != NULL ? m->d * sizeof(rfm_real) : 0);
+    plan->bytes[RFM_SECTION_RECORD] = w->record_bytes;
+    plan->sections = w->record_bytes > 0 ? SECTIONS + 1 : SECTIONS;
+    return rfm_blob_layout(plan->sections, plan->bytes, plan->at, &plan->total);
 }
 
 int rfm_model_size(const rfm_contents *contents, size_t *bytes) {
@@ -3663,6 +3680,10 @@ static int check_contents(const rfm_contents *w) {
         return RFM_EVALUE;
     if (!exponent_right(m->kernel, m->exponent)) return RFM_EVALUE;
     if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
+    if (w->record_bytes > 0 && w->record == NULL) return RFM_ENULL;
+    if (w->record_bytes > 0 && !rfm_record_right(w->record, w->record_bytes)) return RFM_EVALUE;
+    for (i = 0; w->summary != NULL && w->summary->x_scale != NULL && i < m->d; i++)
+        if (!finite_real(w->summary->x_scale[i]) || !(w->summary->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->x_scale != NULL && i < m->d; i++)
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->y_scale != NULL && i < m->c; i++)
@@ -3707,6 +3728,7 @@ static void fold_numbers(const rfm_contents *w, int section, rfm_real *to) {
 
 static void put_summary(const rfm_contents *w, unsigned char *at) {
     const rfm_summary *s = w->summary;
+    const rfm_real *scale = kept_scale(w);
     uint32_t steps = s->path != NULL ? s->steps : 0, i;
     put_float(at, s->bandwidth);
     put_float(at + 4, s->ridge);
@@ -3714,7 +3736,7 @@ static void put_summary(const rfm_contents *w, unsigned char *at) {
     rfm_put_u32(at + 12, s->rows);
     rfm_put_u32(at + 16, s->iterations);
     rfm_put_u32(at + 20, steps);
-    rfm_put_u32(at + 24, w->x_scale != NULL ? (uint32_t)w->model->d : 0);
+    rfm_put_u32(at + 24, scale != NULL ? (uint32_t)w->model->d : 0);
     rfm_put_u32(at + 28, 0);
     at += SUMMARY_FIXED;
     for (i = 0; i < steps; i++, at += SUMMARY_STEP) {
@@ -3723,7 +3745,7 @@ static void put_summary(const rfm_contents *w, unsigned char *at) {
         put_float(at + 8, s->path[i].bandwidth);
         rfm_put_u32(at + 12, s->path[i].rank);
     }
-    if (w->x_scale != NULL) memcpy(at, w->x_scale, w->model->d * sizeof(rfm_real));
+    if (scale != NULL) memcpy(at, scale, w->model->d * sizeof(rfm_real));
 }
 
 int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
@@ -3741,7 +3763,7 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
     head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent,
     head.temperature = (float)w->temperature;
-    rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
+    rfm_blob_begin(b, &head, plan.sections, plan.bytes, plan.at, plan.total);
     for (i = 0; i <= SECTION_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
         fold_numbers(w, i, numbers);
@@ -3752,6 +3774,8 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     if (plan.bytes[RFM_SECTION_INPUT_NAMES] > 0)
         memcpy(b + plan.at[RFM_SECTION_INPUT_NAMES], w->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
     if (plan.bytes[RFM_SECTION_SUMMARY] > 0) put_summary(w, b + plan.at[RFM_SECTION_SUMMARY]);
+    if (plan.bytes[RFM_SECTION_RECORD] > 0)
+        memcpy(b + plan.at[RFM_SECTION_RECORD], w->record, plan.bytes[RFM_SECTION_RECORD]);
     rfm_blob_end(b);
     if (status != RFM_OK)
         memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
@@ -3780,6 +3804,139 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, si
         path[i].score = get_float(at), path[i].ridge = get_float(at + 4);
         path[i].bandwidth = get_float(at + 8), path[i].rank = get_u32(at + 12);
     }
+    return RFM_OK;
+}
+
+/* ---- the record ----------------------------------------------------------------------------- */
+
+#define ENTRY_HEAD 8 /* tag, zero, bytes */
+#define ENTRY_UNIT 4 /* entries are multiples of this */
+
+/* Bytes of the entry at `at`, all that belongs to it, if it ends within `left` bytes; 0: it does not. */
+static size_t entry_bytes(const unsigned char *at, size_t left) {
+    size_t bytes;
+    if (left < ENTRY_HEAD || left % ENTRY_UNIT != 0 || (rfm_get_u32(at) & 0xffff) == 0) return 0; /* no tag is 0 */
+    bytes = rfm_get_u32(at + 4);
+    return bytes > left - ENTRY_HEAD ? 0 : ENTRY_HEAD + round_up(bytes, ENTRY_UNIT);
+}
+
+int rfm_record_right(const void *record, size_t bytes) {
+    const unsigned char *at = (const unsigned char *)record;
+    size_t step;
+    if (at == NULL || bytes == 0) return 0;
+    for (; bytes > 0; at += step, bytes -= step)
+        if ((step = entry_bytes(at, bytes)) == 0) return 0;
+    return 1;
+}
+
+const void *rfm_record_open(const void *blob, size_t size, size_t *bytes) {
+    const unsigned char *at;
+    rfm_blob head;
+    uint32_t there = 0;
+    if (bytes == NULL || rfm_blob_open(blob, size, RFM_I8 | RFM_I16 | RFM_F32 | RFM_F64, &head) != RFM_OK) return NULL;
+    if (get_u32(head.at + 44) <= RFM_SECTION_RECORD) return NULL;
+    at = section_at(head.at, RFM_SECTION_RECORD, &there);
+    if (!rfm_record_right(at, there)) return NULL;
+    *bytes = there;
+    return at;
+}
+
+const void *rfm_record_find(const void *record, size_t record_bytes, uint16_t tag, size_t *bytes) {
+    const unsigned char *at = (const unsigned char *)record;
+    size_t step;
+    if (at == NULL || bytes == NULL) return NULL;
+    for (; (step = entry_bytes(at, record_bytes)) > 0; at += step, record_bytes -= step)
+        if ((rfm_get_u32(at) & 0xffff) == tag) {
+            *bytes = rfm_get_u32(at + 4);
+            return at + ENTRY_HEAD;
+        }
+    return NULL;
+}
+
+int rfm_record_add(unsigned char *record, size_t room, size_t *used, uint16_t tag, const void *data, size_t bytes) {
+    const size_t most = UINT32_MAX - ENTRY_HEAD - ENTRY_UNIT; /* of an entry, so that its end can be rounded up */
+    size_t step;
+    if (used == NULL || (data == NULL && bytes > 0)) return RFM_ENULL;
+    if (tag == 0 || *used % ENTRY_UNIT != 0) return RFM_EVALUE;
+    if (bytes > most || *used > most - bytes) return RFM_EOVERFLOW;
+    step = ENTRY_HEAD + round_up(bytes, ENTRY_UNIT);
+    if (record != NULL) {
+        unsigned char *at = record + *used;
+        if (*used > room || step > room - *used) return RFM_EARENA;
+        memset(at + step - ENTRY_UNIT, 0, ENTRY_UNIT); /* the padding; what is not padding is written again */
+        rfm_put_u32(at, tag);
+        rfm_put_u32(at + 4, (uint32_t)bytes);
+        if (bytes > 0) memcpy(at + ENTRY_HEAD, data, bytes);
+    }
+    *used += step;
+    return RFM_OK;
+}
+
+/* A number as 8 bytes of IEEE 754, whatever type it has here; by its bits, for there may be no double. */
+static void put_number(unsigned char *at, rfm_real value) {
+    uint32_t low = 0, high = 0;
+#if RFM_REAL_BYTES == 8
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
+#else
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    if ((bits >> 23 & 255) > 0) /* below the normal range: 0 */
+        high = (bits & 0x80000000u) + ((bits & 0x7fffffffu) >> 3) + (896u << 20), low = bits << 29;
+#endif
+    rfm_put_u32(at, low);
+    rfm_put_u32(at + 4, high);
+}
+
+/* Rounded; an infinity if this type does not have it. */
+static rfm_real get_number(const unsigned char *at) {
+    uint32_t low = rfm_get_u32(at), high = rfm_get_u32(at + 4);
+    rfm_real value;
+#if RFM_REAL_BYTES == 8
+    uint64_t bits = (uint64_t)high << 32 | low;
+#else
+    uint32_t exponent = high >> 20 & 2047, bits = high & 0x80000000u;
+    if (exponent >= 896 + 255)
+        bits |= 0x7f800000u;
+    else if (exponent > 896)
+        bits |= ((exponent - 896) << 23 | (high & 0xfffff) << 3 | low >> 29) + (low >> 28 & 1);
+#endif
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+int rfm_record_add_options(unsigned char *record, size_t room, size_t *used, const rfm_options *o) {
+    unsigned char entry[RFM_RECORD_OPTIONS_BYTES];
+    int status = o == NULL ? RFM_ENULL : check_options(o, UINT32_MAX);
+    if (status != RFM_OK) return status;
+    memset(entry, 0, sizeof entry);
+    entry[0] = (unsigned char)o->kernel, entry[1] = (unsigned char)o->metric, entry[2] = (unsigned char)o->scale;
+    entry[3] = (unsigned char)o->center, entry[4] = (unsigned char)o->bandwidth_rule;
+    entry[5] = (unsigned char)o->select, entry[6] = (unsigned char)o->score;
+    put_number(entry + 8, o->exponent);
+    put_number(entry + 16, o->bandwidth);
+    put_number(entry + 24, o->ridge);
+    rfm_put_u32(entry + 32, (uint32_t)o->iterations);
+    rfm_put_u32(entry + 36, (uint32_t)o->agop_points);
+    rfm_put_u32(entry + 40, o->seed);
+    return rfm_record_add(record, room, used, RFM_RECORD_OPTIONS, entry, sizeof entry);
+}
+
+int rfm_record_options(const void *record, size_t record_bytes, rfm_options *options) {
+    size_t bytes = 0;
+    const unsigned char *at = (const unsigned char *)rfm_record_find(record, record_bytes, RFM_RECORD_OPTIONS, &bytes);
+    rfm_options o;
+    if (record == NULL || options == NULL) return RFM_ENULL;
+    if (at == NULL) return RFM_EVALUE;
+    if (bytes < RFM_RECORD_OPTIONS_BYTES) return RFM_ECONTENT;
+    rfm_options_init(&o);
+    o.kernel = at[0], o.metric = at[1], o.scale = at[2], o.center = at[3];
+    o.bandwidth_rule = at[4], o.select = at[5], o.score = at[6];
+    o.exponent = get_number(at + 8), o.bandwidth = get_number(at + 16), o.ridge = get_number(at + 24);
+    o.iterations = rfm_get_u32(at + 32), o.agop_points = rfm_get_u32(at + 36), o.seed = rfm_get_u32(at + 40);
+    if (check_options(&o, UINT32_MAX) != RFM_OK) return RFM_ECONTENT;
+    *options = o;
     return RFM_OK;
 }
 

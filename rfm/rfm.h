@@ -21,7 +21,7 @@
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
  * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix
- * views, products, Cholesky, eigenpairs, prediction of many rows, training, writing models, feature insight.
+ * views, products, Cholesky, eigenpairs, prediction of many rows, training, writing models, records, feature insight.
  */
 #ifndef RFM_H
 #define RFM_H
@@ -180,16 +180,18 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
 /* ---- blobs: what models of every number type have in common --------------------------------- */
 
-/* Types of the numbers in a blob: their bytes, and bits of a set. */
+/* Types of the numbers in a blob: bits of a set; for these four also their bytes. */
 #define RFM_I8  1
 #define RFM_I16 2
 #define RFM_F32 4
 #define RFM_F64 8
+#define RFM_F16 16 /* reserved for numbers of 2 bytes: nothing writes or opens it yet, RFM_ETYPE */
 
 /* Sections that every blob can have; the others belong to the number type. */
 #define RFM_SECTION_CLASS_NAMES 5
 #define RFM_SECTION_INPUT_NAMES 6
 #define RFM_SECTION_SUMMARY     7
+#define RFM_SECTION_RECORD      8 /* since format 1.2; rfm_record_open */
 
 /* The head of a blob. */
 typedef struct {
@@ -420,6 +422,13 @@ int rfm_eig_need(const rfm_ctx *ctx, size_t n, size_t k, size_t *bytes);
 int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat y);
 int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 
+/* A row of a kernel matrix from products, for kernels whose norm is 2: c[j] = -2 x'z_j becomes phi(|x - z_j|), j < n.
+ * x (r) and z (n, r) are projected, xx and zz (n) their squared norms, at most an eighth of the largest number. weights
+ * (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L. port NULL: portable code. Nothing is checked. */
+void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
+                    const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
+                    rfm_real *weights);
+
 /* G (m, c d): row j holds the gradients of f_0, f_1, ... at z_j. Status as rfm_predict. */
 int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat g);
 int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);
@@ -514,7 +523,8 @@ typedef struct {
     uint32_t iterations;     /* of the model */
     uint32_t steps;          /* of the path that follows */
     const rfm_step *path;    /* `steps` of them; in an opened model NULL: rfm_model_summary copies them out */
-    const rfm_real *x_scale; /* (d) of an opened model: scales that are folded in; NULL: none. Not read when writing */
+    const rfm_real *x_scale; /* (d) scales that are folded in; NULL: none. When writing: those to keep, which are in the
+                                numbers already; NULL: those that are folded now */
 } rfm_summary;
 
 /* What a blob is written from. Features were standardised before training as (x - mean) / scale, targets as (y - mean)
@@ -528,13 +538,15 @@ typedef struct {
     const char *class_names; /* c strings, two if c = 1, one after the other, as in rfm_model; NULL: leave out */
     const char *input_names;
     const rfm_summary *summary; /* NULL: leave out */
+    const void *record;         /* entries that rfm_record_add made */
+    size_t record_bytes;        /* 0: leave out */
 } rfm_contents;
 
-/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is
- * 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4
- * GiB), RFM_EVALUE (a scale that is not positive, task, temperature), RFM_EFINITE (the model is not finite), RFM_ETYPE
- * (this machine's byte order is not the blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are
- * not finite; the blob is zeros. */
+/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names, summary and record.
+ * `blob` is 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small),
+ * RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale that is not positive, task, temperature, a record that is no list of
+ * entries), RFM_EFINITE (the model is not finite), RFM_ETYPE (this machine's byte order is not the blob's): nothing
+ * written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
 int rfm_model_size(const rfm_contents *contents, size_t *bytes);
 int rfm_model_write(const rfm_contents *contents, void *blob, size_t size);
 
@@ -550,6 +562,43 @@ void rfm_blob_end(unsigned char *blob);
 
 /* The summary of an opened model, and up to `room` steps of its path. RFM_ENULL, RFM_EVALUE (it has none). */
 int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *path, size_t room);
+
+/* ---- records: what tools and people want to know of a model; prediction never reads it --------- */
+
+/* A list of entries, each a tag, which is not 0, and bytes, in a section of the blob. rfm/FORMAT.md has the layouts.
+ * Tags that are not known are passed over. */
+#define RFM_RECORD_OPTIONS 1 /* what it was trained with: rfm_record_options */
+#define RFM_RECORD_TARGETS 2 /* names of the target columns: strings, one after the other, each with its 0 */
+#define RFM_RECORD_FILL    3 /* (d) what missing inputs became, 8-byte numbers, as the next two */
+#define RFM_RECORD_OFFSETS \
+    4 /* (d + targets) what was taken out of inputs and targets while they had all their digits */
+#define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
+#define RFM_RECORD_CONFORMAL 6 /* reserved */
+
+#define RFM_RECORD_OPTIONS_BYTES 48
+
+/* The record of a blob of any type, and its length. Everything is checked as rfm_blob_open does, and that it is a list
+ * of entries. NULL: there is none, or it is no such list; *bytes is unchanged then. */
+const void *rfm_record_open(const void *blob, size_t size, size_t *bytes);
+
+/* The bytes of the first entry with this tag. NULL: there is none up to where the list ends or is wrong; *bytes is
+ * unchanged then. An entry is a multiple of 4 bytes from the record's start, so its numbers are to be copied out. */
+const void *rfm_record_find(const void *record, size_t record_bytes, uint16_t tag, size_t *bytes);
+
+/* 1: a list of entries, at least one. */
+int rfm_record_right(const void *record, size_t bytes);
+
+/* One more entry behind the *used bytes of a record that has `room` bytes; record NULL: only *used grows, which is the
+ * room that the same calls need. RFM_ENULL, RFM_EVALUE (tag 0, *used is no multiple of 4), RFM_EOVERFLOW (4 GiB),
+ * RFM_EARENA: nothing written. */
+int rfm_record_add(unsigned char *record, size_t room, size_t *used, uint16_t tag, const void *data, size_t bytes);
+
+/* The options of a fit likewise: RFM_EVALUE also for one that is outside its range. */
+int rfm_record_add_options(unsigned char *record, size_t room, size_t *used, const rfm_options *options);
+
+/* And back. RFM_ENULL, RFM_EVALUE (there are none), RFM_ECONTENT (too short, or outside their ranges): *options is
+ * unchanged. */
+int rfm_record_options(const void *record, size_t record_bytes, rfm_options *options);
 
 /* ---- feature insight ------------------------------------------------------------------------ */
 

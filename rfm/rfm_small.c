@@ -2010,7 +2010,8 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
 typedef struct {
     const void *from[ARRAYS];
     size_t length[ARRAYS];
-    size_t bytes[SECTIONS], at[SECTIONS], total;
+    size_t bytes[SECTIONS + 1], at[SECTIONS + 1], total;
+    uint32_t sections;
 } blob_plan;
 
 static size_t names_bytes(const char *names, size_t count) {
@@ -2034,7 +2035,7 @@ static int plan_array(blob_plan *plan, int i, const void *from, size_t count, si
     return 1;
 }
 
-static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
+static int blob_plan_of(const rfm_model_i *m, size_t record_bytes, blob_plan *plan) {
     size_t type;
     int full;
     if (m == NULL || m->inputs == NULL || m->bias == NULL || m->centers == NULL || m->phi == NULL || m->alpha == NULL ||
@@ -2058,12 +2059,14 @@ static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
     plan->bytes[RFM_SECTION_CLASS_NAMES] = names_bytes(m->class_names, m->c == 1 ? 2 : m->c);
     plan->bytes[RFM_SECTION_INPUT_NAMES] = names_bytes(m->input_names, m->d);
     plan->bytes[RFM_SECTION_SUMMARY] = summary_bytes((const unsigned char *)m->summary);
-    return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
+    plan->bytes[RFM_SECTION_RECORD] = record_bytes;
+    plan->sections = record_bytes > 0 ? SECTIONS + 1 : SECTIONS;
+    return rfm_blob_layout(plan->sections, plan->bytes, plan->at, &plan->total);
 }
 
-int rfm_model_size_i(const rfm_model_i *model, size_t *bytes) {
+int rfm_model_size_i(const rfm_model_i *model, size_t record_bytes, size_t *bytes) {
     blob_plan plan;
-    int status = bytes == NULL ? RFM_ENULL : blob_plan_of(model, &plan);
+    int status = bytes == NULL ? RFM_ENULL : blob_plan_of(model, record_bytes, &plan);
     if (status == RFM_OK) *bytes = plan.total;
     return status;
 }
@@ -2072,14 +2075,17 @@ static void put(unsigned char *blob, size_t at, const void *from, size_t bytes) 
     if (bytes > 0) memcpy(blob + at, from, bytes);
 }
 
-int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
+int rfm_model_write_i(const rfm_model_i *m, const void *record, size_t record_bytes, void *blob, size_t size) {
     const uint16_t one = 1;
     unsigned char *b = (unsigned char *)blob, first;
     rfm_blob head;
     blob_plan plan;
     size_t at;
-    int status = blob == NULL ? RFM_ENULL : blob_plan_of(m, &plan), i;
+    int status =
+        blob == NULL || (record == NULL && record_bytes > 0) ? RFM_ENULL : blob_plan_of(m, record_bytes, &plan);
+    int i;
     if (status != RFM_OK) return status;
+    if (record_bytes > 0 && !rfm_record_right(record, record_bytes)) return RFM_EVALUE;
     if (m->task < RFM_REGRESS || m->task > RFM_CLASSIFY || m->limit != limit_of(m->r, m->type)) return RFM_EVALUE;
     if (!all_right(m)) return RFM_EVALUE;
     memcpy(&first, &one, 1);
@@ -2090,13 +2096,14 @@ int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric,
     head.task = (uint8_t)m->task;
     head.exponent = 1.0f, head.temperature = 0.0f;
-    rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
+    rfm_blob_begin(b, &head, plan.sections, plan.bytes, plan.at, plan.total);
     for (i = 0, at = plan.at[SECTION_NUMBERS]; i < ARRAYS; at += plan.length[i++])
         put(b, at, plan.from[i], plan.length[i]);
     put(b, plan.at[SECTION_PHI], m->phi, plan.bytes[SECTION_PHI]);
     put(b, plan.at[RFM_SECTION_CLASS_NAMES], m->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
     put(b, plan.at[RFM_SECTION_INPUT_NAMES], m->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
     put(b, plan.at[RFM_SECTION_SUMMARY], m->summary, plan.bytes[RFM_SECTION_SUMMARY]);
+    put(b, plan.at[RFM_SECTION_RECORD], record, plan.bytes[RFM_SECTION_RECORD]);
     if (m->summary != NULL && sizeof(rfm_real) != 4) memset(b + plan.at[RFM_SECTION_SUMMARY] + 24, 0, 4);
     rfm_blob_end(b);
     return RFM_OK;

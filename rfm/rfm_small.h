@@ -155,10 +155,10 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
 int rfm_small_integers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int type, size_t *scratch,
                             size_t *store);
 
-/* The blob of a model of integers. Names and summary are those of the model; NULL leaves them out. Errors are those
- * of rfm_model_size and rfm_model_write. */
-int rfm_model_size_i(const rfm_model_i *model, size_t *bytes);
-int rfm_model_write_i(const rfm_model_i *model, void *blob, size_t size);
+/* The blob of a model of integers. Names and summary are those of the model; NULL leaves them out. A record is given as
+ * in rfm_contents. Errors are those of rfm_model_size and rfm_model_write. */
+int rfm_model_size_i(const rfm_model_i *model, size_t record_bytes, size_t *bytes);
+int rfm_model_write_i(const rfm_model_i *model, const void *record, size_t record_bytes, void *blob, size_t size);
 
 #endif /* RFM_NO_TRAIN */
 

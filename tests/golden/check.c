@@ -15,6 +15,8 @@
 #include "rfm.h"
 #include "rfm_port.h"
 
+#include "blocks.h"
+
 #if RFM_REAL_BYTES == 4
 #define EPSILON ((double)FLT_EPSILON)
 #define TYPE    "float"
@@ -23,19 +25,9 @@
 #define TYPE    "double"
 #endif
 
-#define BLOCKS 64
-#define STEPS  8 /* more than T of any case */
+#define STEPS 8 /* more than T of any case */
 
 /* ---- a case, as its file has it ------------------------------------------------------------- */
-
-typedef struct {
-    char name[16];
-    size_t rows, cols;
-    double *at;
-} block;
-
-static block blocks[BLOCKS];
-static size_t block_count;
 
 /* The same, as the calls want it. The results of index t are NULL where they are not kept. */
 typedef struct {
@@ -49,17 +41,6 @@ typedef struct {
     double *metric[STEPS], *kernel[STEPS], *alpha[STEPS], *pred[STEPS], *gradient[STEPS];
 } golden;
 
-static void die(const char *what, const char *which) {
-    fprintf(stderr, "%s: %s\n", what, which);
-    exit(2);
-}
-
-static void *take(size_t count, size_t size) {
-    void *p = malloc(count * size + 1); /* a size of zero is no failure */
-    if (p == NULL) die("no memory", "malloc");
-    return p;
-}
-
 static void release_case(golden *g) {
     size_t i, t;
     for (t = 0; t <= g->steps; t++) free(g->kernel[t]);
@@ -69,62 +50,10 @@ static void release_case(golden *g) {
     free(g->z);
 }
 
-static double *find(const char *name, size_t rows, size_t cols) {
-    size_t i;
-    for (i = 0; i < block_count; i++)
-        if (strcmp(blocks[i].name, name) == 0) {
-            if (blocks[i].rows != rows || blocks[i].cols != cols) die("wrong shape", name);
-            return blocks[i].at;
-        }
-    return NULL;
-}
-
-static double *need(const char *name, size_t rows, size_t cols) {
-    double *at = find(name, rows, cols);
-    if (at == NULL) die("missing block", name);
-    return at;
-}
-
-static void shape(const char *name, size_t *rows, size_t *cols) {
-    size_t i;
-    for (i = 0; i < block_count; i++)
-        if (strcmp(blocks[i].name, name) == 0) {
-            *rows = blocks[i].rows;
-            *cols = blocks[i].cols;
-            return;
-        }
-    die("missing block", name);
-}
-
-static double number(const char *name) { return need(name, 1, 1)[0]; }
-
-static rfm_real *reals(const double *from, size_t count) {
-    rfm_real *to = take(count, sizeof *to);
-    size_t i;
-    for (i = 0; i < count; i++) to[i] = (rfm_real)from[i];
-    return to;
-}
-
 static double *find_step(const char *name, size_t t, size_t rows, size_t cols) {
     char full[16];
     snprintf(full, sizeof full, "%s%u", name, (unsigned)t);
     return find(full, rows, cols);
-}
-
-static void read_blocks(const char *path) {
-    FILE *file = fopen(path, "r");
-    block *b;
-    size_t i;
-    if (file == NULL) die("cannot read", path);
-    for (block_count = 0; block_count < BLOCKS; block_count++) {
-        b = &blocks[block_count];
-        if (fscanf(file, "%15s %zu %zu", b->name, &b->rows, &b->cols) != 3) break;
-        b->at = take(b->rows * b->cols, sizeof *b->at);
-        for (i = 0; i < b->rows * b->cols; i++)
-            if (fscanf(file, "%lf", &b->at[i]) != 1) die("cannot read a number", path);
-    }
-    if (!feof(file)) die("not understood", path);
-    fclose(file);
 }
 
 typedef long double wide;

@@ -345,9 +345,10 @@ static void check_integers(making *t) {
         free(y);
         return;
     }
-    if (rfm_model_size_i(&t->integers, &bytes) != RFM_OK) fail("rfm_model_size_i fails");
+    if (rfm_model_size_i(&t->integers, 0, &bytes) != RFM_OK) fail("rfm_model_size_i fails");
     blob = take(bytes);
-    if (rfm_model_write_i(&t->integers, blob, bytes) != RFM_OK || rfm_model_open_i(blob, bytes, &opened) != RFM_OK) {
+    if (rfm_model_write_i(&t->integers, NULL, 0, blob, bytes) != RFM_OK ||
+        rfm_model_open_i(blob, bytes, &opened) != RFM_OK) {
         fail("its blob cannot be written and opened");
         free(y);
         return;

@@ -1,0 +1,200 @@
+/* The golden cases of rfm_hyperbf on every port that runs here: hyperbf FILE...
+ *
+ * For each case and port: H and its gradient by C, T and W; then five steps of plain descent, H and the parameters after
+ * each; all on exactly the memory that is needed, and the same bits with 1, 2 and 7 workers. A case on a port is one
+ * test. */
+#include <float.h>
+#include <math.h>
+
+#include "rfm_hyperbf.h"
+#include "rfm_port.h"
+
+#include "blocks.h"
+
+#define STEPS 5
+
+typedef struct {
+    size_t n, d, c, m, r; /* rows, inputs, outputs, centres, rank */
+    double rate, bound;
+    rfm_real *x, *y, *shift, *alpha, *centers, *inputs, *p;
+    rfm_hyperbf f;
+    rfm_data data;
+} golden;
+
+static rfm_real *block_reals(const char *name, size_t rows, size_t cols) {
+    return reals(need(name, rows, cols), rows * cols);
+}
+
+static void read_case(const char *path, golden *g) {
+    const int on_rows = strstr(path, "centres_on_rows") != NULL;
+    size_t ignored, j;
+    memset(g, 0, sizeof *g);
+    read_blocks(path);
+    shape("X", &g->n, &g->d);
+    shape("C", &g->m, &g->c);
+    shape("W", &g->r, &ignored);
+    g->rate = number("rate");
+    g->x = block_reals("X", g->n, g->d);
+    g->y = block_reals("Y", g->n, g->c);
+    g->alpha = block_reals("C", g->m, g->c);
+    g->inputs = block_reals("T", g->m, g->d);
+    g->p = block_reals("W", g->r, g->d);
+    g->centers = take(g->m * g->r, sizeof *g->centers);
+    g->shift = take(g->d, sizeof *g->shift);
+    for (j = 0; j < g->d; j++) g->shift[j] = 0;
+    g->f.n = g->m, g->f.d = g->d, g->f.c = g->c, g->f.r = g->r;
+    g->f.kernel = (int)number("kernel");
+    g->f.bandwidth = (rfm_real)number("L"), g->f.exponent = (rfm_real)number("q");
+    g->f.shift = g->shift, g->f.alpha = g->alpha, g->f.centers = g->centers, g->f.inputs = g->inputs, g->f.p = g->p;
+    g->data.x = rfm_cview(g->x, g->n, g->d), g->data.y = rfm_cview(g->y, g->n, g->c);
+    /* A centre that was on a row has moved a thousandth away by the second step: three digits. */
+    g->bound = RFM_REAL_BYTES == 8 ? (on_rows ? 1e-11 : 1e-12) : (on_rows ? 2e-4 : 2e-5);
+}
+
+static void release_case(golden *g) {
+    size_t i;
+    for (i = 0; i < block_count; i++) free(blocks[i].at);
+    free(g->x), free(g->y), free(g->alpha), free(g->inputs), free(g->p), free(g->centers), free(g->shift);
+}
+
+/* The largest difference is within the bound, as a share of the largest entry. */
+static int near(const char *name, size_t rows, size_t cols, const rfm_real *got, double bound) {
+    const double *expect = need(name, rows, cols);
+    double worst = 0, most = 0;
+    size_t i;
+    for (i = 0; i < rows * cols; i++) {
+        most = fmax(most, fabs(expect[i]));
+        if (!(fabs((double)got[i] - expect[i]) <= worst)) worst = fabs((double)got[i] - expect[i]);
+    }
+    if (worst <= bound * most) return 1;
+    printf("  %s is off by %.3g of its largest\n", name, worst / most);
+    return 0;
+}
+
+static int near_step(const char *name, size_t t, size_t rows, size_t cols, const rfm_real *got, double bound) {
+    char full[16];
+    snprintf(full, sizeof full, "%s%u", name, (unsigned)t);
+    return near(full, rows, cols, got, bound);
+}
+
+static int gradient_right(const rfm_ctx *ctx, const golden *g, rfm_real *h) {
+    rfm_real *alpha = take(g->m * g->c, sizeof *alpha), *inputs = take(g->m * g->d, sizeof *inputs);
+    rfm_real *p = take(g->r * g->d, sizeof *p);
+    rfm_hyperbf_gradient gradient;
+    rfm_hyperbf_cost cost;
+    rfm_arena arena;
+    rfm_ctx with = *ctx;
+    size_t bytes = 0;
+    void *memory;
+    int good;
+    memset(&gradient, 0, sizeof gradient);
+    gradient.alpha = alpha, gradient.inputs = inputs, gradient.p = p;
+    rfm_hyperbf_cost_init(&cost);
+    good = rfm_hyperbf_loss_need(ctx, &g->f, g->n, &bytes) == RFM_OK;
+    memory = take(bytes, 1);
+    (void)rfm_arena_init(&arena, memory, bytes);
+    with.arena = &arena;
+    good = good && rfm_hyperbf_loss(&with, &g->f, &g->data, &cost, h, &gradient) == RFM_OK;
+    good = good && near("dC", g->m, g->c, alpha, g->bound) && near("dT", g->m, g->d, inputs, g->bound) &&
+           near("dW", g->r, g->d, p, g->bound);
+    free(memory), free(alpha), free(inputs), free(p);
+    return good;
+}
+
+/* Leaves the last state in *g. */
+static int descent_right(const rfm_ctx *ctx, golden *g, rfm_real *h) {
+    rfm_hyperbf_descent *descent;
+    rfm_hyperbf_options o;
+    rfm_hyperbf_report report;
+    rfm_arena arena;
+    rfm_ctx with = *ctx;
+    size_t bytes = 0, t;
+    void *memory;
+    int good;
+    rfm_hyperbf_options_init(&o);
+    o.method = RFM_HYPERBF_PLAIN, o.steps = STEPS, o.batch = 0, o.floor = 1, o.look = 1;
+    o.rate = (rfm_real)(g->rate * (double)g->n); /* the descent is on the mean over the rows */
+    good = rfm_hyperbf_descend_need(ctx, &g->data, &o, &g->f, &bytes) == RFM_OK;
+    memory = take(bytes, 1);
+    (void)rfm_arena_init(&arena, memory, bytes);
+    with.arena = &arena;
+    if (!good || rfm_hyperbf_begin(&with, &g->data, &o, &g->f, &descent) != RFM_OK) {
+        free(memory);
+        return 0;
+    }
+    for (t = 1; good && t <= STEPS; t++) {
+        rfm_hyperbf_cost cost;
+        void *more;
+        rfm_arena rest;
+        rfm_ctx second = *ctx;
+        good = rfm_hyperbf_step(descent) == RFM_OK;
+        good = good && near_step("C", t, g->m, g->c, g->alpha, g->bound) &&
+               near_step("T", t, g->m, g->d, g->inputs, g->bound) && near_step("W", t, g->r, g->d, g->p, g->bound);
+        rfm_hyperbf_cost_init(&cost);
+        (void)rfm_hyperbf_loss_need(ctx, &g->f, g->n, &bytes);
+        more = take(bytes, 1);
+        (void)rfm_arena_init(&rest, more, bytes);
+        second.arena = &rest;
+        good = good && rfm_hyperbf_loss(&second, &g->f, &g->data, &cost, &h[t], NULL) == RFM_OK;
+        free(more);
+    }
+    good = rfm_hyperbf_end(descent, &report) == RFM_OK && good && report.steps == STEPS && arena.used == 0;
+    free(memory);
+    return good;
+}
+
+typedef struct {
+    size_t workers;
+} deal;
+
+static void deal_run(void *pool, rfm_job job, void *arg, size_t jobs) {
+    size_t i;
+    for (i = 0; i < jobs; i++) job(arg, jobs - 1 - i, i % ((deal *)pool)->workers);
+}
+
+static int case_right(const char *path, const rfm_port *port) {
+    static const size_t workers[] = {1, 2, 7};
+    rfm_real *kept = NULL;
+    size_t w, bytes = 0;
+    int good = 1;
+    for (w = 0; good && w < sizeof workers / sizeof *workers; w++) {
+        rfm_real h[STEPS + 1];
+        golden g;
+        deal pool;
+        rfm_ctx ctx;
+        memset(&ctx, 0, sizeof ctx);
+        pool.workers = workers[w];
+        ctx.port = port, ctx.workers = workers[w], ctx.run = deal_run, ctx.pool = &pool;
+        read_case(path, &g);
+        good = gradient_right(&ctx, &g, &h[0]) && descent_right(&ctx, &g, h) && near("H", 1, STEPS + 1, h, g.bound);
+        if (kept == NULL) {
+            bytes = g.m * g.d * sizeof *kept;
+            kept = take(bytes, 1);
+            memcpy(kept, g.inputs, bytes);
+        } else if (good && memcmp(kept, g.inputs, bytes) != 0) {
+            printf("  other bits with %u workers\n", (unsigned)workers[w]);
+            good = 0;
+        }
+        release_case(&g);
+    }
+    free(kept);
+    return good;
+}
+
+int main(int argc, char **argv) {
+    int passed = 0, failed = 0, i;
+    size_t k;
+    for (i = 1; i < argc; i++)
+        for (k = 0; rfm_port_name(k) != NULL; k++) {
+            const rfm_port *port = rfm_port_find(rfm_port_name(k));
+            if (port == NULL) continue;
+            if (case_right(argv[i], port))
+                passed++;
+            else {
+                printf("FAIL  %s on %s\n", argv[i], port->name);
+                failed++;
+            }
+        }
+    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+    return failed > 0;
+}
