@@ -117,6 +117,26 @@ static void certificate_add(text *lines, double radius, const certifier *t, inpu
     text_add(lines, ",%.6g", (double)t->moves[least] * (1 - 5e-6));
 }
 
+/* The conformal set of a row: its labels, separated by |. member: room, a byte for each class. */
+static void set_add(text *lines, const any_model *model, const rfm_real *scores, unsigned char *member) {
+    const rfm_model *m = &model->numbers;
+    size_t count = 0, k;
+    text set = {NULL, 0, 0};
+    must(rfm_conformal_set(m->c, scores, (rfm_real)model->record.threshold, member, &count), "--sets");
+    for (k = 0; k < model_classes(m); k++) {
+        if (!member[k]) continue;
+        if (set.size > 0) text_add(&set, "|");
+        if (m->class_names != NULL)
+            text_add(&set, "%s", rfm_name(m->class_names, k));
+        else
+            text_add(&set, "%zu", k);
+    }
+    text_bytes(&set, "", 1);
+    text_add(lines, ",");
+    csv_add(lines, set.at);
+    free(set.at);
+}
+
 int command_predict(const call *c) {
     const char *const *operands = c->operands;
     int missing, scores = c->scores, confidence = c->confidence;
@@ -128,7 +148,7 @@ int command_predict(const call *c) {
     char *blob;
     input_list inputs;
     row_list rows;
-    unsigned char *use;
+    unsigned char *use, *member;
     rfm_real *y, *added, *room;
     any_model moved;
     sample s;
@@ -144,6 +164,9 @@ int command_predict(const call *c) {
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0))
         fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
     memset(&certificates, 0, sizeof certificates);
+    if (c->sets && any.record.coverage <= 0)
+        fail("%s: has no threshold for --sets, expected a model of rfm train --coverage", operands[0]);
+    member = allocate(model.c + 1, 1, "sets");
     if (c->certify) certificates = certifier_make(&any, operands[0]);
     csv_read(&file, operands[1], !c->no_header);
     file_check(c->out);
@@ -177,6 +200,7 @@ int command_predict(const call *c) {
             (void)rfm_class(&model, at, &sure);
             text_add(&lines, ",%.4f", (double)sure);
         }
+        if (c->sets) set_add(&lines, &any, at, member);
         if (c->certify)
             certificate_add(&lines, certify_row(&certificates, &moved, s.x + i * model.d, classes[i]), &certificates,
                             inputs);
@@ -190,6 +214,7 @@ int command_predict(const call *c) {
     free(rows.at);
     inputs_free(&inputs);
     certifier_free(&certificates);
+    free(member);
     free(classes);
     free(y);
     free(added);
