@@ -588,7 +588,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_OFFSETS \
     4 /* (d + targets) what was taken out of inputs and targets while they had all their digits */
 #define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
-#define RFM_RECORD_CONFORMAL 6 /* reserved */
+#define RFM_RECORD_CONFORMAL 6 /* a coverage and its threshold, 8-byte numbers: rfm_conformal_set */
 
 #define RFM_RECORD_OPTIONS_BYTES 48
 

@@ -57,10 +57,6 @@ static int32_t limit_of(size_t r, int type) {
 
 static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
-static int32_t number(int type, const void *at, size_t i) {
-    return type == RFM_I8 ? ((const int8_t *)at)[i] : ((const int16_t *)at)[i];
-}
-
 static uint32_t bits_of(const void *at) {
     uint32_t bits;
     memcpy(&bits, RFM_AT_4(at), 4);
@@ -237,29 +233,6 @@ static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *score
     else
         do scores[n] += a16[n] * phi >> 8;
         while (n-- > 0);
-}
-
-/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the node is given by e and the first three bits of f.
- * The next 16 bits say how far T is on the way to the next node. */
-static int32_t phi_at(const rfm_model_i *m, uint32_t t) {
-    const uint16_t *phi;
-    uint32_t i = 8 * (31 - 3);
-    t += 8;
-#if defined(__ARM_FEATURE_CLZ)
-    i -= 8 * (uint32_t)__builtin_clz(t);
-    t <<= __builtin_clz(t);
-#else
-    if (t >> 16 == 0) t <<= 16, i -= 8 * 16;
-    if (t >> 24 == 0) t <<= 8, i -= 8 * 8;
-    if (t >> 28 == 0) t <<= 4, i -= 8 * 4;
-    if (t >> 30 == 0) t <<= 2, i -= 8 * 2;
-    if (t >> 31 == 0) t <<= 1, i -= 8 * 1;
-#endif
-    t <<= 1;
-    i += t >> 29;
-    if (i + 1 >= m->nodes) return 0;
-    phi = m->phi + i;
-    return phi[0] + ((phi[1] - phi[0]) * (int32_t)(t << 3 >> 16) >> 16);
 }
 
 static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {

@@ -2,6 +2,7 @@
 #include "learn/learn.h"
 #include "learn/search.h"
 
+#include <float.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static void check_arguments(const call *a) {
         usage("--target names one column, --targets takes the last ones: expected one of them");
     if (a->targets > 0 && strcmp(a->task, "classify") == 0)
         usage("--targets: expected --task regress with it; a class is one column (--target)");
+    if (a->coverage == 0 || a->coverage >= 1) usage("--coverage: expected a number above 0 and below 1");
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
@@ -100,6 +102,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     p->centers[p->center_count++] = a->center;
     if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
     p->time_limit = a->time_limit;
+    p->coverage = fmax(a->coverage, 0);
     p->interrupted = &interrupted;
 }
 
@@ -159,6 +162,8 @@ static void read_data(job *t) {
     t->form.targets = t->targets;
     t->form.missing_mean = a->missing != NULL && strcmp(a->missing, "mean") == 0;
     if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);
+    if (task == RFM_REGRESS && a->coverage > 0)
+        fail("%s: --coverage is for classes, expected no numbers as targets", a->operands[0]);
     t->c = form_outputs(&t->form);
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
     t->d = t->inputs.count;
@@ -214,7 +219,7 @@ static void choose(job *t) {
         t->choice.options.bandwidth_rule = p->bandwidth_rule;
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
-        t->choice.validation = (double)NAN;
+        t->choice.validation = (double)NAN, t->choice.threshold = -1;
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
@@ -236,6 +241,14 @@ static void fit(job *t) {
     if (t->fit.path[o->iterations].ridge > o->ridge)
         note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
              (double)t->fit.path[o->iterations].ridge);
+    if (t->a->coverage > 0) {
+        if (t->choice.threshold < 0)
+            fail("%s: --coverage needs rows to hold out, expected at least 5 training rows", t->a->operands[0]);
+        t->fit.coverage = t->a->coverage, t->fit.threshold = t->choice.threshold;
+        if (t->choice.threshold >= (double)RFM_LIMIT(MAX))
+            note("%zu held-out rows are too few for a coverage of %g: every set will have all classes", t->choice.held,
+                 t->a->coverage);
+    }
     t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
 }
@@ -261,6 +274,11 @@ static void report(job *t, const score *s, double seconds) {
         if (t->check.rows > 0) score_json(&out, s, task);
         json_number(&out, "validation", t->choice.validation);
         json_number(&out, "search", (double)t->choice.tried);
+        if (t->fit.coverage > 0) {
+            json_number(&out, "coverage", t->fit.coverage);
+            json_number(&out, "threshold", t->fit.threshold);
+            json_number(&out, "rows_held", (double)t->choice.held);
+        }
         json_number(&out, "seconds", seconds);
         json_number(&out, "arena_bytes", (double)t->fit.arena_bytes);
         json_number(&out, "model_bytes", (double)t->blob_bytes);
@@ -278,6 +296,9 @@ static void report(job *t, const score *s, double seconds) {
         if (isfinite(t->choice.validation))
             text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n",
                      task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation, t->choice.tried);
+        if (t->fit.coverage > 0)
+            text_add(&out, "sets          coverage %g by a threshold of %.4g, from %zu held-out rows\n",
+                     t->fit.coverage, t->fit.threshold, t->choice.held);
         if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
         text_add(&out, "model         ");
         text_name(&out, t->a->out);
