@@ -6,6 +6,7 @@
 #include "rfm.h"
 
 #include <float.h>
+#include <math.h>
 
 #define R(x)       ((rfm_real)(x)) /* a constant of the number type */
 #define REAL_EPS   RFM_LIMIT(EPSILON)
@@ -24,5 +25,31 @@ static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 static inline int between(int low, int value, int high) { return value >= low && value <= high; }
+
+#ifndef RFM_NO_TRAIN
+
+static inline rfm_real most_of(size_t n, const rfm_real *x) {
+    rfm_real most = R(0);
+    size_t i;
+    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
+    return most;
+}
+
+static inline int check_view(rfm_cmat a) {
+    if (a.at == NULL) return RFM_ENULL;
+    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
+    if (a.stride < a.cols) return RFM_ESTRIDE;
+    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
+    return RFM_OK;
+}
+
+static inline int finite_view(rfm_cmat a) {
+    size_t i;
+    for (i = 0; i < a.rows; i++)
+        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
+    return 1;
+}
+
+#endif
 
 #endif

@@ -372,13 +372,6 @@ int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
 #define BLOCK_ROWS  128
 #define SMALL_BLOCK 8 /* a model of few outputs can need more than one of many: the last block is looked at as well */
 
-static rfm_real most_of(size_t n, const rfm_real *x) {
-    rfm_real most = R(0);
-    size_t i;
-    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
-    return most;
-}
-
 /* e with 1/2 <= |x| 2^-e < 1, or the nearest one for which 2^e and 2^-e are normal numbers; 0 for 0. */
 static int exponent_of(rfm_real x) {
     int e = 0;
@@ -395,13 +388,6 @@ static int scale_numbers(size_t n, rfm_real *x, int e) {
     for (i = 0; e != 0 && i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], e);
     if (!rfm_finite(n, x)) return RFM_ERANGE;
     return most > REAL_EPS * REAL_EPS && most_of(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
-}
-
-static int finite_view(rfm_cmat a) {
-    size_t i;
-    for (i = 0; i < a.rows; i++)
-        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
-    return 1;
 }
 
 /* In (0, 1). */
@@ -449,14 +435,6 @@ typedef struct {
     rfm_ctx inner;        /* on that memory, without ticks */
     rfm_real done, total; /* of the work, for ticks */
 } rows;
-
-static int check_view(rfm_cmat a) {
-    if (a.at == NULL) return RFM_ENULL;
-    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
-    if (a.stride < a.cols) return RFM_ESTRIDE;
-    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
-    return RFM_OK;
-}
 
 /* Sizes of everything; values are looked at by rows_values. */
 static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int with_y, rows *s) {

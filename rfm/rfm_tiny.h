@@ -44,7 +44,7 @@ typedef struct {
     const uint8_t *counts;   /* (c) prototypes: the first counts[0] centres are of class 0, and so on; else NULL */
     const uint8_t *shifts;   /* (r) 0 to 31 */
     const int8_t *exponents; /* (d) x_j is input j times 2^exponents[j]; NULL: all are `exponent` */
-    int exponent;
+    int exponent;            /* -126 to 126, as all exponents */
     const char *class_names, *input_names; /* as in rfm_model; NULL: none */
 } rfm_tiny;
 
@@ -67,30 +67,33 @@ int rfm_tiny_integers(const rfm_tiny *model, const rfm_real *x, int16_t *xi);
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
-/* How a network's inputs come from integers: input = (xi 2^-exponent - mean) / scale. */
+/* How a network's inputs come from integers: input = (xi 2^-exponent - mean) / scale; and what its outputs mean. */
 typedef struct {
     const rfm_real *mean, *scale; /* (d) NULL: 0 and 1 */
-    const int8_t *exponents;      /* (d) */
+    const int8_t *exponents;      /* (d) -126 to 126 */
+    int task;                     /* RFM_REGRESS: each output has a unit of its own; RFM_CLASSIFY: they share one */
 } rfm_tiny_inputs;
 
-/* Exponents for these rows (m, d), in raw units: one for all inputs, or, if `each`, one for each, so that all vary over
- * about as many integers. Columns of integers keep them where they can: exponent 0. RFM_ENULL, RFM_EZERO, RFM_ESTRIDE,
- * RFM_EFINITE; RFM_ERANGE: no exponent between -126 and 126 serves. */
+/* Exponents for these rows (m, d), in raw units. One for all inputs: the largest with which all fit into an int16_t, but
+ * 0 if that is less for a column of integers, the largest of which is at least 4. Or, if `each`, one for each, so that
+ * all vary over 128 to 256 integers where an int16_t has room for that. RFM_ENULL, RFM_EZERO, RFM_ESTRIDE,
+ * RFM_EOVERFLOW, RFM_EFINITE; RFM_ERANGE: no exponent between -126 and 126 serves: nothing written. */
 int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents);
 
-/* For rfm_hyperbf_options.project; `inputs` is an rfm_tiny_inputs. What is seen are the rounded P, centres and alpha.
- * RFM_EVALUE: the kernel is not RFM_GAUSSIAN. RFM_ERANGE: there are no such integers. */
+/* For rfm_hyperbf_options.project; `inputs` is an rfm_tiny_inputs. What is seen are P, centres, alpha and offset as
+ * rfm_tiny_make rounds them. Status as rfm_tiny_make's, but the network's numbers are not looked at. */
 int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen);
 
 /* The network as a tiny model; arrays from `store`. Centres are sorted by class where they have labels. Prototypes are
- * for RFM_CLASSIFY and c > 1. RFM_ENULL, RFM_EZERO, RFM_EVALUE (kernel, task, more than 255 for r or centres of a class,
- * more than 65535 for n, d, c), RFM_EFINITE, RFM_EARENA, RFM_ERANGE: neither *tiny nor `store` has changed. */
-int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, int task, rfm_arena *store, rfm_tiny *tiny);
+ * for RFM_CLASSIFY and c > 1. RFM_ENULL, RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale
+ * that is not positive, an exponent, more than 255 for r or centres of a class, more than 65535 for n, d, c),
+ * RFM_EFINITE, RFM_EARENA, RFM_ERANGE (there are no such integers): neither *tiny nor `store` has changed. */
+int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, rfm_arena *store, rfm_tiny *tiny);
 int rfm_tiny_make_need(const rfm_hyperbf *f, size_t *store);
 
 /* Its blob: names are the model's, NULL leaves them out; `record`, if not NULL, is added as it is (rfm_record_add).
- * `blob` is aligned to 4. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EVALUE (what rfm_tiny_open would
- * refuse), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
+ * `blob` is aligned to 4. RFM_ENULL, RFM_EZERO, RFM_EALIGN, RFM_EARENA (size too small), RFM_EVALUE (what rfm_tiny_open
+ * would refuse), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
 int rfm_tiny_size(const rfm_tiny *tiny, size_t record_bytes, size_t *bytes);
 int rfm_tiny_write(const rfm_tiny *tiny, const void *record, size_t record_bytes, void *blob, size_t size);
 
