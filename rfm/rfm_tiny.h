@@ -5,7 +5,7 @@
  *   f_k = offset_k + sum_a alpha_ak phi(t_a),  phi(t) = 2^(-t / 2^s)
  *
  * A Gaussian, in other words, whose width is a power of two in the units of z. phi is a formula of shifts and two
- * products, right to 0.3 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
+ * products, right to 0.33 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
  * ("prototypes"). There is no division, no table, no floating-point operation; sums of 32 bits cannot overflow; every
  * machine gives the same bits. FORMAT.md, "Tiny models", has the bytes. Such a model is made of an rfm_hyperbf, whose
  * descent can see its rounding.
@@ -85,7 +85,7 @@ int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents);
 int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen);
 
 /* The network as a tiny model; arrays from `store`. Centres are sorted by class where they have labels. Prototypes are
- * for RFM_CLASSIFY and c > 1. RFM_ENULL, RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale
+ * for RFM_CLASSIFY and c > 1. An offset above twice the largest alpha makes the steps of alpha coarser. RFM_ENULL, RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale
  * that is not positive, an exponent, more than 255 for r or centres of a class, more than 65535 for n, d, c),
  * RFM_EFINITE, RFM_EARENA, RFM_ERANGE (there are no such integers): neither *tiny nor `store` has changed. */
 int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, rfm_arena *store, rfm_tiny *tiny);

@@ -236,7 +236,7 @@ static int32_t phi_at(uint32_t t, uint32_t s) {
     return score;
 }
 
-/* Every t of every s up to where phi is 0: right to 0.3 % and the last bit, and never rising. */
+/* Every t of every s up to where phi is 0: right to 0.33 % and the last bit, and never rising. */
 static void test_phi(void) {
     const uint32_t few = TEST_RAM < (1ul << 20) ? 97 : 1;
     uint32_t s, t;
@@ -250,8 +250,8 @@ static void test_phi(void) {
             const double truth = 32768 * exp(-(double)t / (1 << s) * 0.69314718055994531);
             test_note("s, t:", s, t, 0);
             CHECK(phi <= before && phi >= 0);
-            CHECK_BELOW(fabs(phi - truth), 0.003 * truth + 1);
-            if (t < (1u << s)) CHECK_BELOW(fabs(phi - truth), 0.003 * truth);
+            CHECK_BELOW(fabs(phi - truth), 0.0033 * truth + 1);
+            if (t < (1u << s)) CHECK_BELOW(fabs(phi - truth), 0.0033 * truth);
             before = phi;
         }
         CHECK_INT(0, phi_at(16u << s, s));
@@ -558,7 +558,7 @@ static void test_open_content(void) {
     CHECK(blob[at] + blob[at + 1] == 5);
     check_patched(blob, size, at, blob[at] + 1u, 1, RFM_ECONTENT);
     check_patched(blob, size, at + 1, blob[at + 1] - 1u, 1, RFM_ECONTENT);
-    check_patched(blob, size, at, blob[at] + 0x100u * blob[at + 1] + 0xff, 2, RFM_ECONTENT); /* one more, one less */
+    check_patched(blob, size, at, blob[at] + 0x100u * blob[at + 1] + 0xff, 2, RFM_OK); /* one more, one less */
     check_patched(blob, size, at, 0xff06, 2, RFM_ECONTENT); /* 6 + 255 wraps to 5 */
     check_patched(blob, size, at, 0x0500, 2, RFM_OK);       /* an empty class */
     memset(x, 0, 2 * tiny.d);
@@ -922,6 +922,17 @@ static double gain_of(size_t j) {
     return unit_of() / (in.scale != NULL ? (double)scale[j] : 1) * pow(2, -in.exponents[j]);
 }
 
+/* What 1 in alpha of output k stands for, by the largest alpha and the largest offset: at most 127 and 32767. */
+static double step_of(size_t k) {
+    double step = 0;
+    size_t i;
+    for (i = 0; i < f.n * f.c; i++)
+        if (in.task == RFM_CLASSIFY || i % f.c == k) step = fmax(step, fabs((double)f.alpha[i]) / 127);
+    for (i = 0; f.offset != NULL && i < f.c; i++)
+        if (in.task == RFM_CLASSIFY || i == k) step = fmax(step, fabs((double)f.offset[i]) * 128 / 32767);
+    return step;
+}
+
 /* A parameter, what is seen of it, and the integer, in units of 1 / steps: the integer is what is seen, and nearest to
  * the parameter. */
 static void check_rounded(double value, double as_seen, int integer, double steps) {
@@ -955,11 +966,8 @@ static void test_project(void) {
             }
         CHECK(most >= 89 || tiny.phi_shift == 14); /* 127.5 / sqrt(2) */
         for (k = 0; k < f.c; k++) {
-            double largest = 0, step;
-            for (i = 0; i < f.n * f.c; i++)
-                if (in.task == RFM_CLASSIFY || i % f.c == k) largest = fmax(largest, fabs((double)f.alpha[i]));
-            step = in.task == RFM_REGRESS ? (double)tiny.units[k] * 32768 : largest / 127;
-            if (f.n < 500) CHECK_BELOW(fabs(step - largest / 127), 4e-7 * step);
+            const double step = in.task == RFM_REGRESS ? (double)tiny.units[k] * 32768 : step_of(k);
+            if (f.n < 500) CHECK_BELOW(fabs(step - step_of(k)), 4e-7 * step); /* so few do not need more for their sum */
             for (i = 0; i < f.n; i++) {
                 const size_t from = source_of(i);
                 if (f.labels != NULL && f.labels[from] != k) continue;
@@ -998,14 +1006,14 @@ static double z_of(const rfm_hyperbf *of, size_t p) {
 
 static double clamped(double z) { return z > 127 ? 127 : z < -127 ? -127 : z; }
 
-/* A score lies where it may: z is off by 1 at most, each phi by 0.3 % and the last bit. And it is near to that of the
+/* A score lies where it may: z is off by 1 at most, each phi by 0.33 % and the last bit. And it is near to that of the
  * network before rounding. */
 static void check_scores(size_t row) {
     size_t i, p, k;
     CHECK_INT(RFM_OK, rfm_tiny_predict(&tiny, x, scores, scratch, NULL));
     for (p = 0; p < f.r; p++) CHECK_BELOW(fabs(scratch[p] - clamped(z_of(&seen, p))), 1 + 1e-3 + 2000 * TEST_EPS);
     for (k = 0; k < f.c; k++) {
-        double low, high, truth = f.offset != NULL ? (double)f.offset[k] : 0, sum = fabs(truth), largest = 0, unit;
+        double low, high, truth = f.offset != NULL ? (double)f.offset[k] : 0, sum = fabs(truth), unit;
         low = high = tiny.offset != NULL ? tiny.offset[k] * 256.0 : 0;
         for (i = 0; i < f.n; i++) {
             const size_t from = source_of(i);
@@ -1017,16 +1025,15 @@ static void check_scores(size_t row) {
                 t_low += apart > 1.01 ? (apart - 1.01) * (apart - 1.01) : 0, t_high += (apart + 1.01) * (apart + 1.01);
                 t += exact * exact;
             }
-            a = 32768 * pow(2, -t_high / (1 << tiny.phi_shift)) * 0.997 - 1;
-            b = 32768 * pow(2, -t_low / (1 << tiny.phi_shift)) * 1.003 + 1;
+            a = 32768 * pow(2, -t_high / (1 << tiny.phi_shift)) * 0.9967 - 1;
+            b = 32768 * pow(2, -t_low / (1 << tiny.phi_shift)) * 1.0033 + 1;
             low += weight * (weight > 0 ? a : b), high += weight * (weight > 0 ? b : a);
             truth += alpha * pow(2, -t / (1 << tiny.phi_shift));
-            sum += fabs(alpha), largest = fmax(largest, fabs(alpha));
+            sum += fabs(alpha);
         }
         test_note("row, output:", row, k, 0);
         CHECK(scores[k] >= low && scores[k] <= high);
-        for (i = 0; in.task == RFM_CLASSIFY && i < f.n * f.c; i++) largest = fmax(largest, fabs((double)f.alpha[i]));
-        unit = in.task == RFM_REGRESS ? (double)tiny.units[k] : largest / 127 / 32768;
+        unit = in.task == RFM_REGRESS ? (double)tiny.units[k] : step_of(k) / 32768;
         if (f.n < 500 && f.d < 500) CHECK_BELOW(fabs(scores[k] * unit - truth), 0.03 * sum);
     }
 }
@@ -1100,12 +1107,12 @@ static void test_make_edges(void) {
     CHECK_INT(RFM_OK, rfm_tiny_project(&in, &f, &seen));
 
     make_net(4); /* an offset far above alpha: then alpha has fewer bits */
-    f.offset[1] = 200000;
+    f.offset[1] = -20;
     CHECK_INT(RFM_OK, run_make());
-    CHECK_INT(32767, tiny.offset[1]);
-    for (i = 0; i < f.n; i++) CHECK(abs(tiny.alpha[i * f.c + 1]) <= 21 && abs(tiny.alpha[i * f.c]) <= 127);
+    CHECK_INT(-32767, tiny.offset[1]);
+    for (i = 0; i < f.n; i++) CHECK(abs(tiny.alpha[i * f.c + 1]) <= 13 && abs(tiny.alpha[i * f.c]) <= 127);
     CHECK_INT(RFM_OK, rfm_tiny_project(&in, &f, &seen));
-    CHECK_BELOW(fabs((double)seen.offset[1] - 200000), 0.1);
+    CHECK_BELOW(fabs((double)seen.offset[1] + 20), 1e-4);
 
     make_net(4); /* a row of zeros, and inputs that do not matter */
     for (i = 0; i < f.d; i++) f.p[i] = 0, f.p[i * 4 % (f.r * f.d)] = 0;
@@ -1135,8 +1142,6 @@ static void test_make_edges(void) {
     CHECK_INT(RFM_ERANGE, rfm_tiny_project(&in, &f, &seen));
     make_net(4); /* one that does next to nothing */
     exponents[2] = 120;
-    CHECK_INT(RFM_ERANGE, run_make()); /* its mean is no integer */
-    mean[2] = 0, f.shift[2] = 0;
     CHECK_INT(RFM_OK, run_make());
     for (i = 0; i < f.r; i++) CHECK_INT(0, tiny.p[i * f.d + 2]);
     CHECK_INT(RFM_OK, rfm_tiny_project(&in, &f, &seen));
