@@ -936,8 +936,8 @@ static double step_of(size_t k) {
 /* A parameter, what is seen of it, and the integer, in units of 1 / steps: the integer is what is seen, and nearest to
  * the parameter. */
 static void check_rounded(double value, double as_seen, int integer, double steps) {
-    CHECK_BELOW(fabs(as_seen * steps - integer), 127 * 20 * TEST_EPS);
-    CHECK_BELOW(fabs(value * steps - integer), 0.5 + 127 * 20 * TEST_EPS);
+    CHECK_BELOW(fabs(as_seen * steps - integer), 127 * 20 * (double)FLT_EPSILON);
+    CHECK_BELOW(fabs(value * steps - integer), 0.5 + 127 * 20 * (double)FLT_EPSILON);
 }
 
 static void test_project(void) {
@@ -1267,14 +1267,14 @@ static void test_make_refuses(void) {
 
 /* 255 centres of a class are as many as a count holds. */
 static void test_make_counts(void) {
-    static uint32_t labels[512];
+    uint32_t *labels;
     size_t i;
     if (sizeof(rfm_real) * 4096 > TEST_RAM) TEST_IGNORE_MESSAGE("no room");
     test_reset();
     memset(&f, 0, sizeof f);
     f.n = 258, f.d = f.r = 1, f.c = 2, f.kernel = RFM_GAUSSIAN, f.exponent = f.bandwidth = 1;
     f.shift = reals(1, 1, 1), f.alpha = reals(2 * f.n, 2, 1), f.centers = reals(f.n, 3, 1), f.p = reals(1, 4, 1);
-    f.labels = labels;
+    f.labels = labels = (uint32_t *)test_take(4 * f.n);
     exponents = (int8_t *)test_take(1);
     exponents[0] = 3;
     memset(&in, 0, sizeof in);
