@@ -103,28 +103,28 @@ static int numbers_right(const rfm_tiny *m) {
 
 /* As many strings as there are to be, each with its 0. */
 static int names_right(const unsigned char *text, uint32_t bytes, uint32_t strings) {
-    if (bytes == 0 || text[bytes - 1] != 0) return 0;
+    unsigned char last = 1;
     for (; bytes > 0; bytes--)
-        if (*text++ == 0) strings--;
-    return strings == 0;
+        if ((last = *text++) == 0) strings--;
+    return last == 0 && strings == 0;
 }
 
 /* The entries from `at` to the end, both multiples of 4: u16 tag, u16 0, u32 bytes, the bytes, zeros up to a multiple
  * of 4. */
 static int read_tail(const unsigned char *at, uint32_t left, rfm_tiny *m) {
     while (left > 0) {
-        uint32_t tag, bytes;
+        uint32_t tag, bytes, strings;
         if (left < 8) return 0;
         tag = get_u16(at), bytes = rfm_get_u32(at + 4);
         at += 8, left -= 8;
         if (bytes > left) return 0;
-        if (tag == TAG_CLASS_NAMES) {
-            if (!names_right(at, bytes, m->c == 1 ? 2 : m->c)) return 0;
-            m->class_names = (const char *)at;
-        }
-        if (tag == TAG_INPUT_NAMES) {
-            if (!names_right(at, bytes, m->d)) return 0;
-            m->input_names = (const char *)at;
+        if (tag == TAG_CLASS_NAMES || tag == TAG_INPUT_NAMES) {
+            strings = m->c == 1 ? 2 : m->c;
+            if (tag == TAG_INPUT_NAMES)
+                strings = m->d, m->input_names = (const char *)at;
+            else
+                m->class_names = (const char *)at;
+            if (!names_right(at, bytes, strings)) return 0;
         }
         bytes = (bytes + 3) & ~3u;
         at += bytes, left -= bytes;
@@ -261,7 +261,7 @@ static int check_network(const rfm_hyperbf *f) {
     int status = rfm_hyperbf_model_need(f, &ignored);
     if (status != RFM_OK) return status;
     return f->kernel == RFM_GAUSSIAN && max_size(f->n, max_size(f->d, f->c)) <= 65535 && f->r <= 255 ? RFM_OK
-                                                                                                       : RFM_EVALUE;
+                                                                                                     : RFM_EVALUE;
 }
 
 /* Everything but the network's numbers. */
@@ -376,8 +376,7 @@ int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen) {
     for (i = 0; status == RFM_OK && i < f->r; i++) {
         status = choose_shift(f, in, unit, i, &shift);
         for (j = 0; status == RFM_OK && j < f->d; j++)
-            seen->p[i * f->d + j] =
-                RFM_MATH(ldexp)(rounded_p(f, in, unit, i, j, shift), -shift) / gain_of(in, unit, j);
+            seen->p[i * f->d + j] = RFM_MATH(ldexp)(rounded_p(f, in, unit, i, j, shift), -shift) / gain_of(in, unit, j);
     }
     for (k = 0; status == RFM_OK && k < f->c; k++) {
         if (k == 0 || in->task == RFM_REGRESS) status = choose_step(f, in->task, k, &step);

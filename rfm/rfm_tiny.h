@@ -48,12 +48,13 @@ typedef struct {
     const char *class_names, *input_names; /* as in rfm_model; NULL: none */
 } rfm_tiny;
 
-/* Opens a blob in place, which is not trusted: everything that prediction touches is checked. RFM_ENULL, RFM_EALIGN (not
- * a multiple of 4), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (a big-endian machine),
+/* Opens a blob in place, which is not trusted: everything that prediction touches is checked. RFM_ENULL, RFM_EALIGN
+ * (not a multiple of 4), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (a big-endian machine),
  * RFM_ECONTENT: *model is unchanged. */
 int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model);
 
-/* scores (c), x (d), scratch (r) numbers. *nearest, if not NULL: the largest phi, RFM_TINY_ONE at a centre. RFM_ENULL. */
+/* scores (c), x (d), scratch (r) numbers. *nearest, if not NULL: the largest phi, RFM_TINY_ONE at a centre.
+ * RFM_ENULL. */
 int rfm_tiny_predict(const rfm_tiny *model, const int16_t *x, int32_t *scores, int8_t *scratch, uint32_t *nearest);
 
 /* The class that the scores mean: the first of the largest; c = 1: 1 where the score is positive. 0 for RFM_REGRESS. */
@@ -74,10 +75,10 @@ typedef struct {
     int task;                     /* RFM_REGRESS: each output has a unit of its own; RFM_CLASSIFY: they share one */
 } rfm_tiny_inputs;
 
-/* Exponents for these rows (m, d), in raw units. One for all inputs: the largest with which all fit into an int16_t, but
- * 0 if that is less for a column of integers, the largest of which is at least 4. Or, if `each`, one for each, so that
+/* Exponents for these rows (m, d), in raw units. One for all inputs: the largest with which all fit into an int16_t,
+ * but at most 0 where a column has integers, the largest of which is at least 4. Or, if `each`, one for each, so that
  * all vary over 128 to 256 integers where an int16_t has room for that. RFM_ENULL, RFM_EZERO, RFM_ESTRIDE,
- * RFM_EOVERFLOW, RFM_EFINITE; RFM_ERANGE: no exponent between -126 and 126 serves: nothing written. */
+ * RFM_EOVERFLOW, RFM_EFINITE, RFM_ERANGE (no exponent between -126 and 126 serves): nothing written. */
 int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents);
 
 /* For rfm_hyperbf_options.project; `inputs` is an rfm_tiny_inputs. What is seen are P, centres, alpha and offset as
@@ -85,9 +86,10 @@ int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents);
 int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen);
 
 /* The network as a tiny model; arrays from `store`. Centres are sorted by class where they have labels. Prototypes are
- * for RFM_CLASSIFY and c > 1. An offset above twice the largest alpha makes the steps of alpha coarser. RFM_ENULL, RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale
- * that is not positive, an exponent, more than 255 for r or centres of a class, more than 65535 for n, d, c),
- * RFM_EFINITE, RFM_EARENA, RFM_ERANGE (there are no such integers): neither *tiny nor `store` has changed. */
+ * for RFM_CLASSIFY and c > 1. An offset above twice the largest alpha makes the steps of alpha coarser. RFM_ENULL,
+ * RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale that is not positive, an exponent, more
+ * than 255 for r or centres of a class, more than 65535 for n, d, c), RFM_EFINITE, RFM_EARENA, RFM_ERANGE (there are no
+ * such integers): neither *tiny nor `store` has changed. */
 int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, rfm_arena *store, rfm_tiny *tiny);
 int rfm_tiny_make_need(const rfm_hyperbf *f, size_t *store);
 

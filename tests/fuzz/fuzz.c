@@ -159,7 +159,7 @@ static size_t seed_tiny(size_t index, unsigned char *blob) {
         uint32_t n, d, c, r;
         int prototypes, units, extras;
     } seeds[] = {
-        {1, 1, 1, 1, 0, 0, 0}, {2, 3, 2, 1, 1, 0, 1}, {6, 4, 3, 2, 1, 0, 0},
+        {1, 1, 1, 1, 0, 0, 0}, {2, 3, 2, 1, 1, 0, 1},   {6, 4, 3, 2, 1, 0, 0},
         {3, 2, 2, 2, 0, 1, 1}, {20, 8, 10, 4, 0, 0, 1},
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
@@ -184,8 +184,7 @@ static size_t seed_tiny(size_t index, unsigned char *blob) {
         p[i] = (int8_t)(next(&x) - 32768), centers[i] = (int8_t)(next(&x) % 256 - 128), alpha[i] = (int8_t)next(&x);
     m.bias = bias, m.p = p, m.centers = centers, m.alpha = alpha, m.shifts = shifts;
     m.units = seeds[index].units ? units : NULL, m.counts = seeds[index].prototypes ? counts : NULL;
-    if (seeds[index].extras)
-        m.exponents = exponents, m.offset = offset, m.class_names = names, m.input_names = names;
+    if (seeds[index].extras) m.exponents = exponents, m.offset = offset, m.class_names = names, m.input_names = names;
     require(rfm_tiny_size(&m, 0, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a tiny seed");
     require(rfm_tiny_write(&m, NULL, 0, blob, size) == RFM_OK, "a tiny seed is written");
     return size;

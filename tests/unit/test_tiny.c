@@ -92,17 +92,17 @@ static const struct {
     int task, prototypes;
     uint32_t phi_shift;
 } shapes[] = {
-    {1, 1, 1, 1, RFM_CLASSIFY, 0, 0},   {1, 1, 1, 1, RFM_REGRESS, 0, 14},   {2, 1, 2, 1, RFM_CLASSIFY, 1, 9},
-    {5, 3, 2, 2, RFM_CLASSIFY, 1, 12},  {7, 4, 3, 4, RFM_REGRESS, 0, 14},   {10, 16, 4, 4, RFM_CLASSIFY, 1, 14},
-    {11, 17, 5, 3, RFM_CLASSIFY, 0, 1}, {3, 2, 40, 2, RFM_CLASSIFY, 1, 13}, {20, 9, 1, 8, RFM_CLASSIFY, 0, 13},
+    {1, 1, 1, 1, RFM_CLASSIFY, 0, 0},   {1, 1, 1, 1, RFM_REGRESS, 0, 14},    {2, 1, 2, 1, RFM_CLASSIFY, 1, 9},
+    {5, 3, 2, 2, RFM_CLASSIFY, 1, 12},  {7, 4, 3, 4, RFM_REGRESS, 0, 14},    {10, 16, 4, 4, RFM_CLASSIFY, 1, 14},
+    {11, 17, 5, 3, RFM_CLASSIFY, 0, 1}, {3, 2, 40, 2, RFM_CLASSIFY, 1, 13},  {20, 9, 1, 8, RFM_CLASSIFY, 0, 13},
     {4, 700, 2, 2, RFM_REGRESS, 0, 11}, {6, 2, 3, 255, RFM_CLASSIFY, 0, 14}, {300, 3, 3, 2, RFM_CLASSIFY, 1, 10},
 };
 
 static int make_shape(size_t i) {
     test_reset();
     test_note("shape:", i, 0, 0);
-    return make_tiny(shape_of(shapes[i].n, shapes[i].d, shapes[i].c, shapes[i].r, shapes[i].task,
-                              shapes[i].prototypes, shapes[i].phi_shift),
+    return make_tiny(shape_of(shapes[i].n, shapes[i].d, shapes[i].c, shapes[i].r, shapes[i].task, shapes[i].prototypes,
+                              shapes[i].phi_shift),
                      (uint32_t)(100 * (i + 1)));
 }
 
@@ -291,10 +291,10 @@ static void test_integers(void) {
         double x;
         int exponent, expect;
     } cases[] = {
-        {0, 0, 0},           {1.25, 2, 5},        {-1.25, 2, -5},       {1.5, 0, 2},          {-1.5, 0, -2},
-        {1.375, 2, 6},       {-1.375, 2, -6},     {32767, 0, 32767},    {32767.75, 0, 32767}, {32766.75, 0, 32767},
-        {-32768, 0, -32768}, {-40000, 0, -32768}, {-32767.75, 0, -32768}, {1e30, 0, 32767},   {-1e30, 126, -32768},
-        {1e30, -126, 0},     {3e38, -126, 4},     {-3e38, 0, -32768},   {1e-37, 126, 9},      {100, -3, 13},
+        {0, 0, 0},           {1.25, 2, 5},        {-1.25, 2, -5},         {1.5, 0, 2},          {-1.5, 0, -2},
+        {1.375, 2, 6},       {-1.375, 2, -6},     {32767, 0, 32767},      {32767.75, 0, 32767}, {32766.75, 0, 32767},
+        {-32768, 0, -32768}, {-40000, 0, -32768}, {-32767.75, 0, -32768}, {1e30, 0, 32767},     {-1e30, 126, -32768},
+        {1e30, -126, 0},     {3e38, -126, 4},     {-3e38, 0, -32768},     {1e-37, 126, 9},      {100, -3, 13},
     };
     int8_t exponents[2];
     rfm_real in[2];
@@ -455,11 +455,12 @@ static const unsigned char example[] = {
     0x00, 0x79, 0x65, 0x73, 0x00, 0x00, 0x01, 0x01, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x61, 0x00, 0x62, 0x00,
 };
 
-/* z = ((64 * 15 - 32 * 5) >> 4) - 10 = 40; t = 900, 3600, 100, in units of 1024; f = 14400, 8448 behind 3 halvings, 1600:
- * phi = 32768 - 14400 - 599 = 17769, (32768 - 8448 - 1406) / 8 = 2864, 32768 - 1600 - 496 = 30672. */
+/* z = ((64 * 15 - 32 * 5) >> 4) - 10 = 40; t = 900, 3600, 100, in units of 1024; f = 14400, 8448 behind 3 halvings,
+ * 1600: phi = 32768 - 14400 - 599 = 17769, (32768 - 8448 - 1406) / 8 = 2864, 32768 - 1600 - 496 = 30672. */
 static void test_example(void) {
     const rfm_real in[2] = {(rfm_real)3.75, (rfm_real)1.25};
-    unsigned char *blob = (unsigned char *)test_take(sizeof example), *again = (unsigned char *)test_take(sizeof example);
+    unsigned char *blob = (unsigned char *)test_take(sizeof example),
+                  *again = (unsigned char *)test_take(sizeof example);
     int16_t xi[2];
     int32_t f[2];
     int8_t z[1];
@@ -539,7 +540,8 @@ static void test_open_content(void) {
     unsigned char *blob;
     size_t size = 0, at, i;
     NEED_BLOBS();
-    if ((blob = make_blob(3, &size)) == NULL) TEST_IGNORE_MESSAGE("no room"); /* n 5, d 3, c 2, r 2, prototypes, offset */
+    if ((blob = make_blob(3, &size)) == NULL)
+        TEST_IGNORE_MESSAGE("no room"); /* n 5, d 3, c 2, r 2, prototypes, offset */
     for (i = 0; i < 4; i++) {
         static const size_t bytes[] = {2, 2, 2, 1};
         check_patched(blob, size, AT_D + 2 * i, 0, bytes[i], RFM_ECONTENT);
@@ -559,8 +561,8 @@ static void test_open_content(void) {
     check_patched(blob, size, at, blob[at] + 1u, 1, RFM_ECONTENT);
     check_patched(blob, size, at + 1, blob[at + 1] - 1u, 1, RFM_ECONTENT);
     check_patched(blob, size, at, blob[at] + 0x100u * blob[at + 1] + 0xff, 2, RFM_OK); /* one more, one less */
-    check_patched(blob, size, at, 0xff06, 2, RFM_ECONTENT); /* 6 + 255 wraps to 5 */
-    check_patched(blob, size, at, 0x0500, 2, RFM_OK);       /* an empty class */
+    check_patched(blob, size, at, 0xff06, 2, RFM_ECONTENT);                            /* 6 + 255 wraps to 5 */
+    check_patched(blob, size, at, 0x0500, 2, RFM_OK);                                  /* an empty class */
     memset(x, 0, 2 * tiny.d);
     check_prediction(&opened);
     check_patched(blob, size, at, 0x0005, 2, RFM_OK);
@@ -644,7 +646,8 @@ static void test_forged(void) {
         int bit;
         if (blob == NULL) continue;
         /* There are not more inputs, outputs or ranks than bytes. */
-        x = (int16_t *)test_take(2 * size), scores = (int32_t *)test_take(4 * size), scratch = (int8_t *)test_take(size);
+        x = (int16_t *)test_take(2 * size), scores = (int32_t *)test_take(4 * size),
+        scratch = (int8_t *)test_take(size);
         if (scratch == NULL || scores == NULL || x == NULL) continue;
         for (i = 4; i < size; i++)
             for (bit = 0; bit < 8; bit++) {
@@ -670,9 +673,9 @@ static void test_tail(void) {
     size_t size = 0, end;
     NEED_BLOBS();
     if ((blob = make_blob(3, &size)) == NULL) TEST_IGNORE_MESSAGE("no room");
-#define TAIL(bytes, status)                               \
-    do {                                                  \
-        put(blob + AT_BYTES, (uint32_t)(size + bytes), 4); \
+#define TAIL(bytes, status)                                 \
+    do {                                                    \
+        put(blob + AT_BYTES, (uint32_t)(size + bytes), 4);  \
         CHECK_INT(status, open_sealed(blob, size + bytes)); \
     } while (0)
     memset(blob + size, 0, 64);
@@ -747,11 +750,11 @@ static void test_write_refuses(void) {
     rfm_tiny good;
     if (!make_shape(3)) TEST_IGNORE_MESSAGE("no room"); /* n 5, d 3, c 2, r 2, prototypes */
     good = tiny;
-#define REFUSED(change, status, same_size)  \
-    do {                                    \
-        tiny = good;                        \
-        change;                             \
-        check_write(status, same_size);     \
+#define REFUSED(change, status, same_size) \
+    do {                                   \
+        tiny = good;                       \
+        change;                            \
+        check_write(status, same_size);    \
     } while (0)
     REFUSED(tiny.bias = NULL, RFM_ENULL, 1);
     REFUSED(tiny.p = NULL, RFM_ENULL, 1);
@@ -826,10 +829,11 @@ typedef struct {
 } net_shape;
 
 static const net_shape nets[] = {
-    {1, 1, 1, 1, RFM_REGRESS, 0, 0, 0, 0},  {1, 1, 1, 1, RFM_CLASSIFY, 0, 1, 0, 1}, {5, 3, 2, 2, RFM_CLASSIFY, 1, 1, 1, 1},
-    {6, 4, 3, 2, RFM_CLASSIFY, 0, 0, 0, 1}, {7, 5, 3, 4, RFM_REGRESS, 0, 1, 1, 1},  {9, 3, 5, 3, RFM_CLASSIFY, 1, 0, 0, 0},
-    {12, 8, 2, 8, RFM_REGRESS, 0, 1, 0, 1}, {40, 20, 4, 4, RFM_CLASSIFY, 1, 1, 1, 1}, {3, 600, 2, 2, RFM_CLASSIFY, 0, 1, 0, 0},
-    {600, 2, 1, 2, RFM_REGRESS, 0, 0, 0, 0},
+    {1, 1, 1, 1, RFM_REGRESS, 0, 0, 0, 0},    {1, 1, 1, 1, RFM_CLASSIFY, 0, 1, 0, 1},
+    {5, 3, 2, 2, RFM_CLASSIFY, 1, 1, 1, 1},   {6, 4, 3, 2, RFM_CLASSIFY, 0, 0, 0, 1},
+    {7, 5, 3, 4, RFM_REGRESS, 0, 1, 1, 1},    {9, 3, 5, 3, RFM_CLASSIFY, 1, 0, 0, 0},
+    {12, 8, 2, 8, RFM_REGRESS, 0, 1, 0, 1},   {40, 20, 4, 4, RFM_CLASSIFY, 1, 1, 1, 1},
+    {3, 600, 2, 2, RFM_CLASSIFY, 0, 1, 0, 0}, {600, 2, 1, 2, RFM_REGRESS, 0, 0, 0, 0},
 };
 
 static rfm_hyperbf f, seen;
@@ -967,7 +971,8 @@ static void test_project(void) {
         CHECK(most >= 89 || tiny.phi_shift == 14); /* 127.5 / sqrt(2) */
         for (k = 0; k < f.c; k++) {
             const double step = in.task == RFM_REGRESS ? (double)tiny.units[k] * 32768 : step_of(k);
-            if (f.n < 500) CHECK_BELOW(fabs(step - step_of(k)), 4e-7 * step); /* so few do not need more for their sum */
+            if (f.n < 500)
+                CHECK_BELOW(fabs(step - step_of(k)), 4e-7 * step); /* so few do not need more for their sum */
             for (i = 0; i < f.n; i++) {
                 const size_t from = source_of(i);
                 if (f.labels != NULL && f.labels[from] != k) continue;
@@ -1098,7 +1103,8 @@ static void test_make_edges(void) {
     if (!make_net(4)) TEST_IGNORE_MESSAGE("no room"); /* n 7, d 5, c 3, r 4, regression */
     memset(f.alpha, 0, f.n * f.c * sizeof(rfm_real)); /* only the offset */
     CHECK_INT(RFM_OK, run_make());
-    for (i = 0; i < f.c; i++) CHECK_BELOW(fabs((double)tiny.units[i] * 256 * tiny.offset[i] - (double)f.offset[i]), 1e-4);
+    for (i = 0; i < f.c; i++)
+        CHECK_BELOW(fabs((double)tiny.units[i] * 256 * tiny.offset[i] - (double)f.offset[i]), 1e-4);
     CHECK_INT(RFM_OK, rfm_tiny_project(&in, &f, &seen));
     for (i = 0; i < f.n * f.c; i++) CHECK(seen.alpha[i] == 0 && tiny.alpha[i] == 0);
     memset(f.offset, 0, f.c * sizeof(rfm_real)); /* nothing at all */
@@ -1302,14 +1308,14 @@ static void test_exponents(void) {
     rfm_cmat view = rfm_cview(rows, 3, 2);
     check_exponents((rfm_real)0.75, (rfm_real)0.5, 0, 15, 15); /* 0.75 2^15 = 24576 */
     check_exponents((rfm_real)0.75, (rfm_real)1.5, 0, 14, 14);
-    check_exponents((rfm_real)0.75, 100, 0, 0, 0);             /* an integer stays */
-    check_exponents((rfm_real)0.75, 3, 0, 13, 13);             /* small ones need not */
+    check_exponents((rfm_real)0.75, 100, 0, 0, 0); /* an integer stays */
+    check_exponents((rfm_real)0.75, 3, 0, 13, 13); /* small ones need not */
     check_exponents((rfm_real)0.75, (rfm_real)100.5, 0, 8, 8);
     check_exponents((rfm_real)0.75, 40000, 0, -1, -1);
     check_exponents(0, 0, 0, 0, 0);
     check_exponents(0, (rfm_real)1.5, 0, 14, 14);
     check_exponents(0, (rfm_real)1.5, 1, 0, 7);
-    check_exponents((rfm_real)0.75, 40000, 1, 7, -8);          /* 1.125 2^7 = 144; 40000 / 256 = 156 */
+    check_exponents((rfm_real)0.75, 40000, 1, 7, -8); /* 1.125 2^7 = 144; 40000 / 256 = 156 */
     check_exponents((rfm_real)1e-37, (rfm_real)1e-38, 0, 126, 126);
     check_exponents((rfm_real)3e38, 1, 0, -113, -113); /* the width does not fit into a float */
     check_exponents((rfm_real)3e38, 1, 1, -121, 7);
@@ -1318,7 +1324,8 @@ static void test_exponents(void) {
     rows[2] = 32768;
     CHECK_INT(RFM_OK, rfm_tiny_exponents(view, 0, e));
     CHECK(e[0] == -1 && e[1] == -1);
-    rows[0] = 1000, rows[2] = (rfm_real)1000.5, rows[4] = (rfm_real)1000.25; /* far from 0: 16 bits hold no 8 of the width */
+    rows[0] = 1000, rows[2] = (rfm_real)1000.5,
+    rows[4] = (rfm_real)1000.25; /* far from 0: 16 bits hold no 8 of the width */
     CHECK_INT(RFM_OK, rfm_tiny_exponents(view, 1, e));
     CHECK(e[0] == 5 && e[1] == 5);
     e[0] = e[1] = 99;
