@@ -87,7 +87,8 @@ int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen);
 
 /* The network as a tiny model; arrays from `store`. Centres are sorted by class where they have labels. Prototypes are
  * for RFM_CLASSIFY and c > 1. An offset above twice the largest alpha makes the steps of alpha coarser. RFM_ENULL,
- * RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale that is not positive, an exponent, more
+ * RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale that is not positive, exponents,
+ * more
  * than 255 for r or centres of a class, more than 65535 for n, d, c), RFM_EFINITE, RFM_EARENA, RFM_ERANGE (there are no
  * such integers): neither *tiny nor `store` has changed. */
 int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, rfm_arena *store, rfm_tiny *tiny);
