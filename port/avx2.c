@@ -224,8 +224,8 @@ AVX2 static void avx2_rows4(size_t n, const float *a, size_t lda, const float co
 
 /* ---- element by element --------------------------------------------------------------------- */
 
-/* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result
- * NaN. */
+/* If an operand of min or max is NaN, the result is the second one. For x = NaN, n is garbage, and r and the result
+ * are NaN. */
 AVX2 static inline __m256 exp8(__m256 x) {
     x = _mm256_max_ps(_mm256_set1_ps(RFM_EXP_LOW), x);
     x = _mm256_min_ps(_mm256_set1_ps(RFM_EXP_HIGH), x);
@@ -261,7 +261,7 @@ AVX2 static inline __m256 phi8(__m256 s, __m256 inverse) {
     return exp8(_mm256_xor_ps(_mm256_mul_ps(s, inverse), _mm256_set1_ps(-0.0f)));
 }
 
-/* Its weight; where s = 0 the quotient is not a number and the mask makes it 0. */
+/* The gradient weight of one vector; where s = 0 the quotient is NaN, and the mask makes it 0. */
 AVX2 static inline __m256 weight8(__m256 s, __m256 phi, __m256 inverse) {
     return _mm256_and_ps(_mm256_div_ps(_mm256_mul_ps(phi, inverse), s),
                          _mm256_cmp_ps(s, _mm256_setzero_ps(), _CMP_NEQ_UQ));
@@ -287,7 +287,7 @@ AVX2 static void avx2_laplace(size_t n, float inverse, const float *s2, float *p
     }
 }
 
-/* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
+/* Looks at the bits, which no compiler flag can change: a number that is not finite has an exponent of all ones. */
 AVX2 static int avx2_finite(size_t n, const float *x) {
     const __m256i ones = _mm256_set1_epi32(0x7f800000);
     __m256i bad = _mm256_setzero_si256();

@@ -260,8 +260,8 @@ AVX512 static void avx512_rows4(size_t n, const float *a, size_t lda, const floa
 
 /* ---- element by element --------------------------------------------------------------------- */
 
-/* The second operand of min and max is the one that comes back if either is NaN. A NaN's n is garbage, its r and result
- * NaN. */
+/* If an operand of min or max is NaN, the result is the second one. For x = NaN, n is garbage, and r and the result
+ * are NaN. */
 AVX512 static inline __m512 exp16(__m512 x) {
     x = _mm512_max_ps(_mm512_set1_ps(RFM_EXP_LOW), x);
     x = _mm512_min_ps(_mm512_set1_ps(RFM_EXP_HIGH), x);
@@ -307,7 +307,7 @@ AVX512 static void avx512_laplace(size_t n, float inverse, const float *s2, floa
     }
 }
 
-/* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
+/* Looks at the bits, which no compiler flag can change: a number that is not finite has an exponent of all ones. */
 AVX512 static int avx512_finite(size_t n, const float *x) {
     const __m512i ones = _mm512_set1_epi32(0x7f800000);
     unsigned bad = 0;

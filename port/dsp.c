@@ -13,8 +13,7 @@
 
 #include <string.h>
 
-/* The loops in assembly take all registers: apart from what is around them. */
-#define ALONE __attribute__((noinline))
+/* The loops in assembly take all registers, so they are functions of their own. */
 
 static inline uint32_t load(const void *at) {
     uint32_t word;
@@ -42,14 +41,14 @@ OP4(add_tb, "smlatb %0, %1, %2, %3")
 OP4(add_tt, "smlatt %0, %1, %2, %3")
 OP4(add_wb, "smlawb %0, %1, %2, %3") /* c + (a times the lower half of b >> 16) */
 
-/* The larger one of each half, unsigned. */
+/* The larger of each half of two words, unsigned. */
 static inline uint32_t larger(uint32_t a, uint32_t b) {
     uint32_t y;
     __asm__("usub16 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(y) : "r"(a), "r"(b));
     return y;
 }
 
-#define ROWS 32 /* whose sums are taken in one go: a multiple of 4 */
+#define ROWS 32 /* rows whose sums are computed in one go: a multiple of 4 */
 
 /* The sums of `rows` rows (a multiple of 4, not 0) of n >= 4 numbers from a on, over whole groups of four: `first` +
  * their TERMs with v, the row's word being in r8. Of four rows they are in r4, r5, r6, r12; what STOREs them at r8
@@ -101,7 +100,7 @@ static inline uint32_t larger(uint32_t a, uint32_t b) {
                    "r5}\n\tadd r8, #8\n\t"
 
 /* t (rows) = rows (rows, n) times v. */
-static ALONE void dots(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows) {
+static RFM_ALONE void dots(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows) {
     const uint32_t phi432 = 0, last = 0; /* not used */
     size_t j, i;
     if (n >= 4) {
@@ -120,7 +119,7 @@ static inline void interleave(int16_t *v, size_t n) {
     }
 }
 
-/* Where number j of n is then. */
+/* The place of number j of n in that order. */
 static inline size_t in_order(size_t j, size_t n) { return j < n / 4 * 4 && (j % 4 == 1 || j % 4 == 2) ? j ^ 3 : j; }
 
 /* PHI in C. */
@@ -136,14 +135,14 @@ static inline uint32_t phi_at(uint32_t phi432, int32_t last, uint32_t t) {
 
 /* t: phi of the rows (rows, n), by pairs: of rows 4 i and 4 i + 1 in word 4 i, of the next two in word 4 i + 1; v is
  * -z. */
-static ALONE void phis(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
-                       int32_t last) {
+static RFM_ALONE void phis(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
+                           int32_t last) {
     WALK("8", DISTANCE, PHIS);
 }
 
 /* The same for any n. */
-static ALONE void phis_any(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
-                           int32_t last) {
+static RFM_ALONE void phis_any(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
+                               int32_t last) {
     size_t i, j;
     for (i = 0; i < rows; i++) t[i] = 8;
     if (n >= 4) {
@@ -180,7 +179,8 @@ static inline int16_t negated(int32_t x) {
     } while (0)
 
 /* scores (4) += alpha' phi (rows), as phis() has them; the larger of `largest` and phi, pair by pair. */
-static ALONE uint32_t add4(const int8_t *alpha, const uint32_t *phi, size_t rows, int32_t *scores, uint32_t largest) {
+static RFM_ALONE uint32_t add4(const int8_t *alpha, const uint32_t *phi, size_t rows, int32_t *scores,
+                               uint32_t largest) {
     const uint32_t *end = phi + rows;
     int32_t s0 = scores[0], s1 = scores[1], s2 = scores[2], s3 = scores[3];
     do {
@@ -194,8 +194,8 @@ static ALONE uint32_t add4(const int8_t *alpha, const uint32_t *phi, size_t rows
 }
 
 /* The same for c outputs. */
-static ALONE uint32_t add(const int8_t *alpha, size_t c, const uint32_t *phi, size_t rows, int32_t *scores,
-                          uint32_t largest) {
+static RFM_ALONE uint32_t add(const int8_t *alpha, size_t c, const uint32_t *phi, size_t rows, int32_t *scores,
+                              uint32_t largest) {
     for (; rows > 0; rows -= 4, alpha += 4 * c, phi += 4) {
         uint32_t f01 = phi[0], f23 = phi[1];
         size_t k;

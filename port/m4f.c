@@ -114,7 +114,7 @@ static void dots(const float *a, const float *x, size_t r, size_t rows, float *o
     }
 }
 
-/* out[i] = |a_i - x| for `rows` rows of r numbers. Returns what follows them. */
+/* out[i] = |a_i - x| for `rows` rows of r numbers. Returns the address behind the rows. */
 static const float *distances(const float *a, const float *x, size_t r, size_t rows, float *out) {
     size_t fours = r < 4 ? 0 : rows / 4, i;
     if (fours > 0) {
@@ -132,8 +132,8 @@ static const float *distances(const float *a, const float *x, size_t r, size_t r
     return a;
 }
 
-/* scores (4) += alpha_i 2^(scale s_i) for `n` > 0 centres with s_i, as bits, below `limit`. The smallest bits of all,
- * or `nearest`. */
+/* scores (4) += alpha_i 2^(scale s_i) for `n` > 0 centres whose s_i, compared as bits, is below `limit`. Returns the
+ * smallest bits of all s_i, or `nearest` if that is smaller. */
 static uint32_t add4(const float *s, size_t n, const float *alpha, float scale, uint32_t limit, uint32_t nearest,
                      float *scores) {
     const float *table = powers;
@@ -203,14 +203,16 @@ rfm_real rfm_loop_m4f(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const float *center = m->centers, *alpha = m->alpha;
     float *z = scratch + m->d, scale;
     size_t d = m->d, r = m->r, c = m->c, left, n = d < 4 ? d : d / 4 * 4, i;
-    uint32_t nearest = 0x7f800000u, limit; /* of s, in bits: numbers >= 0 have the order of their bits, NaN is last */
+    uint32_t nearest = 0x7f800000u, limit; /* the limit of s, in bits: numbers >= 0 have the order of their bits, and
+                                              NaN is last */
     if (m->kernel > RFM_GAUSSIAN) return -1.0f;
     if (m->metric == RFM_FULL)
         dots(m->p, scratch, d, r, z);
     else
         for (i = 0; i < r; i++) z[i] = m->metric == RFM_DIAGONAL ? m->p[i] * scratch[i] : scratch[i];
 
-    /* x - shift is not needed any more: its place takes the distances of n centres. Gaussian: their squares. */
+    /* x - shift is not needed any more. Its place takes the distances of n centres; for the Gaussian kernel their
+     * squares. */
     scale = -LOG2E / m->bandwidth;
     if (m->kernel == RFM_GAUSSIAN) scale *= 0.5f / m->bandwidth;
     limit = bits_of(LOWEST / scale);

@@ -14,7 +14,7 @@
 #define MR          8
 #define NR          12
 #define EACH_ROW(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-#define WIDE(...)   __VA_ARGS__ /* what the third vector needs */
+#define WIDE(...)   __VA_ARGS__ /* code for the third vector of a row */
 #else
 #define MR          4
 #define NR          8
@@ -308,7 +308,7 @@ static inline float32x4_t round4(float32x4_t x) {
 #endif
 }
 
-/* min and max hand a NaN on. */
+/* If an operand of min or max is NaN, so is the result. */
 static inline float32x4_t exp4(float32x4_t x) {
     x = vmaxq_f32(vdupq_n_f32(RFM_EXP_LOW), x);
     x = vminq_f32(vdupq_n_f32(RFM_EXP_HIGH), x);
@@ -338,7 +338,7 @@ static void neon_exp(size_t n, const float *x, float *y) {
 
 /* ARMv7 has no vector square root and division: NULL there, the portable code uses the scalar ones. */
 #if defined(__aarch64__)
-/* s = 0 makes 0 / 0 of w, which the comparison takes away. */
+/* For s = 0, w is 0 / 0; the comparison makes it 0. */
 static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, float *w) {
     const float32x4_t scale = vdupq_n_f32(inverse), minus = vdupq_n_f32(-inverse);
     size_t i;
@@ -364,7 +364,7 @@ static void neon_laplace(size_t n, float inverse, const float *s2, float *phi, f
 #define neon_laplace NULL
 #endif
 
-/* On the bits, which no compiler flag can argue away: what is not finite has an exponent of all ones. */
+/* Looks at the bits, which no compiler flag can change: a number that is not finite has an exponent of all ones. */
 static int neon_finite(size_t n, const float *x) {
     const uint32x4_t ones = vdupq_n_u32(0x7f800000u);
     uint32x4_t bad = vdupq_n_u32(0);

@@ -18,7 +18,7 @@
  *  15. Distances          from products to phi and its gradient weight
  *  16. Many rows          prediction, gradients
  *  17. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
- *  18. Writing models     folding, the blob
+ *  18. Writing models     folding, the blob, the record in it
  *  19. Insight            what a model has learned
  *
  * Notation: (m, n) is a matrix of m rows and n columns, row-major; ' is transposition; eps is the distance from 1 to
@@ -40,8 +40,8 @@
 
 #if RFM_REAL_BYTES == 8
 #define BANDWIDTH_MOST R(1e100)     /* L is at most this, and at least its reciprocal */
-#define UNIT_LEAST     R(0x1p-1021) /* 1 / UNIT_LEAST is finite, */
-#define DISTANCE_LEAST R(0x1p-640)  /* DISTANCE_LEAST / L is normal, */
+#define UNIT_LEAST     R(0x1p-1021) /* 1 / UNIT_LEAST is finite */
+#define DISTANCE_LEAST R(0x1p-640)  /* DISTANCE_LEAST / L is normal for every L */
 #define INVERSE_MOST   R(0x1p507)   /* INVERSE_MOST^2 is finite */
 typedef uint64_t real_bits;
 #define REAL_EXPONENT_BITS UINT64_C(0x7ff0000000000000)
@@ -56,23 +56,15 @@ typedef uint32_t real_bits;
 #define REAL_SIGN_BIT      UINT32_C(0x80000000)
 #endif
 
-/* AT_4: `at` is a multiple of 4. ALONE: a function that is there once makes shorter code. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE    __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
-
-/* The sign bit is set if x is a NaN or an infinity: the lowest bit of an exponent of ones carries. */
+/* The sign bit of the result is set if x is a NaN or an infinity: their exponent is all ones, and adding its lowest
+ * bit carries into the sign. */
 static real_bits not_finite(rfm_real x) {
     real_bits bits;
     memcpy(&bits, &x, sizeof bits);
     return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
 }
 
-ALONE int rfm_finite(size_t n, const rfm_real *x) {
+RFM_ALONE int rfm_finite(size_t n, const rfm_real *x) {
     real_bits bad = 0;
     size_t i;
     for (i = 0; i < n; i++) bad |= not_finite(x[i]);
@@ -162,14 +154,15 @@ static float small_sqrt(float x) {
     return x;
 }
 #elif defined(__arm__) || defined(__riscv) || defined(RFM_SOFT_SQRT)
-/* No FPU: bit by bit on the integers, in less than half of what the C library takes. x = m 2^e, e even and m in [1,
- * 4). */
+/* Without an FPU: bit by bit on the integers, in less than half of the time that the C library takes. x = m 2^e, e
+ * even and m in [1, 4). */
 static float small_sqrt(float x) {
     uint32_t exponent = bits_of(x) >> 23, odd = (exponent & 1) ^ 1, rest, twice = 0, root = 0, bit;
     if (exponent == 0) return 0.0f;
     if (exponent > 254) return x;
     rest = ((bits_of(x) & 0x7fffffu) | 0x800000u) << (odd + 1);
-    for (bit = 1u << 24; bit != 0; bit >>= 1) { /* 25 bits, the last one for rounding; half way cannot be */
+    for (bit = 1u << 24; bit != 0; bit >>= 1) { /* 25 bits, the last one for rounding; a root is never half way
+                                                   between two numbers */
         if (twice + bit <= rest) {
             rest -= twice + bit;
             twice += 2 * bit;
@@ -222,7 +215,7 @@ static int little_endian(void) {
 /* A field of a blob: `at` is a multiple of 4. */
 static uint32_t get_u32(const unsigned char *at) {
     uint32_t u;
-    memcpy(&u, AT_4(at), 4);
+    memcpy(&u, RFM_AT_4(at), 4);
     return little_endian() ? u : u >> 24 | (u >> 8 & 0xff00) | (u & 0xff00) << 8 | u << 24;
 }
 
@@ -298,7 +291,7 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
 /* What the sections say beyond their numbers, and the sizes in the head. */
-static ALONE int blob_right(const unsigned char *b) {
+static RFM_ALONE int blob_right(const unsigned char *b) {
     uint32_t bytes = get_u32(b + 12), sections = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
     if (sections < SECTIONS || sections > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
@@ -345,7 +338,7 @@ const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t coun
     return left == 0 ? at : NULL;
 }
 
-ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
+RFM_ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
     uint32_t bytes;
     return section_at(head->at, section, &bytes);
 }
@@ -383,14 +376,14 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
 
 /* ==== 5. Kernels ================================================================================
  *
- * phi = exp(-c (s / L)^q): what a kernel is beyond this formula stands in one entry of a table. `distance` is s^2 where
- * the norm is 2, s where it is 1. A gradient needs w = -phi'(s) / s, or -phi'(s) where the norm is 1: with t = c (s /
- * L)^q it is q t phi / distance.
+ * phi = exp(-t), t = c (s / L)^q. Norm and exponent of each kernel are in the table rfm_kernels. `distance` is s^2 for
+ * a kernel of norm 2, s for one of norm 1. A gradient needs w = -phi'(s) / s for norm 2, -phi'(s) for norm 1. Both are
+ * q t phi / distance.
  */
 
 typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
 
-/* log phi = -t; `power` is only asked for s > 0 and q of the model. */
+/* log phi = -t. `power` is called only for s > 0, and only for kernels whose q is the model's. */
 static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
     rfm_real s;
     if (kernel == RFM_GAUSSIAN) return R(-0.5) * distance * inverse * inverse;
@@ -410,7 +403,7 @@ const rfm_kernel rfm_kernels[RFM_KERNELS] = {
 };
 #endif
 
-/* s^q, 0 < q <= 2; small_exp takes no positive argument. */
+/* s^q, 0 < q <= 2. small_exp takes no positive argument, so a large s goes by way of 1 / s^q. */
 static rfm_real small_power(rfm_real s, rfm_real q) {
     rfm_real t = q * small_log(s), e = small_exp(-small_abs(t));
     return t <= R(0) ? e : R(1) / e;
@@ -428,7 +421,7 @@ rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real dista
     return phi;
 }
 
-/* log_phi the other way round. */
+/* The inverse of log_phi: from phi to s. */
 rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
     rfm_real t = -RFM_MATH(log)(phi), q = exponent_of(kernel, exponent);
     if (kernel == RFM_GAUSSIAN) t *= R(2);
@@ -441,8 +434,8 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
 
-/* Apart, so that the loop of the other kernels has all registers. */
-static ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
+/* A function of its own, so that the loop of the other kernels has all registers. */
+static RFM_ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real sum = R(0);
     for (; r > 0; r--) sum += small_abs(*a++ - *b++);
     return sum;
@@ -489,7 +482,8 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     if (loop != NULL) largest = loop(m, scratch, scores);
     if (largest < R(0)) largest = scores_portable(m, scratch, scores);
     if (novelty != NULL) *novelty = largest;
-    /* z infinite: far from everything; infinity minus infinity: nowhere, and then every phi is 0. */
+    /* An infinite z is far from everything: phi is 0. A z that is infinity minus infinity, NaN, has no place at all;
+     * then every phi is 0, too, and only z itself tells. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
         if (scratch[i] != scratch[i]) return RFM_ERANGE;
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
@@ -525,7 +519,8 @@ const char *rfm_name(const char *names, size_t i) {
 
 /* ==== 7. Sizes and units ========================================================================
  *
- * Products of sizes that need not fit; numbers brought to size 1 by a power of two, so that they can be squared.
+ * Products of sizes, checked for overflow. Units: powers of two that bring numbers to size 1, so that they can be
+ * squared.
  */
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -533,7 +528,7 @@ static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
 static rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 
-/* *product = a * b; 0 if that does not fit. */
+/* *product = a * b; returns 0 if that does not fit into size_t. */
 static int multiply_fits(size_t a, size_t b, size_t *product) {
     if (b != 0 && a > SIZE_MAX / b) return 0;
     *product = a * b;
@@ -542,18 +537,18 @@ static int multiply_fits(size_t a, size_t b, size_t *product) {
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
-/* The power of two that brings `largest` into [1, 2): what is divided by it can be squared, and no digit changes. 1 for
- * 0. */
+/* The power of two that brings `largest` into [1, 2). Numbers divided by it can be squared, and no digit changes.
+ * The unit of 0 is 1. */
 static rfm_real unit_of(rfm_real largest) {
     real_bits bits;
     rfm_real unit;
     memcpy(&bits, &largest, sizeof bits);
-    bits &= REAL_EXPONENT_BITS; /* a number without its digits is a power of two */
+    bits &= REAL_EXPONENT_BITS; /* the exponent bits alone are a power of two */
     memcpy(&unit, &bits, sizeof unit);
     return largest == R(0) ? R(1) : max_real(unit, UNIT_LEAST);
 }
 
-static rfm_real largest_of(size_t n, const rfm_real *x) {
+rfm_real rfm_largest(size_t n, const rfm_real *x) {
     rfm_real largest = R(0);
     size_t i;
     for (i = 0; i < n; i++) largest = max_real(largest, RFM_MATH(fabs)(x[i]));
@@ -563,7 +558,7 @@ static rfm_real largest_of(size_t n, const rfm_real *x) {
 static rfm_real largest_entry(rfm_cmat a) {
     rfm_real largest = R(0);
     size_t i;
-    for (i = 0; i < a.rows; i++) largest = max_real(largest, largest_of(a.cols, a.at + i * a.stride));
+    for (i = 0; i < a.rows; i++) largest = max_real(largest, rfm_largest(a.cols, a.at + i * a.stride));
     return largest;
 }
 
@@ -709,14 +704,14 @@ static void run_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs) {
     for (i = 0; i < jobs; i++) job(arg, i, 0);
 }
 
-/* Work done and to be done, in any unit. */
+/* Work that is done and the total, in any unit. */
 typedef struct {
     const rfm_ctx *ctx;
     rfm_real done, total;
     int cancelled;
 } progress;
 
-/* Adds to what is done and tells the caller; 1: stop. p may be NULL. */
+/* Adds to what is done and calls the tick; 1: stop. p may be NULL. */
 static int advance(progress *p, rfm_real work) {
     if (p == NULL) return 0;
     p->done += work;
@@ -745,7 +740,7 @@ rfm_cmat rfm_const(rfm_mat a) {
     return v;
 }
 
-/* Memory to work in: a measuring arena has none. */
+/* An arena to work in; a measuring arena has no memory. */
 static int check_arena(const rfm_arena *arena) {
     if (arena == NULL) return RFM_ENULL;
     return arena->status == RFM_OK && arena->base == NULL ? RFM_EARENA : arena->status;
@@ -753,7 +748,7 @@ static int check_arena(const rfm_arena *arena) {
 
 static int check_ctx(const rfm_ctx *ctx) { return ctx == NULL ? RFM_ENULL : check_arena(ctx->arena); }
 
-/* Of a matrix that can exist: not empty, indices of 32 bits, no more than half of the address space. */
+/* The shape of a matrix that can exist: not empty, indices of 32 bits, at most half of the address space. */
 static int check_shape(size_t rows, size_t cols) {
     size_t count;
     if (rows == 0 || cols == 0) return RFM_EZERO;
@@ -782,7 +777,7 @@ static int bytes_overlap(const void *a, size_t a_size, const void *b, size_t b_s
 
 static size_t view_bytes(rfm_cmat a) { return ((a.rows - 1) * a.stride + a.cols) * sizeof(rfm_real); }
 
-/* Two views with one stride may be interleaved: column blocks of one matrix do not overlap. */
+/* Views of equal stride may be interleaved: two column blocks of one matrix do not overlap. */
 static int views_overlap(rfm_cmat a, rfm_cmat b) {
     uintptr_t x = (uintptr_t)a.at, y = (uintptr_t)b.at, bytes = x < y ? y - x : x - y;
     if (!bytes_overlap(a.at, view_bytes(a), b.at, view_bytes(b))) return 0;
@@ -891,9 +886,9 @@ static void port_rows4(const rfm_port *port, size_t n, const rfm_real *a, size_t
  * of A and a tile per worker.
  */
 
-/* Element (i, j) is at[i * rs + j * cs]. Or, with rows_of not NULL or symmetric set: a symmetric matrix with a zero
- * diagonal of which only the part below the diagonal is there, rs apart; its row i is row + i, or rows_of[row + i], its
- * column j is col + j. */
+/* Element (i, j) is at[i * rs + j * cs]. If rows_of is not NULL or symmetric is set, the operand is a symmetric
+ * matrix with a zero diagonal, of which only the part below the diagonal is stored, in rows rs apart. Its row i is
+ * row + i, or rows_of[row + i]; its column j is col + j. */
 typedef struct {
     const rfm_real *at;
     size_t rs, cs;
@@ -924,7 +919,7 @@ static operand operand_from(operand o, size_t i, size_t j) {
     return o;
 }
 
-/* Room for packed blocks, and whom to work with. */
+/* Room for packed blocks; the port and the workers. */
 typedef struct {
     const rfm_ctx *ctx;
     const rfm_port *port;
@@ -934,7 +929,7 @@ typedef struct {
     size_t a_size;
 } packing;
 
-/* For any product of at most m, n, k. */
+/* Room for any product of at most m, n, k. */
 static int packing_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t m, size_t n, size_t k, packing *s) {
     const rfm_port *port = port_of(ctx);
     size_t workers = workers_of(ctx), kb = min_size(k, port->kc), nb = min_size(n, port->nc);
@@ -960,7 +955,7 @@ static void pack_panel(const rfm_port *port, size_t width, size_t rows, size_t k
     }
 }
 
-/* One panel of a symmetric operand: left of the diagonal as it lies, right of it turned. */
+/* One panel of a symmetric operand. Left of the diagonal it is copied; right of it the stored part is transposed. */
 static void pack_symmetric(const rfm_port *port, size_t width, size_t rows, size_t k, operand from, rfm_real *dst) {
     size_t i, p, before, beyond;
     if (from.rows_of == NULL) {
@@ -983,8 +978,8 @@ static void pack_symmetric(const rfm_port *port, size_t width, size_t rows, size
     }
 }
 
-/* A (count, k) in panels of `width` rows; B when its rows and columns change places. Always along the rows of memory:
- * if those lie across the panels, PACK_STREAMS of them at a time through all panels. */
+/* Packs A (count, k) in panels of `width` rows; or B, with its rows and columns exchanged. Memory is always read
+ * along its rows. If those lie across the panels, PACK_STREAMS of them at a time go through all panels. */
 #define PACK_STREAMS 32
 static void pack(const rfm_port *port, size_t width, size_t count, size_t k, operand from, rfm_real *dst) {
     size_t step = from.rs == 1 || from.symmetric ? PACK_STREAMS : k, first, p;
@@ -995,28 +990,28 @@ static void pack(const rfm_port *port, size_t width, size_t count, size_t k, ope
                                                            dst + first * k + p * width);
 }
 
-/* How long the pieces are when `size` is cut into as few of at most `most` as possible: equal ones, multiples of
+/* The length of the pieces when `size` is cut into as few equal ones as possible, of at most `most`, multiples of
  * unit. */
 static size_t piece(size_t size, size_t most, size_t unit) {
     size_t pieces = (size + most - 1) / most;
     return min_size(round_up((size + pieces - 1) / pieces, unit), most);
 }
 
-/* What is done to a block of C while it is still in the cache: rows row.., columns col.. of the whole C; c is its
- * corner. */
+/* Called for a block of C while it is still in the cache: rows row.. and columns col.. of the whole C. c is the
+ * block's first element. */
 typedef void (*finish_block)(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
                              size_t worker);
 
 typedef struct {
     const packing *s;
-    operand a;         /* from the first row of C on, from the current p on */
+    operand a;         /* A from the first row of C and the current p on */
     const rfm_real *b; /* packed (k, n), panels of b_rows rows */
     rfm_real *c;       /* (m, n) */
     size_t ldc, m, n, k, mb, b_rows;
-    size_t column; /* of C's first column, for `upper` */
+    size_t column; /* the column of the whole result that C starts at, for `upper` */
     rfm_real alpha;
     int add, upper, in_place;
-    int l1;              /* sums of |a - b| in place of products; alpha is not looked at */
+    int l1;              /* 1: sums of |a - b| in place of products; alpha is ignored */
     finish_block finish; /* NULL: nothing */
     const void *finish_arg;
 } product_args;
@@ -1040,14 +1035,14 @@ static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_
         t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
 }
 
-/* One tile, rows row.. of C from column j of the block on. */
+/* One tile: rows row.. of C, and columns of the block from j on. */
 static void product_tile(const product_args *t, size_t row, size_t height, size_t j, size_t cols, const rfm_real *a,
                          size_t rs, size_t cs, rfm_real *tile) {
     const rfm_port *port = t->s->port;
     size_t nr = port->nr, ldc = t->ldc, i, q;
     const rfm_real *b = t->b + j * t->b_rows;
     rfm_real *c = t->c + row * ldc + j;
-    int crosses = t->upper && row + height > t->column + j + 1; /* has elements below the diagonal */
+    int crosses = t->upper && row + height > t->column + j + 1; /* 1: the tile has elements below the diagonal */
     if (height == port->mr && cols == nr && !crosses) {
         make_tile(t, a, rs, cs, b, c, ldc, t->add);
         return;
@@ -1077,7 +1072,7 @@ static void product_job(void *arg, size_t index, size_t worker) {
         for (j = g; j < end; j += nr) {
             size_t cols = min_size(nr, end - j);
             for (i = 0; i < rows; i += mr) {
-                /* All below the diagonal, like those that follow. */
+                /* This tile and those that follow are below the diagonal. */
                 if (t->upper && first + i >= t->column + j + cols) break;
                 if (i < whole)
                     product_tile(t, first + i, mr, j, cols, a.at + i * a.rs, a.rs, a.cs, tile);
@@ -1093,11 +1088,11 @@ static void product_job(void *arg, size_t index, size_t worker) {
 
 typedef struct {
     const packing *s;
-    operand b; /* transposed: rows are columns of B */
+    operand b; /* B transposed: its rows are the columns of B */
     size_t n, k;
 } pack_args;
 
-/* Panels of B are packed a few at a time, so that workers share that, too. */
+/* Panels of B are packed a few at a time, so that workers share this work, too. */
 #define PACK_PANELS 8
 static void pack_job(void *arg, size_t index, size_t worker) {
     const pack_args *t = (const pack_args *)arg;
@@ -1106,7 +1101,8 @@ static void pack_job(void *arg, size_t index, size_t worker) {
     pack(t->s->port, nr, n, t->k, operand_from(t->b, first, 0), t->s->b + first * t->k);
 }
 
-/* The rows of C, for one packed block of B. At least four jobs if there are rows enough for that. */
+/* The rows of C for one packed block of B, in jobs of about JOB_ROWS rows or more; at least four jobs if there are
+ * enough rows. */
 #define JOB_ROWS 96
 static void product_rows(product_args *t) {
     const rfm_port *port = t->s->port;
@@ -1156,7 +1152,7 @@ static void product(const packing *s, int upper, size_t m, size_t n, size_t k, r
     product_and(s, 0, upper, m, n, k, alpha, a, b, add, c, ldc, NULL, NULL);
 }
 
-/* C = beta C before alpha A B is added; says whether anything is left to add to. */
+/* C = beta C, before alpha A B is added. Returns 1 if the product is to be added, 0 if it may overwrite C. */
 static int scale_first(rfm_real beta, int upper, rfm_mat c) {
     size_t i, j;
     if (beta == R(0)) return 0;
@@ -1166,7 +1162,7 @@ static int scale_first(rfm_real beta, int upper, rfm_mat c) {
     return 1;
 }
 
-/* What a layout on a measuring arena came to. */
+/* The need that a layout on a measuring arena has counted. */
 static int need_of(int status, const rfm_arena *measure, size_t *bytes) {
     if (status == RFM_OK) *bytes = measure->peak;
     return status;
@@ -1183,7 +1179,7 @@ int rfm_gemm_need(const rfm_ctx *ctx, size_t m, size_t n, size_t k, size_t *byte
     return need_of(packing_layout(&measure, ctx, m, n, k, &s), &measure, bytes);
 }
 
-/* Gives back what a layout took and keeps the arena usable after a refusal. */
+/* Gives back what a layout took, and keeps the arena usable after a refusal. */
 static int leave(const rfm_ctx *ctx, size_t used, int status) {
     ctx->arena->status = RFM_OK;
     rfm_arena_release(ctx->arena, used);
@@ -1256,8 +1252,9 @@ int rfm_syrk(const rfm_ctx *ctx, int op, rfm_real alpha, rfm_cmat a, rfm_real be
 /* A multiple of mr, and at most kc, so that a block of U can be the packed B of a product. */
 static size_t chol_block_rows(const rfm_port *port) { return min_size(CHOL_BLOCK, port->kc) / port->mr * port->mr; }
 
-/* Room for the triangle of a block of U, in a Cholesky of chol_rows at most, in a solve of solve_rows; a panel of
- * right-hand sides per worker for the solve (a Cholesky keeps them in pack.b); and for products of at most m, n, k. */
+/* Room for three things. The triangle of a block of U: of at most chol_rows rows in a Cholesky, solve_rows in a
+ * solve. A panel of right-hand sides per worker for a solve; a Cholesky keeps them in pack.b. Products of at most m,
+ * n, k. */
 typedef struct {
     packing pack;
     rfm_real *triangle; /* panel t of mr rows: (t + 1) mr columns */
@@ -1275,8 +1272,9 @@ static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows
     return packing_layout(arena, ctx, m, n, max_size(k, round_up(chol_rows, port->mr)), &s->pack);
 }
 
-/* The lower triangle L (n, n) in A panels, the reciprocals of its diagonal in place of the diagonal; rows beyond n are
- * those of the identity. With `backward` L is U turned by half a circle: L(i, j) = U(n-1-i, n-1-j). Else L = U'. */
+/* Packs the lower triangle L (n, n) in A panels, with the reciprocals of its diagonal in place of the diagonal. Rows
+ * beyond n are those of the identity. L = U'; with `backward` L is U with both orders reversed, L(i, j) = U(n-1-i,
+ * n-1-j). */
 static void pack_triangle(const rfm_port *port, size_t n, const rfm_real *u, size_t ldu, int backward, rfm_real *dst) {
     size_t mr = port->mr, first, i, p;
     for (first = 0; first < n; first += mr) {
@@ -1355,8 +1353,8 @@ static size_t chol_leaf(size_t n, rfm_real *a, size_t lda) {
     return n;
 }
 
-/* Rows first..first+rows-1 of U are done up to column first+rows: do them up to `end`, and take them out of what is
- * below. What the solve leaves packed is the product's B. */
+/* Rows first..first+rows-1 of U are done up to column first+rows. This does them up to `end`, and subtracts their
+ * part from the rows below. The solve leaves its result packed as B of that product. */
 static void chol_update(const solving *s, rfm_mat a, size_t first, size_t rows, size_t end) {
     const rfm_port *port = s->pack.port;
     size_t next = first + rows, rest = end - next;
@@ -1475,9 +1473,8 @@ static void copy_rows(size_t rows, size_t cols, const rfm_real *from, size_t fro
     for (i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, cols * sizeof *to);
 }
 
-/* The solve `first`, then `second` if it is another one. A number in U that is not finite makes the result not finite,
- * unless it is on the diagonal; so the rest of U need not be searched unless something is wrong: reading it takes as
- * long as solving. */
+/* The solve `first`, then `second` if it is another one. A number off the diagonal of U that is not finite makes the
+ * result not finite. So U is searched for one only if the result is not finite: reading U takes as long as solving. */
 static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, rfm_mat b) {
     int status = check_ctx(ctx);
     size_t used, i;
@@ -1585,7 +1582,7 @@ static int chol_rank(const packing *s, rfm_mat a, rfm_real tolerance, uint32_t *
             size_t q = j;
             int right =
                 best >=
-                -max_real(limit, rounding); /* not so for a NaN, which overflow leaves in a matrix of another kind */
+                -max_real(limit, rounding); /* false for a NaN, which overflow can leave in an indefinite matrix */
             for (i = j + 1; i < n; i++) {
                 rfm_real left = a.at[i * lda + i] - acc[i];
                 if (left > best) best = left, q = i;
@@ -1656,8 +1653,8 @@ typedef struct {
     rfm_real *d, *e, *tau;                /* diagonal, off-diagonal of T, factors of the reflectors: n each */
     rfm_real *z, *dl, *zl, *root, *hat;   /* of a merge: n each */
     uint32_t *order, *kept, *gone, *spot; /* of a merge: n each */
-    uint32_t *sorted;                     /* sorted[i]: which row of its block has the i-th smallest eigenvalue */
-    unsigned char *side;                  /* of a merge: which half of the columns a row has entries in */
+    uint32_t *sorted;                     /* sorted[i]: the row of its block that has the i-th smallest eigenvalue */
+    unsigned char *side;                  /* in a merge: which half of the columns a row has entries in */
 } eigen;
 
 static int eig_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t k, eigen *g) {
@@ -1716,7 +1713,7 @@ static void symv(const rfm_port *port, size_t n, const rfm_real *a, size_t lda, 
     }
 }
 
-/* Below this a square loses digits; beside elements of size 1 a number whose square is 0 is 0. */
+/* Below this a square loses digits. Beside elements of size 1, a number whose square underflows counts as 0. */
 #define SQUARE_LEAST (REAL_LEAST / REAL_EPS / REAL_EPS)
 
 /* x[0..n) becomes v with v[0] = 1, and (I - tau v v') x = (beta, 0, ...); returns tau, beta in *beta. The caller has
@@ -1725,7 +1722,7 @@ static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
     rfm_real tail = dot(n - 1, x + 1, x + 1), alpha, unit = R(1), b;
     size_t i;
     if (tail < SQUARE_LEAST) {
-        unit = unit_of(largest_of(n, x));
+        unit = unit_of(rfm_largest(n, x));
         multiply(n, x, R(1) / unit);
         tail = dot(n - 1, x + 1, x + 1);
     }
@@ -1743,7 +1740,7 @@ static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
     return (b - alpha) / b;
 }
 
-/* dots and combinations of the rows of a stack of `count` rows, four at a time; the rows beyond count are zero or
+/* Dot products and combinations of the `count` rows of a stack, four rows at a time. Rows beyond count are zero or
  * unused. */
 static void stack_dots(const rfm_port *port, size_t count, size_t n, const rfm_real *rows, size_t ld, const rfm_real *x,
                        rfm_real *scratch, rfm_real *dots) {
@@ -1773,7 +1770,7 @@ static void tridiagonalise(const eigen *g, rfm_mat a) {
             g->tau[j] = reflector(m, row + 1, &g->e[j]);
             memcpy(vp, row + 1, m * sizeof *vp);
             symv(port, m, a.at + (j + 1) * lda + j + 1, lda, vp, wp);
-            /* again[p] is free until the block ends: it takes what the dots write along the way */
+            /* again[p] is free until the block ends: the dot products write to it along the way */
             memset(again + p * n + j + 1, 0, m * sizeof *again);
             stack_dots(port, p, m, w + j + 1, n, vp, again + p * n + j + 1, dots);
             subtract_rows(port, p, m, v + j + 1, n, dots, 1, wp);
@@ -1913,7 +1910,7 @@ static int secular_root(size_t n, size_t j, const rfm_real *d, const rfm_real *z
     } else { /* the sign in the middle tells which pole is nearer */
         rfm_real width = d[j + 1] - d[j], half = R(0.5) * width, f = inverse, a = z2[j], b = z2[j + 1], c, mid, root2;
         for (i = 0; i < n; i++) f += z2[i] / ((d[i] - d[j]) - half);
-        c = f - a / -half - b / half; /* f as if only these two poles moved */
+        c = f - a / -half - b / half; /* the rest of f, taken as constant */
         if (f >= R(0)) {
             low = R(0), high = half;
             mid = c * width + a + b;
@@ -1996,7 +1993,7 @@ static void sort_indices(size_t n, const rfm_real *d, uint32_t *index) {
 #define SIDE_BOTH  1
 #define SIDE_RIGHT 2
 
-/* Two halves of a block on their way to be one: rows o.. of d and q, n1 and n2 of them. */
+/* Two halves of a block that are being joined: rows o.. of d and q, n1 and n2 of them. */
 typedef struct {
     size_t o, n1, n2, n;
     size_t kept, gone; /* rows that take part, rows that are eigenvectors already */
@@ -2022,7 +2019,7 @@ static void deflate(const eigen *g, joint *t, rfm_real beta) {
         else
             order[i + j] = (uint32_t)n1 + sorted[n1 + j], j++;
     }
-    for (i = 0; i < n; i++) { /* kept[] ends with the candidate that the next one is compared with */
+    for (i = 0; i < n; i++) { /* the last row of kept[] is compared with the next one */
         size_t row = order[i], before;
         if (t->rho * RFM_MATH(fabs)(z[row]) <= tolerance) {
             g->gone[t->gone++] = (uint32_t)row;
@@ -2183,7 +2180,7 @@ static void scale_to_one(rfm_mat a, int *exponent) {
         for (j = i; j < a.cols; j++) largest = max_real(largest, RFM_MATH(fabs)(a.at[i * a.stride + j]));
     (void)RFM_MATH(frexp)(largest, exponent);
     if (*exponent == 0) return;
-    scale = RFM_MATH(ldexp)(R(1), -(*exponent / 2)); /* in two steps: 2^-exponent itself may not be a number */
+    scale = RFM_MATH(ldexp)(R(1), -(*exponent / 2)); /* in two steps: 2^-exponent itself may be out of range */
     for (i = 0; i < a.rows; i++)
         for (j = i; j < a.cols; j++) a.at[i * a.stride + j] *= scale;
     scale = RFM_MATH(ldexp)(R(1), -(*exponent - *exponent / 2));
@@ -2246,10 +2243,10 @@ int rfm_eig(const rfm_ctx *ctx, rfm_mat a, size_t k, rfm_real *w, rfm_mat v) {
 #define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
 #define NORM_MOST  (REAL_MOST / R(8))            /* squared norms up to this give finite distances */
 
-/* Where s^2 underflows, s / L is below eps. */
+/* Is L in its range? Within it, s / L is below eps wherever s^2 underflows. */
 static int bandwidth_right(rfm_real L) { return L >= R(1) / BANDWIDTH_MOST && L <= BANDWIDTH_MOST; }
 
-/* The direct way, where it is needed: s2[j] of x (r) and row j of z (n, r). */
+/* s^2 from the differences, for the elements that need it: s2[j] of x (r) and row j of z (n, r). */
 static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz,
                            rfm_real *s2) {
     size_t j, q;
@@ -2264,8 +2261,8 @@ static void near_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, c
     }
 }
 
-/* c[j] = -2 x'z_j -> s_j^2, j < n; xx and zz[j] are the squared norms. In short runs, so that few are looked at
- * twice. */
+/* c[j] = -2 x'z_j becomes s_j^2, j < n; xx and zz[j] are the squared norms. The work goes in short runs, so that few
+ * elements are looked at twice. */
 #define NEAR_RUN 32
 static void squared_distances(size_t n, size_t r, const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz,
                               rfm_real *c) {
@@ -2295,10 +2292,11 @@ static radial radial_of(int kernel, rfm_real bandwidth, rfm_real exponent) {
     return f;
 }
 
-/* What radial_values has put into w beside shape and phi. */
+/* The factor that radial_values puts into w beside shape and phi. */
 static rfm_real weight_unit(const radial *f) { return f->kernel == RFM_LAPLACE ? f->inverse : R(1); }
 
-/* From shape, phi and differences in units to true gradients, where L = 1 / inverse: c q (unit / L)^(q - 1) / L. */
+/* The factor from shape, phi and differences in units to true gradients: c q (unit / L)^(q - 1) / L, where L = 1 /
+ * inverse. */
 static rfm_real gradient_factor(const radial *in_units, rfm_real inverse) {
     if (in_units->kernel == RFM_LAPLACE) return inverse;
     if (in_units->kernel == RFM_GAUSSIAN) return in_units->inverse * inverse;
@@ -2314,14 +2312,14 @@ static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
 /* A unit for distances that are at most `largest`. */
 static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), DISTANCE_LEAST); }
 
-/* 1 / L for distances in units. At most what can be squared: long before that L is far below any distance, and phi is
- * 0. */
+/* 1 / L for distances in units, but at most what can be squared. With a larger one L is so far below any distance
+ * that phi is 0 anyway. */
 static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
     return unit < INVERSE_MOST / inverse ? unit * inverse : INVERSE_MOST;
 }
 
-/* w = c q L^-q shape(s) phi. The factor is a constant of the kernel, which may be too small for the number type where
- * shape is not: s^(q - 2), l1: s^(q - 1). 0 where s = 0. */
+/* w = c q L^-q shape(s) phi. The constant factor c q L^-q is left out, because it may underflow where the shape does
+ * not. The shape is s^(q - 2), for norm 1 s^(q - 1), and 0 at s = 0. */
 static rfm_real weight_shape(const radial *f, rfm_real distance) {
     if (!(distance > R(0))) return R(0);
     if (f->kernel == RFM_GAUSSIAN) return R(1);
@@ -2330,8 +2328,8 @@ static rfm_real weight_shape(const radial *f, rfm_real distance) {
     return RFM_MATH(pow)(distance, R(0.5) * f->exponent - R(1));
 }
 
-/* Distances (s^2; l1: s) -> phi in place and, if w is not NULL, shape times phi; Laplace: that times 1 / L, as ports
- * have it. */
+/* Distances (s^2; for norm 1 s) become phi, in place. If w is not NULL it becomes shape times phi; for Laplace that
+ * times 1 / L, as the ports compute it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
     rfm_real factor = weight_unit(f);
     size_t i;
@@ -2347,7 +2345,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
 }
 
-/* The last step from what product_and made of x and z_j, j < n, to phi, in place. */
+/* The last step to phi, in place, from what product_and made of x and z_j, j < n. */
 static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx,
                           const rfm_real *z, const rfm_real *zz, rfm_real *c, rfm_real *w) {
     if (!is_l1(f->kernel)) squared_distances(n, r, x, xx, z, zz, c);
@@ -2372,7 +2370,7 @@ void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_rea
 
 #define PREDICT_ROWS   512
 #define CENTER_COLUMNS 1024
-#define DOT_OUTPUTS    4 /* up to so many are summed as dot products while phi is in the cache; more by a product */
+#define DOT_OUTPUTS    4 /* up to this many outputs are dot products, while phi is in the cache; more are a product */
 
 /* One call's view of a model, and room for a block of rows. */
 typedef struct {
@@ -2385,7 +2383,7 @@ typedef struct {
     rfm_real *norms_z;   /* (rows) */
     rfm_real *block;     /* (rows, columns) */
     rfm_real *alpha;     /* (c, n) alpha turned, if c <= DOT_OUTPUTS */
-    rfm_real *ignored;   /* workers x a group of columns: what rows4 writes beside the dot products */
+    rfm_real *ignored;   /* workers x a group of columns: rows4 writes its other result, which is not used, here */
     size_t rows;
 } predictor;
 
@@ -2424,7 +2422,7 @@ static void squared_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real 
 }
 
 static int norms_right(const rfm_port *port, size_t n, const rfm_real *norms) {
-    return finite_row(port, n, norms) && largest_of(n, norms) <= NORM_MOST ? RFM_OK : RFM_ERANGE;
+    return finite_row(port, n, norms) && rfm_largest(n, norms) <= NORM_MOST ? RFM_OK : RFM_ERANGE;
 }
 
 typedef struct {
@@ -2434,8 +2432,8 @@ typedef struct {
     size_t ldy;
 } predict_block;
 
-/* y[i] += dot(phi_i, alpha) for rows i; each row with the arithmetic of rows4, whatever its place: one that is not
- * among four whole rows is taken four times. */
+/* y[i] += dot(phi_i, alpha) for rows i. Every row goes through the arithmetic of rows4, whatever its place: a row
+ * that is not one of four whole rows is passed four times. */
 static void add_dots(const rfm_port *port, size_t rows, size_t cols, const rfm_real *phi, size_t ld,
                      const rfm_real *alpha, rfm_real *y, size_t ldy, rfm_real *ignored) {
     static const rfm_real none[4] = {R(0), R(0), R(0), R(0)};
@@ -2463,7 +2461,7 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
                  s->ignored + worker * min_size(s->m.n, group_columns(s->pack.port)));
 }
 
-/* The predictor's kernel values of the rows in s->projected with centres column.., in s->block; y as in
+/* The kernel values of the rows in s->projected with the centres from `column` on, into s->block; y as in
  * predict_block. */
 static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
     predict_block t;
@@ -2653,12 +2651,12 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
  * alpha = w^1/2 beta, and the mean is weighted.
  */
 
-/* S and a given M keep every direction down to the rounding of their largest entry: r eps, the default of the
- * rank-revealing factor, would drop directions that later iterations need. */
+/* Tolerance of the rank of S and of a given M: directions are kept down to the rounding of the largest entry. The
+ * default, r eps, would drop directions that later iterations need. */
 #define METRIC_TOLERANCE REAL_EPS
 
 #define AGOP_ROWS    512 /* gradient points at a time */
-#define AGOP_COLUMNS 512 /* outputs are taken together up to so many columns of h */
+#define AGOP_COLUMNS 512 /* as many outputs are taken together as fit into this many columns of h */
 #define LOO_COLUMNS  64  /* columns of the inverse factor at a time */
 #define MEDIAN_ROWS  128 /* rows whose distances the median is taken of */
 
@@ -2669,12 +2667,12 @@ typedef struct {
     size_t n, d, c, points;
     solving solve;
     progress progress;
-    rfm_model m; /* the current iterate; its arrays are these: */
+    rfm_model m; /* the current iterate; its arrays are the next four */
     rfm_real *shift, *p, *centers, *alpha;
-    int is_identity;             /* P = I and not written out */
-    rfm_real unit;               /* centres, norms and distances are multiples of it: so they can be squared */
-    rfm_real y_unit, alpha_unit; /* likewise Y in solves and scores, alpha in the AGOP */
-    radial kernel;               /* of distances in units */
+    int is_identity;             /* 1: P = I, and p is not set */
+    rfm_real unit;               /* centres, norms and distances are stored in this unit, so that they can be squared */
+    rfm_real y_unit, alpha_unit; /* units of Y in solves and scores, of alpha in the AGOP */
+    radial kernel;               /* the kernel of distances in units */
     rfm_real ridge;              /* as used */
     int want_w;
     rfm_real *k; /* (n, n) ld apart */
@@ -2682,16 +2680,16 @@ typedef struct {
     rfm_real *norms;             /* (n) of the centres */
     rfm_real *root_w;            /* (n) w^1/2; NULL: all 1 */
     rfm_real root_sum;           /* square root of the sum of w over the gradient points */
-    rfm_real *turned;            /* workers x 2 (nr, group): rows of W, and the same turned */
+    rfm_real *turned;            /* workers x 2 (nr, group): rows of W, and their transpose */
     rfm_real *centred;           /* (AGOP_ROWS, d), RFM_FULL */
     rfm_real *ax, *h;            /* (n, g (r + 1)), (AGOP_ROWS, g (r + 1)) */
-    rfm_real *guess, *mean;      /* (c, r) of the gradients' means: a first guess, what is left of them */
-    int guessed;                 /* of the outputs at hand */
+    rfm_real *guess, *mean;      /* (c, r) a first guess of the mean gradients; what the guess leaves of them */
+    int guessed;                 /* 1: the means of the current outputs have been guessed */
     size_t together;             /* outputs taken together: g */
     rfm_real *s, *root, *next;   /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
     rfm_real tolerance;          /* of the rank of S */
-    rfm_real *acc;               /* (n or d) of a rank-revealing factor */
-    uint32_t *perm, *picked;     /* of that; (n) rows of the gradient points, NULL: all */
+    rfm_real *acc;               /* (n or d) scratch of the rank-revealing factor */
+    uint32_t *perm, *picked;     /* (n or d) its order; (n) rows of the gradient points, NULL: all rows */
     rfm_real *rhs, *gram;        /* (n, width); ridge 0: (n, n) */
     size_t width;                /* c, rounded up to whole tiles */
     rfm_real *distances;         /* median */
@@ -2699,13 +2697,13 @@ typedef struct {
     predictor validation;
     rfm_real *predicted; /* (v, c) */
     rfm_real *best_p, *best_alpha;
-    size_t store_end; /* what the store has handed out with the model's arrays */
+    size_t store_end; /* `used` of the store once the model's arrays are taken */
 } training;
 
 static int rows_at(rfm_cmat a) { return a.at != NULL; }
 static int updates(const training *f) { return f->o->metric != RFM_IDENTITY && f->o->iterations > 0; }
 
-/* Everything that a fit uses. Sizes only: nothing is read but f->data's shapes and the options. */
+/* The memory of a fit. Only sizes are read: the shapes in f->data, and the options. */
 static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     const rfm_options *o = f->o;
     const rfm_port *port = port_of(f->ctx);
@@ -2719,7 +2717,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
 
-    f->ld = n + (n >= 512 && n % 512 < 16 ? 16 : 0); /* rows a power of two apart would share cache sets */
+    f->ld = n + (n >= 512 && n % 512 < 16 ? 16 : 0); /* else rows a power of two apart would share cache sets */
     f->k = rfm_arena_reals(arena, n, f->ld);
     f->norms = rfm_arena_reals(arena, 1, n);
     f->root_w = f->data->weights != NULL ? rfm_arena_reals(arena, 1, n) : NULL;
@@ -2764,8 +2762,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
 
 /* ---- the kernel matrix ---------------------------------------------------------------------- */
 
-/* -2 x'z -> K in a block on and above the diagonal, W to its mirror image, nr rows at a time: they are made in a
- * buffer, turned like a panel, and copied. */
+/* In a block on and above the diagonal -2 x'z becomes K, and W goes to the mirror image. nr rows of W at a time are
+ * made in a buffer, transposed like a panel, and copied. */
 static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, size_t cols, rfm_real *c, size_t ldc,
                           size_t worker) {
     const training *f = (const training *)arg;
@@ -2844,8 +2842,8 @@ static rfm_real median_distance(const training *f) {
     return l1 ? median : RFM_MATH(sqrt)(median);
 }
 
-/* The centres in units, their norms, and the bandwidth, for the current P. RFM_ERANGE: distances that cannot be
- * squared, or L. */
+/* Computes the centres in units, their norms and the bandwidth for the current P. RFM_ERANGE: distances cannot be
+ * squared, or L is out of range. */
 static int place_centers(training *f) {
     const rfm_port *port = f->solve.pack.port;
     size_t first, n = f->n, r = f->m.r, rows;
@@ -2861,10 +2859,10 @@ static int place_centers(training *f) {
             project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
     }
     if (!finite_row(port, n * r, f->centers)) return RFM_ERANGE;
-    f->unit = distance_unit(largest_of(n * r, f->centers));
+    f->unit = distance_unit(rfm_largest(n * r, f->centers));
     multiply(n * r, f->centers, R(1) / f->unit);
     squared_norms(n, r, f->centers, f->norms);
-    if (!(largest_of(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
+    if (!(rfm_largest(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
     f->m.bandwidth = f->o->bandwidth;
     if (f->o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN && n > 1) {
         rfm_real median = median_distance(f);
@@ -2909,7 +2907,7 @@ static void solve_pseudo(training *f) {
     rfm_mat gram = rfm_view(f->gram, n, n);
     kernel_matrix(f);
     (void)chol_rank(&f->solve.pack, k_view(f), R(0), f->perm, &rank,
-                    f->acc); /* K is a kernel matrix: what is negative is rounding */
+                    f->acc); /* K is a kernel matrix: negative pivots are rounding */
     right_hand_side(f, f->perm);
     if (rank == n) {
         solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
@@ -2921,7 +2919,8 @@ static void solve_pseudo(training *f) {
     for (i = 0; i < rank; i++)
         for (j = i; j < rank; j++) f->gram[i * n + j] = dot(n - j, f->k + i * ld + j, f->k + j * ld + j);
     gram.rows = gram.cols = rank;
-    done = rank > 0 ? chol(&f->solve, gram, NULL) : 0; /* if that fails, what was done is the answer of a lower rank */
+    done = rank > 0 ? chol(&f->solve, gram, NULL) : 0; /* if the factor fails at a row, the rows before it give the
+                                                          answer of a lower rank */
     gram.rows = gram.cols = rank = done;
     for (i = 0; i < n; i++) /* U Y, row by row: row i of the right-hand side is not needed after row i of the product */
         for (j = 0; j < c; j++) {
@@ -2943,10 +2942,10 @@ static void solve_pseudo(training *f) {
     weigh_alpha(f);
 }
 
-#define RESIDUAL_ROWS 4 /* rounding that matters is everywhere: a few rows show it */
+#define RESIDUAL_ROWS 4 /* rows that are looked at: harmful rounding is everywhere, so a few rows show it */
 
-/* At row i the machine should say y_i - ridge alpha_i / w_i. How far off it is at some rows, in the same units as rhs,
- * which is not in use here and takes their kernel values: this is what rounding does to a prediction. */
+/* By the equations the predictor at row i is y_i - ridge alpha_i / w_i. Returns how far it is from that at a few
+ * rows, in the units of rhs: this is what rounding does to a prediction. rhs is free here, and holds kernel values. */
 static rfm_real largest_residual(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, rows = min_size(min_size(RESIDUAL_ROWS, f->width), n), step = n / rows, i, j,
            k;
@@ -2968,9 +2967,10 @@ static rfm_real largest_residual(training *f) {
     return most;
 }
 
-#define RESIDUAL_MOST R(0.01) /* of the largest target: where rounding does more, alpha is noise */
+#define RESIDUAL_MOST R(0.01) /* share of the largest target; if rounding does more, alpha is noise */
 
-/* (K + ridge I) alpha = Y in units; 0: this number type cannot tell the matrix from a singular one. */
+/* (K + ridge I) alpha = Y in units. Returns 0 if, in this number type, the matrix cannot be told from a singular
+ * one. */
 static int solve_ridge(training *f) {
     size_t n = f->n, c = f->c;
     if (chol(&f->solve, k_view(f), &f->progress) < n) return 0;
@@ -2982,7 +2982,7 @@ static int solve_ridge(training *f) {
     return largest_residual(f) <= RESIDUAL_MOST;
 }
 
-/* alpha = (K + ridge I)^-1 Y. Where rounding is larger than the ridge, the ridge grows until it is not. */
+/* alpha = (K + ridge I)^-1 Y. As long as rounding is larger than the ridge, the ridge grows. */
 static int solve_alpha(training *f) {
     size_t n = f->n, i;
     rfm_real most = f->root_w != NULL ? R(0) : R(1); /* the largest weight */
@@ -3015,8 +3015,9 @@ static rfm_real point_weight(const training *f, size_t j) {
     return (f->root_w != NULL ? f->root_w[point_at(f, j)] : R(1)) / f->root_sum;
 }
 
-/* Centred gradients: a first guess of the mean of every output, from the first points that have weight: S is then a sum
- * of squares of numbers that are small already, and little is left to subtract. 0: none of these has weight. */
+/* Centred gradients: a first guess of the mean gradient of every output, from the first points that have weight.
+ * With it S is a sum of squares of numbers that are small already, and little is left to subtract. Returns 0 if none
+ * of these points has weight. */
 static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     rfm_real sum = R(0);
@@ -3029,7 +3030,7 @@ static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t
     return sum > R(0);
 }
 
-/* h (rows, g (r + 1)) of the points first.. and outputs k0..k0+g: what the product with W left becomes h_jk, centred
+/* h (rows, g (r + 1)) of the points from `first` on and outputs k0..k0+g-1: the product with W becomes h_jk, centred
  * and weighted. */
 static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
@@ -3061,8 +3062,9 @@ typedef struct {
     size_t first, g;
 } signs_args;
 
-/* The same of signs, for l1, a point a job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), a the last column of ax. h_jk[r]
- * stays 0: there is nothing to subtract. Signs are made a few at a time, for all outputs. */
+/* The same with signs, for norm 1, one point per job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), where a is the last
+ * column of ax. h_jk[r] stays 0, because there is nothing to subtract. Signs are made a few at a time, for all
+ * outputs. */
 #define SIGNS 32
 static void agop_signs(void *arg, size_t index, size_t worker) {
     const signs_args *t = (const signs_args *)arg;
@@ -3086,9 +3088,9 @@ static void agop_signs(void *arg, size_t index, size_t worker) {
     }
 }
 
-/* Takes what the guessed means left of the mean gradients out of S. What remains may be the rounding of guesses only:
- * that becomes 0 on a diagonal, and is kept out of the rank of a full S by its tolerance. A NaN stays one, and is found
- * later. */
+/* Subtracts from S what the guesses left of the mean gradients. The rest may be nothing but the rounding of the
+ * guesses. On a diagonal that becomes 0; in a full S the tolerance keeps it out of the rank. A NaN stays a NaN, and
+ * is found later. */
 static void center_agop(training *f) {
     const rfm_real share = R(16) * REAL_EPS;
     size_t c = f->c, r = f->m.r, step = f->o->metric == RFM_DIAGONAL ? 1 : r + 1, i, j, k;
@@ -3107,11 +3109,11 @@ static void center_agop(training *f) {
     if (after > R(0)) f->tolerance = max_real(f->tolerance, most / after);
 }
 
-/* S (r, r), its upper triangle; RFM_DIAGONAL: its diagonal only. In units of alpha and of
- * the kernel's factor, which update_metric puts back. */
+/* The upper triangle of S (r, r); with RFM_DIAGONAL only its diagonal. It is in units of alpha and lacks the
+ * kernel's constant factor; update_metric puts both back. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
-    f->alpha_unit = unit_of(largest_of(n * c, f->alpha));
+    f->alpha_unit = unit_of(rfm_largest(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
     if (f->o->center) {
         memset(f->mean, 0, c * r * sizeof *f->mean);
@@ -3156,7 +3158,8 @@ static int agop(training *f) {
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
 }
 
-/* P (rank, d) from the factor that chol_rank left in u (n, n): root (rank, n) has its columns where they came from. */
+/* P (rank, d) from the factor that chol_rank left in u (n, n). root (rank, n) is that factor with its columns in
+ * their original order. */
 static void unpermute(size_t n, size_t rank, const rfm_real *u, const uint32_t *perm, rfm_real *root) {
     size_t i, j;
     for (i = 0; i < rank; i++)
@@ -3171,7 +3174,7 @@ static int update_metric(training *f) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * RFM_MATH(sqrt)(f->s[j]);
         rank = 1;
     } else {
-        /* S is a mean of squares: what is negative is rounding */
+        /* S is a mean of squares: negative pivots are rounding */
         (void)chol_rank(&f->solve.pack, rfm_view(f->s, r, r), f->tolerance, f->perm, &rank, f->acc);
         unpermute(r, rank, f->s, f->perm, f->root);
         if (rank == 0)
@@ -3190,7 +3193,7 @@ static int update_metric(training *f) {
         multiply(rank * d, f->p, gradient_factor(&f->kernel, R(1) / f->m.bandwidth));
         multiply(rank * d, f->p, f->alpha_unit);
     } else {
-        multiply(rank * d, f->p, R(1) / unit_of(largest_of(rank * d, f->p)));
+        multiply(rank * d, f->p, R(1) / unit_of(rfm_largest(rank * d, f->p)));
         for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
             rfm_real sum = R(0);
             for (i = 0; i < rank; i++) sum += f->p[i * d + j] * f->p[i * d + j];
@@ -3208,7 +3211,7 @@ static uint32_t metric_rank(const training *f) {
     size_t i, j, count = 0;
     if (f->is_identity) return (uint32_t)f->d;
     if (f->o->metric == RFM_FULL && f->m.r > 1) return (uint32_t)f->m.r;
-    for (i = 0; i < f->m.r; i++) { /* one row of P may be zero; or P is diagonal */
+    for (i = 0; i < f->m.r; i++) { /* P is diagonal, or its only row may be zero */
         int used = 0;
         if (f->o->metric == RFM_DIAGONAL)
             used = f->p[i] != R(0);
@@ -3221,7 +3224,7 @@ static uint32_t metric_rank(const training *f) {
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* What one row adds to a score; squared errors in units of Y. */
+/* The part of one row in a score; squared errors in units of Y. */
 static rfm_real row_score(const training *f, const rfm_real *y, const rfm_real *predicted) {
     rfm_real sum = R(0);
     size_t c = f->c, k, best = 0, true_best = 0;
@@ -3248,7 +3251,7 @@ static int score_validation(training *f, rfm_real *score) {
     int status;
     f->validation.m = f->m;
     if (f->is_identity) f->validation.m.metric = RFM_IDENTITY;
-    multiply(f->n * f->m.r, f->centers, f->unit); /* the predictor takes them as they are */
+    multiply(f->n * f->m.r, f->centers, f->unit); /* the predictor takes them without units */
     status = predictor_start(&f->validation);
     if (status == RFM_OK) status = predict_rows(&f->validation, x, rfm_view(f->predicted, x.rows, f->c), NULL);
     multiply(f->n * f->m.r, f->centers, R(1) / f->unit);
@@ -3258,8 +3261,8 @@ static int score_validation(training *f, rfm_real *score) {
     return finite_real(*score) ? RFM_OK : RFM_ERANGE;
 }
 
-/* The error of row i when it is left out is beta_i / (A^-1)_ii, A = U'U; (A^-1)_ii is the squared length of column i of
- * U'^-1. The weighted mean over the rows; rhs is not in use here and takes a row. */
+/* The leave-one-out score, a weighted mean over the rows. The error of row i when it is left out is beta_i /
+ * (A^-1)_ii, A = U'U, and (A^-1)_ii is the squared length of column i of U'^-1. rhs is free here, and holds a row. */
 static int score_leave_one_out(training *f, rfm_real *score) {
     size_t n = f->n, c = f->c, first, cols, i, j, k;
     rfm_real sum = R(0), total = R(0);
@@ -3318,7 +3321,7 @@ static int check_options(const rfm_options *o, size_t n) {
     return RFM_OK;
 }
 
-/* Shapes and options, and what the layout goes by. */
+/* Checks shapes and options, and sets what the layout depends on. */
 static int training_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *o, training *f) {
     int status;
     if (ctx == NULL || data == NULL || o == NULL) return RFM_ENULL;
@@ -3393,7 +3396,7 @@ static int check_values(const training *f, rfm_report *report) {
     return data->weights == NULL || (sum > R(0) && finite_real(sum)) ? RFM_OK : RFM_EVALUE;
 }
 
-/* Up to `points` of the n rows that have weight, without replacement; how many. */
+/* Draws up to `points` of the n rows that have weight, without replacement; returns how many. */
 static size_t pick_rows(size_t n, const rfm_real *weights, size_t points, uint32_t seed, uint32_t *picked) {
     uint32_t state = rfm_random_start(seed);
     size_t i, count = 0;
@@ -3409,7 +3412,8 @@ static size_t pick_rows(size_t n, const rfm_real *weights, size_t points, uint32
     return points;
 }
 
-/* Means of the columns, as a first row and the mean difference from it: exact enough at any offset. */
+/* Means of the columns, computed as the first row plus the mean difference from it: no digits are lost at any
+ * offset. */
 static void column_means(rfm_cmat x, rfm_real *mean) {
     size_t i, j;
     for (j = 0; j < x.cols; j++) mean[j] = R(0);
@@ -3428,13 +3432,13 @@ static int start_factor(training *f) {
     (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank,
                     f->acc);     /* the check below decides */
     rank = max_size(rank, 1);    /* a zero matrix keeps a row of zeros */
-    for (i = 0; i < rank; i++) { /* row by row through a spare row: P takes the place of its factor */
+    for (i = 0; i < rank; i++) { /* one row at a time through a spare row, because P takes the place of its factor */
         for (j = 0; j < d; j++) f->centred[f->perm[j]] = j >= i && p[i * d + i] != R(0) ? p[i * d + j] : R(0);
         memcpy(p + i * d, f->centred, d * sizeof *p);
     }
     f->m.r = rank;
     for (i = 0; i < d;
-         i++) /* what the factor left out must be rounding: zeros on the diagonal hide the rest of their row */
+         i++) /* what the factor left out must be rounding: a zero on the diagonal does not show the rest of its row */
         for (j = i; j < d; j++) {
             rfm_real rest = start.at[i * start.stride + j] / unit / unit;
             for (q = 0; q < rank; q++) rest -= p[q * d + i] * p[q * d + j];
@@ -3487,7 +3491,7 @@ static int train(training *f, rfm_report *report) {
     report->best = T;
     for (t = 0; status == RFM_OK; t++) {
         rfm_step step;
-        rfm_real score; /* in units of Y, where small ones differ, too */
+        rfm_real score; /* in units of Y, so that small scores differ, too */
         memset(&step, 0, sizeof step);
         f->want_w = t < T;
         status = place_centers(f);
@@ -3558,8 +3562,8 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
  */
 
 /* The lowest minor version that has what is written. */
-static uint32_t minor_version(const rfm_blob *head) {
-    return head->kernel == RFM_L1 ? 2 : head->type < RFM_F32 ? 1 : 0;
+static uint32_t minor_version(const rfm_blob *head, uint32_t sections) {
+    return head->kernel == RFM_L1 || sections > RFM_SECTION_RECORD ? 2 : head->type < RFM_F32 ? 1 : 0;
 }
 
 static void put_float(unsigned char *at, rfm_real value) {
@@ -3593,7 +3597,7 @@ void rfm_blob_begin(unsigned char *blob, const rfm_blob *head, uint32_t sections
     uint32_t i;
     memset(blob, 0, total);
     rfm_put_u32(blob, BLOB_MAGIC);
-    rfm_put_u32(blob + 8, BLOB_MAJOR | minor_version(head) << 16);
+    rfm_put_u32(blob + 8, BLOB_MAJOR | minor_version(head, sections) << 16);
     rfm_put_u32(blob + 12, (uint32_t)total);
     blob[16] = head->type, blob[17] = head->kernel, blob[18] = head->metric, blob[19] = head->task;
     rfm_put_u32(blob + 20, head->n);
@@ -3615,8 +3619,14 @@ void rfm_blob_end(unsigned char *blob) {
 
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
-    size_t bytes[SECTIONS], at[SECTIONS], total;
+    size_t bytes[SECTIONS + 1], at[SECTIONS + 1], total;
+    uint32_t sections;
 } blob_plan;
+
+/* The scales that the summary keeps (d); NULL: none. */
+static const rfm_real *kept_scale(const rfm_contents *w) {
+    return w->summary->x_scale != NULL ? w->summary->x_scale : w->x_scale;
+}
 
 static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
     const rfm_model *m = w == NULL ? NULL : w->model;
@@ -3640,8 +3650,10 @@ static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
     if (w->summary != NULL)
         plan->bytes[RFM_SECTION_SUMMARY] = SUMMARY_FIXED +
                                            SUMMARY_STEP * (size_t)(w->summary->path != NULL ? w->summary->steps : 0) +
-                                           (w->x_scale != NULL ? m->d * sizeof(rfm_real) : 0);
-    return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
+                                           (kept_scale(w) != NULL ? m->d * sizeof(rfm_real) : 0);
+    plan->bytes[RFM_SECTION_RECORD] = w->record_bytes;
+    plan->sections = w->record_bytes > 0 ? SECTIONS + 1 : SECTIONS;
+    return rfm_blob_layout(plan->sections, plan->bytes, plan->at, &plan->total);
 }
 
 int rfm_model_size(const rfm_contents *contents, size_t *bytes) {
@@ -3658,6 +3670,10 @@ static int check_contents(const rfm_contents *w) {
         return RFM_EVALUE;
     if (!exponent_right(m->kernel, m->exponent)) return RFM_EVALUE;
     if ((w->x_mean == NULL) != (w->x_scale == NULL) || (w->y_mean == NULL) != (w->y_scale == NULL)) return RFM_ENULL;
+    if (w->record_bytes > 0 && w->record == NULL) return RFM_ENULL;
+    if (w->record_bytes > 0 && !rfm_record_right(w->record, w->record_bytes)) return RFM_EVALUE;
+    for (i = 0; w->summary != NULL && w->summary->x_scale != NULL && i < m->d; i++)
+        if (!finite_real(w->summary->x_scale[i]) || !(w->summary->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->x_scale != NULL && i < m->d; i++)
         if (!finite_real(w->x_mean[i]) || !finite_real(w->x_scale[i]) || !(w->x_scale[i] > R(0))) return RFM_EVALUE;
     for (i = 0; w->y_scale != NULL && i < m->c; i++)
@@ -3702,6 +3718,7 @@ static void fold_numbers(const rfm_contents *w, int section, rfm_real *to) {
 
 static void put_summary(const rfm_contents *w, unsigned char *at) {
     const rfm_summary *s = w->summary;
+    const rfm_real *scale = kept_scale(w);
     uint32_t steps = s->path != NULL ? s->steps : 0, i;
     put_float(at, s->bandwidth);
     put_float(at + 4, s->ridge);
@@ -3709,7 +3726,7 @@ static void put_summary(const rfm_contents *w, unsigned char *at) {
     rfm_put_u32(at + 12, s->rows);
     rfm_put_u32(at + 16, s->iterations);
     rfm_put_u32(at + 20, steps);
-    rfm_put_u32(at + 24, w->x_scale != NULL ? (uint32_t)w->model->d : 0);
+    rfm_put_u32(at + 24, scale != NULL ? (uint32_t)w->model->d : 0);
     rfm_put_u32(at + 28, 0);
     at += SUMMARY_FIXED;
     for (i = 0; i < steps; i++, at += SUMMARY_STEP) {
@@ -3718,7 +3735,7 @@ static void put_summary(const rfm_contents *w, unsigned char *at) {
         put_float(at + 8, s->path[i].bandwidth);
         rfm_put_u32(at + 12, s->path[i].rank);
     }
-    if (w->x_scale != NULL) memcpy(at, w->x_scale, w->model->d * sizeof(rfm_real));
+    if (scale != NULL) memcpy(at, scale, w->model->d * sizeof(rfm_real));
 }
 
 int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
@@ -3736,7 +3753,7 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
     head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent,
     head.temperature = (float)w->temperature;
-    rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
+    rfm_blob_begin(b, &head, plan.sections, plan.bytes, plan.at, plan.total);
     for (i = 0; i <= SECTION_OFFSET; i++) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
         fold_numbers(w, i, numbers);
@@ -3747,6 +3764,8 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     if (plan.bytes[RFM_SECTION_INPUT_NAMES] > 0)
         memcpy(b + plan.at[RFM_SECTION_INPUT_NAMES], w->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
     if (plan.bytes[RFM_SECTION_SUMMARY] > 0) put_summary(w, b + plan.at[RFM_SECTION_SUMMARY]);
+    if (plan.bytes[RFM_SECTION_RECORD] > 0)
+        memcpy(b + plan.at[RFM_SECTION_RECORD], w->record, plan.bytes[RFM_SECTION_RECORD]);
     rfm_blob_end(b);
     if (status != RFM_OK)
         memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
@@ -3778,6 +3797,139 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, si
     return RFM_OK;
 }
 
+/* ---- the record ----------------------------------------------------------------------------- */
+
+#define ENTRY_HEAD 8 /* tag, zero, bytes */
+#define ENTRY_UNIT 4 /* entries are multiples of this */
+
+/* Bytes of the entry at `at`, all that belongs to it, if it ends within `left` bytes; 0: it does not. */
+static size_t entry_bytes(const unsigned char *at, size_t left) {
+    size_t bytes;
+    if (left < ENTRY_HEAD || left % ENTRY_UNIT != 0 || (rfm_get_u32(at) & 0xffff) == 0) return 0; /* no tag is 0 */
+    bytes = rfm_get_u32(at + 4);
+    return bytes > left - ENTRY_HEAD ? 0 : ENTRY_HEAD + round_up(bytes, ENTRY_UNIT);
+}
+
+int rfm_record_right(const void *record, size_t bytes) {
+    const unsigned char *at = (const unsigned char *)record;
+    size_t step;
+    if (at == NULL || bytes == 0) return 0;
+    for (; bytes > 0; at += step, bytes -= step)
+        if ((step = entry_bytes(at, bytes)) == 0) return 0;
+    return 1;
+}
+
+const void *rfm_record_open(const void *blob, size_t size, size_t *bytes) {
+    const unsigned char *at;
+    rfm_blob head;
+    uint32_t there = 0;
+    if (bytes == NULL || rfm_blob_open(blob, size, RFM_I8 | RFM_I16 | RFM_F32 | RFM_F64, &head) != RFM_OK) return NULL;
+    if (get_u32(head.at + 44) <= RFM_SECTION_RECORD) return NULL;
+    at = section_at(head.at, RFM_SECTION_RECORD, &there);
+    if (!rfm_record_right(at, there)) return NULL;
+    *bytes = there;
+    return at;
+}
+
+const void *rfm_record_find(const void *record, size_t record_bytes, uint16_t tag, size_t *bytes) {
+    const unsigned char *at = (const unsigned char *)record;
+    size_t step;
+    if (at == NULL || bytes == NULL) return NULL;
+    for (; (step = entry_bytes(at, record_bytes)) > 0; at += step, record_bytes -= step)
+        if ((rfm_get_u32(at) & 0xffff) == tag) {
+            *bytes = rfm_get_u32(at + 4);
+            return at + ENTRY_HEAD;
+        }
+    return NULL;
+}
+
+int rfm_record_add(unsigned char *record, size_t room, size_t *used, uint16_t tag, const void *data, size_t bytes) {
+    const size_t most = UINT32_MAX - ENTRY_HEAD - ENTRY_UNIT; /* of an entry, so that its end can be rounded up */
+    size_t step;
+    if (used == NULL || (data == NULL && bytes > 0)) return RFM_ENULL;
+    if (tag == 0 || *used % ENTRY_UNIT != 0) return RFM_EVALUE;
+    if (bytes > most || *used > most - bytes) return RFM_EOVERFLOW;
+    step = ENTRY_HEAD + round_up(bytes, ENTRY_UNIT);
+    if (record != NULL) {
+        unsigned char *at = record + *used;
+        if (*used > room || step > room - *used) return RFM_EARENA;
+        memset(at + step - ENTRY_UNIT, 0, ENTRY_UNIT); /* the padding; what is not padding is written again */
+        rfm_put_u32(at, tag);
+        rfm_put_u32(at + 4, (uint32_t)bytes);
+        if (bytes > 0) memcpy(at + ENTRY_HEAD, data, bytes);
+    }
+    *used += step;
+    return RFM_OK;
+}
+
+/* A number as 8 bytes of IEEE 754, whatever type it has here; by its bits, for there may be no double. */
+static void put_number(unsigned char *at, rfm_real value) {
+    uint32_t low = 0, high = 0;
+#if RFM_REAL_BYTES == 8
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
+#else
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    if ((bits >> 23 & 255) > 0) /* below the normal range: 0 */
+        high = (bits & 0x80000000u) + ((bits & 0x7fffffffu) >> 3) + (896u << 20), low = bits << 29;
+#endif
+    rfm_put_u32(at, low);
+    rfm_put_u32(at + 4, high);
+}
+
+/* Rounded; an infinity if this type does not have it. */
+static rfm_real get_number(const unsigned char *at) {
+    uint32_t low = rfm_get_u32(at), high = rfm_get_u32(at + 4);
+    rfm_real value;
+#if RFM_REAL_BYTES == 8
+    uint64_t bits = (uint64_t)high << 32 | low;
+#else
+    uint32_t exponent = high >> 20 & 2047, bits = high & 0x80000000u;
+    if (exponent >= 896 + 255)
+        bits |= 0x7f800000u;
+    else if (exponent > 896)
+        bits |= ((exponent - 896) << 23 | (high & 0xfffff) << 3 | low >> 29) + (low >> 28 & 1);
+#endif
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+int rfm_record_add_options(unsigned char *record, size_t room, size_t *used, const rfm_options *o) {
+    unsigned char entry[RFM_RECORD_OPTIONS_BYTES];
+    int status = o == NULL ? RFM_ENULL : check_options(o, UINT32_MAX);
+    if (status != RFM_OK) return status;
+    memset(entry, 0, sizeof entry);
+    entry[0] = (unsigned char)o->kernel, entry[1] = (unsigned char)o->metric, entry[2] = (unsigned char)o->scale;
+    entry[3] = (unsigned char)o->center, entry[4] = (unsigned char)o->bandwidth_rule;
+    entry[5] = (unsigned char)o->select, entry[6] = (unsigned char)o->score;
+    put_number(entry + 8, o->exponent);
+    put_number(entry + 16, o->bandwidth);
+    put_number(entry + 24, o->ridge);
+    rfm_put_u32(entry + 32, (uint32_t)o->iterations);
+    rfm_put_u32(entry + 36, (uint32_t)o->agop_points);
+    rfm_put_u32(entry + 40, o->seed);
+    return rfm_record_add(record, room, used, RFM_RECORD_OPTIONS, entry, sizeof entry);
+}
+
+int rfm_record_options(const void *record, size_t record_bytes, rfm_options *options) {
+    size_t bytes = 0;
+    const unsigned char *at = (const unsigned char *)rfm_record_find(record, record_bytes, RFM_RECORD_OPTIONS, &bytes);
+    rfm_options o;
+    if (record == NULL || options == NULL) return RFM_ENULL;
+    if (at == NULL) return RFM_EVALUE;
+    if (bytes < RFM_RECORD_OPTIONS_BYTES) return RFM_ECONTENT;
+    rfm_options_init(&o);
+    o.kernel = at[0], o.metric = at[1], o.scale = at[2], o.center = at[3];
+    o.bandwidth_rule = at[4], o.select = at[5], o.score = at[6];
+    o.exponent = get_number(at + 8), o.bandwidth = get_number(at + 16), o.ridge = get_number(at + 24);
+    o.iterations = rfm_get_u32(at + 32), o.agop_points = rfm_get_u32(at + 36), o.seed = rfm_get_u32(at + 40);
+    if (check_options(&o, UINT32_MAX) != RFM_OK) return RFM_ECONTENT;
+    *options = o;
+    return RFM_OK;
+}
+
 /* ==== 19. Insight ============================================================================ */
 
 int rfm_metric(const rfm_model *model, rfm_mat m) {
@@ -3805,7 +3957,7 @@ int rfm_metric(const rfm_model *model, rfm_mat m) {
     return finite_view(&rfm_port_scalar, rfm_const(m)) ? RFM_OK : RFM_ERANGE;
 }
 
-/* The mean entry of A / unit, as a first entry and the mean difference from it. */
+/* The mean entry of A / unit, computed as the first entry plus the mean difference from it. */
 static rfm_real mean_entry(rfm_cmat a, rfm_real unit) {
     rfm_real sum = R(0), first = a.at[0] / unit;
     size_t i, j;
@@ -3814,7 +3966,8 @@ static rfm_real mean_entry(rfm_cmat a, rfm_real unit) {
     return first + sum / (R(a.rows) * R(a.cols));
 }
 
-/* tr((A - a)'(B - b)) / sqrt(tr((A - a)'(A - a)) tr((B - b)'(B - b))) with constants a, b taken from all entries. */
+/* tr((A - a)'(B - b)) / sqrt(tr((A - a)'(A - a)) tr((B - b)'(B - b))), the numbers a and b subtracted from all
+ * entries. */
 static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
     int status = value == NULL ? RFM_ENULL : check_view(a);
     rfm_real ab = R(0), aa = R(0), bb = R(0), mean_a = R(0), mean_b = R(0), unit_a, unit_b;
@@ -3840,7 +3993,7 @@ static int similarity(rfm_cmat a, rfm_cmat b, int centred, rfm_real *value) {
 int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine) { return similarity(a, b, 0, cosine); }
 int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson) { return similarity(a, b, 1, pearson); }
 
-/* The rows of X become the centres of a model of their own; |YY'| = |Y'Y|. */
+/* The rows of X become the centres of another model. The norm of YY' is that of Y'Y, which is smaller. */
 static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s,
                             rfm_real **centers) {
     rfm_model own = *model;

@@ -5,13 +5,13 @@
  *
  * Conventions, everywhere:
  *   - Functions that can fail return an int: RFM_OK (0) or a negative RFM_E... code; rfm_status_text() explains it.
- *     These check their arguments, always; but rfm_predict_one trusts what rfm_fit or rfm_model_open put into the
- *     model. The others (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...) take what they are
- *     given. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
+ *     They always check their arguments, with one exception: rfm_predict_one trusts a model that rfm_fit or
+ *     rfm_model_open made. The other functions (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...)
+ *     check nothing. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
  *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
- *     arena is as it was; an arena whose `status` is a failure makes every call return that; one without memory is
- *     RFM_EARENA.
+ *     arena is as it was. If arena->status is a failure, every call returns it. A call with an arena that has no
+ *     memory returns RFM_EARENA.
  *   - Matrices are row-major; a stride is counted in elements, not bytes. A shape comment (m, n) means m rows, n
  *     columns. Outputs must not overlap other arguments; disjoint column blocks of one matrix (equal strides) do not
  *     overlap.
@@ -21,7 +21,7 @@
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
  * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix
- * views, products, Cholesky, eigenpairs, prediction of many rows, training, writing models, feature insight.
+ * views, products, Cholesky, eigenpairs, prediction of many rows, training, writing models, records, feature insight.
  */
 #ifndef RFM_H
 #define RFM_H
@@ -92,15 +92,20 @@ const char *rfm_status_text(int status);
 
 /* ---- small functions ------------------------------------------------------------------------ */
 
-/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them: in float nothing from libm where
- * there is no FPU, few instructions, the same bits on every machine. exp: at most 2.5 ulp from the truth, 0 below -87;
- * sqrt: exactly rounded, 0 below 1.2e-38. */
+/* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them. They take few instructions and
+ * give the same bits on every machine. In float, on processors without an FPU, they take nothing from libm. exp: at
+ * most 2.5 ulp from the truth, 0 below -87. sqrt: exactly rounded, 0 below 1.2e-38. */
 rfm_real rfm_exp(rfm_real x);
 rfm_real rfm_sqrt(rfm_real x);
 
-/* 1 if x[0..n-1] has neither a NaN nor an infinity. Looks at the bits, so compilers that assume finite numbers do not
- * remove it. */
+/* 1 if x[0..n-1] has neither a NaN nor an infinity. It looks at the bits, so that compilers that assume finite
+ * numbers cannot remove the check. */
 int rfm_finite(size_t n, const rfm_real *x);
+
+#ifndef RFM_NO_TRAIN
+/* The largest |x_i|; 0 if n is 0. */
+rfm_real rfm_largest(size_t n, const rfm_real *x);
+#endif
 
 /* ---- models --------------------------------------------------------------------------------- */
 
@@ -108,24 +113,24 @@ int rfm_finite(size_t n, const rfm_real *x);
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
-#define RFM_L1       3 /* likewise, 0 < q <= 1, s = sum_j |u_j|, u = P (x - z). q = 1: a product of Laplace kernels */
+#define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z) */
 #define RFM_KERNELS  4
 #ifndef RFM_NO_TRAIN
 /* What a kernel is: rfm_kernels[RFM_LAPLACE] and so on. */
 typedef struct {
     const char *name;  /* "laplace": the command's word */
-    int norm;          /* of P (x - z), which s is: 2, or 1 */
-    rfm_real exponent; /* q; 0: the model's, ... */
-    rfm_real most;     /* ... above 0 and at most this */
-    int axes;          /* 1: depends on the axes of the inputs, so rfm_fit takes no RFM_FULL */
+    int norm;          /* s is this norm of P (x - z): 2, or 1 for the sum of absolute values */
+    rfm_real exponent; /* q; 0: every model has its own, ... */
+    rfm_real most;     /* ... 0 < q <= most */
+    int axes;          /* 1: phi depends on the axes of the inputs, so rfm_fit refuses RFM_FULL */
 } rfm_kernel;
 extern const rfm_kernel rfm_kernels[RFM_KERNELS];
 
-/* phi at a distance: s^2 where the norm is 2, s where it is 1; inverse = 1 / L. *weight, if not NULL: -phi'(s) / s, or
- * -phi'(s) where the norm is 1; 0 where s = 0. Nothing is checked. */
+/* phi at a distance. `distance` is s^2 for a kernel of norm 2, s for one of norm 1; inverse is 1 / L. If weight is
+ * not NULL, *weight becomes -phi'(s) / s for norm 2, -phi'(s) for norm 1, and 0 at s = 0. Nothing is checked. */
 rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight);
 
-/* s at which phi (0 < phi < 1) is this, for L = 1. */
+/* The distance s at which phi has this value, 0 < phi < 1, for L = 1. */
 rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #endif
 
@@ -147,49 +152,61 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define RFM_ALIGNED _Alignas(RFM_ALIGN)
 #else
-#define RFM_ALIGNED /* nothing standard: a static array may have to be moved up to an aligned address by hand */
+#define RFM_ALIGNED /* no standard way: align a static array by hand */
+#endif
+
+/* For the library's own sources. RFM_AT_4: tells the compiler that `at` is a multiple of 4. RFM_ALONE: not inlined, so
+ * that the function's loop has all registers and its code exists once. */
+#if defined(__GNUC__)
+#define RFM_AT_4(at) __builtin_assume_aligned(at, 4)
+#define RFM_ALONE    __attribute__((noinline))
+#else
+#define RFM_AT_4(at) (at)
+#define RFM_ALONE
 #endif
 
 /* What the outputs mean. */
 #define RFM_REGRESS  0 /* the c predicted numbers */
 #define RFM_CLASSIFY 1 /* c >= 2: the class of the largest output; c = 1: class 1 if the output is positive, else 0 */
 
-/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A plain description of arrays that live elsewhere: in
+/* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A model only points to its arrays. They live in
  * the arena that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given. */
 typedef struct {
     size_t n, d, c, r; /* centres, inputs, outputs, rank of P */
     int kernel, metric, task;
     rfm_real bandwidth; /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
     rfm_real exponent;
-    rfm_real temperature;  /* of rfm_confidence; 0: none */
-    const rfm_real *shift; /* (d) is taken from every input */
-    const rfm_real *p; /* P (r, d) of RFM_FULL; its diagonal (d) of RFM_DIAGONAL, r = d; NULL, r = d: the identity */
+    rfm_real temperature;    /* of the softmax in rfm_class; 0: no confidence */
+    const rfm_real *shift;   /* (d) subtracted from every input */
+    const rfm_real *p;       /* RFM_FULL: P (r, d). RFM_DIAGONAL: its diagonal (d), r = d. NULL: P = I, r = d */
     const rfm_real *centers; /* (n, r) P (x_i - shift) */
     const rfm_real *alpha;   /* (n, c) */
     const rfm_real *offset;  /* (c); NULL: zeros */
-    const char *class_names; /* a string for each class, one after the other, each with its 0; NULL: none */
-    const char *input_names; /* d strings likewise; NULL: none */
+    const char *class_names; /* a string for each class, one after the other, each with its final 0; NULL: none */
+    const char *input_names; /* the d names of the inputs, stored in the same way; NULL: none */
     const void *summary;     /* what rfm_model_summary reads; NULL: none */
 } rfm_model;
 
-/* Opens a model in place: nothing is copied, `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob is not
- * trusted: everything that prediction will touch is checked here. The errors of rfm_blob_open; RFM_ETYPE also for
- * numbers of another type than this build's (integers: rfm_small.h), RFM_ECONTENT also for numbers that are not finite.
- * *model is unchanged then. */
+/* Opens a model in place: nothing is copied, so `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob
+ * is not trusted: everything that prediction will touch is checked here. Errors are those of rfm_blob_open.
+ * RFM_ETYPE also means that the numbers have another type than this build's (integers: rfm_small.h). RFM_ECONTENT
+ * also means that a number is not finite. After an error *model is unchanged. */
 int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
 /* ---- blobs: what models of every number type have in common --------------------------------- */
 
-/* Types of the numbers in a blob: their bytes, and bits of a set. */
+/* Types of the numbers in a blob: bits of a set; for these four also their bytes. */
 #define RFM_I8  1
 #define RFM_I16 2
 #define RFM_F32 4
 #define RFM_F64 8
+#define RFM_F16 16 /* reserved for numbers of 2 bytes: nothing writes or opens it yet, RFM_ETYPE */
 
 /* Sections that every blob can have; the others belong to the number type. */
 #define RFM_SECTION_CLASS_NAMES 5
 #define RFM_SECTION_INPUT_NAMES 6
 #define RFM_SECTION_SUMMARY     7
+#define RFM_SECTION_RECORD      8 /* since format 1.2; rfm_record_open */
 
 /* The head of a blob. */
 typedef struct {
@@ -224,21 +241,21 @@ uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size);
 /* Numbers of scratch for a model with d inputs and rank r. */
 #define RFM_PREDICT_SCRATCH(d, r) ((size_t)(d) + (size_t)(r))
 
-/* The loop of a prediction, for one kind of processor. scratch: x - shift (d), then room for z = P (x - shift) (r), to
- * be computed. Then scores[k] += sum_i alpha_ik phi(|x_i - z|); returns the largest phi. A negative number: not a model
- * for this loop, scores unchanged; the portable code does it then. Those of port/ are for RFM_LAPLACE and RFM_GAUSSIAN,
- * and say so for RFM_GENERAL. */
+/* The loop of a prediction, for one kind of processor. scratch holds x - shift (d), and behind it room for z (r).
+ * The loop computes z = P (x - shift) there, then scores[k] += sum_i alpha_ik phi(|x_i - z|), where x_i is row i of
+ * centers. It returns the largest phi. For a model that it does not support it returns a negative number and leaves
+ * scores alone; then the portable code runs. The loops of port/ support RFM_LAPLACE and RFM_GAUSSIAN. */
 typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real *scores);
 
-/* scores (c) = f(x), x (d), with no memory but `scratch` of RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
- * code. *novelty, if not NULL, is the largest kernel value to any centre: 1 at a centre, near 0 far from everything
- * that was trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is
- * not finite. */
+/* scores (c) = f(x), x (d). Uses no memory but `scratch`, RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
+ * code. If novelty is not NULL, *novelty becomes the largest kernel value to any centre: 1 at a centre, near 0 far
+ * from everything that was trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
+ * RFM_ERANGE: a score is not finite. */
 int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty);
 
-/* The class that the scores mean (0 for RFM_REGRESS), and its probability by a softmax of the scores with the model's
- * temperature: *confidence, if not NULL; 0 if the model has none. */
+/* The class that the scores mean; 0 for RFM_REGRESS. If confidence is not NULL, *confidence becomes the probability
+ * of that class, by a softmax of the scores with the model's temperature; 0 if the model has no temperature. */
 size_t rfm_class(const rfm_model *model, const rfm_real *scores, rfm_real *confidence);
 
 /* Name i of the model's class_names or input_names; "" if there are none. */
@@ -248,8 +265,8 @@ const char *rfm_name(const char *names, size_t i);
 
 /* ---- arena: a caller's block of memory, handed out from the bottom up ----------------------- */
 
-/* Only bytes are kept in it, no pointers, so needs are the same on every target (given the same port and number type).
- * The first failure sticks in `status`: a layout takes all its blocks and looks once. */
+/* An arena holds no pointers, so needs are the same on every target (given the same port and number type). The first
+ * failure stays in `status`: a layout takes all its blocks and looks at it once. */
 typedef struct {
     unsigned char *base; /* NULL: a measuring arena, which has no end and hands out NULL */
     size_t size;         /* bytes at base */
@@ -261,7 +278,7 @@ typedef struct {
 /* Use `size` bytes at `memory`. RFM_ENULL, RFM_EALIGN. */
 int rfm_arena_init(rfm_arena *arena, void *memory, size_t size);
 
-/* An arena without memory: takes only count, and `peak` is the need afterwards. */
+/* An arena without memory. Taking from it only counts; afterwards `peak` is the need. */
 void rfm_arena_measure(rfm_arena *arena);
 
 /* count * size bytes, 16-byte aligned, contents undefined. NULL after a failure (arena->status: RFM_EOVERFLOW,
@@ -271,7 +288,7 @@ void *rfm_arena_take(rfm_arena *arena, size_t count, size_t size);
 /* Give back everything taken since `used` had this value. */
 void rfm_arena_release(rfm_arena *arena, size_t used);
 
-/* (rows, cols) numbers likewise. */
+/* (rows, cols) numbers, taken in the same way. */
 rfm_real *rfm_arena_reals(rfm_arena *arena, size_t rows, size_t cols);
 
 /* ---- a stream of random numbers, the same everywhere (xorshift) ----------------------------- */
@@ -326,8 +343,8 @@ extern const rfm_port rfm_port_scalar;
 /* A piece of work: called once for every index < jobs; at any moment no two calls have the same worker number. */
 typedef void (*rfm_job)(void *arg, size_t index, size_t worker);
 
-/* The library starts no threads. Whoever has some passes `run`; results are the same bits with any number of workers.
- * All zero but for the arena is a valid context: portable code, one thread. */
+/* The library starts no threads. A caller that has some passes `run`; results are the same bits with any number of
+ * workers. A context that is all zero but for the arena is valid: portable code, one thread. */
 typedef struct {
     rfm_arena *arena;     /* scratch; after a call `used` is what it was before */
     const rfm_port *port; /* NULL: rfm_port_scalar */
@@ -336,8 +353,8 @@ typedef struct {
     void *pool;                                                   /* passed to run */
 
     /* Called now and then during long work, on the caller's thread, with the share that is done (0 to 1, never
-     * falling): shows progress, feeds a watchdog; anything but 0 cancels the call with RFM_ECANCEL. NULL: nothing of
-     * the kind. */
+     * falling). It may show progress or feed a watchdog. If it returns anything but 0, the call ends with
+     * RFM_ECANCEL. NULL: no tick. */
     int (*tick)(void *tick_arg, rfm_real done);
     void *tick_arg;
 } rfm_ctx;
@@ -439,10 +456,10 @@ int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes
 #define RFM_SCALE_TRACE 2 /* trace d */
 
 /* What L means. */
-#define RFM_BANDWIDTH_FIXED 0 /* itself */
+#define RFM_BANDWIDTH_FIXED 0 /* L is `bandwidth` */
 #define RFM_BANDWIDTH_MEDIAN \
-    1 /* a multiple of the median distance of the training rows in the current metric, every iteration \
-         (of at most 128 of them, evenly spread); itself if that median is 0 */
+    1 /* L is `bandwidth` times the median distance between training rows (at most 128 of them, evenly spread), \
+         in the metric of each iteration; `bandwidth` itself if that median is 0 */
 
 /* Which of the T + 1 iterates becomes the model. */
 #define RFM_SELECT_LAST       0
@@ -462,12 +479,12 @@ typedef struct {
     int scale;          /* (RFM_SCALE_NONE) */
     int center;         /* (0) 1: the mean gradient of each output is taken out before the outer products */
     int bandwidth_rule; /* (RFM_BANDWIDTH_FIXED) */
-    rfm_real bandwidth; /* (10) L, in the range of rfm_model; a factor of the median: itself and the product */
+    rfm_real bandwidth; /* (10) L, or the factor of the median. Both are in the range of rfm_model */
     rfm_real ridge; /* (1e-3) lambda >= 0. 0: the pseudo-inverse, so a singular K has a defined answer; costs a second n
                        x n */
     size_t iterations;  /* (5) T updates of M; with RFM_IDENTITY none are made */
-    size_t agop_points; /* (0: all) gradients at this many rows of those with weight, drawn without replacement with
-                           `seed`; at most n */
+    size_t agop_points; /* (0: all) gradients at this many rows, drawn with `seed`, without replacement, from those
+                           with weight; at most n */
     uint32_t seed;      /* (0) */
     int select;         /* (RFM_SELECT_LAST) */
     int score;          /* (RFM_SCORE_SQUARED) */
@@ -475,19 +492,19 @@ typedef struct {
 
 void rfm_options_init(rfm_options *options);
 
-/* What is learned from. A view with at == NULL is not there. */
+/* What is learned from. A view with at == NULL is absent. */
 typedef struct {
     rfm_cmat x, y;                       /* (n, d), (n, c) */
     const rfm_real *weights;             /* (n) >= 0, some > 0; NULL: all 1. A row of weight 2 counts as two rows */
-    rfm_cmat x_validation, y_validation; /* (v, d), (v, c): for RFM_SELECT_VALIDATION, or just for the scores */
-    rfm_cmat start; /* M to start from: (d, d) symmetric positive semi-definite for RFM_FULL, (1, d) >= 0 for
-                       RFM_DIAGONAL; not there: the identity */
+    rfm_cmat x_validation, y_validation; /* (v, d), (v, c): for RFM_SELECT_VALIDATION, or only to be scored */
+    rfm_cmat start; /* M to start from. RFM_FULL: (d, d) symmetric positive semi-definite; RFM_DIAGONAL: (1, d) >= 0.
+                       Absent: the identity */
 } rfm_data;
 
 /* One iterate, t = 0..T. */
 typedef struct {
-    rfm_real score; /* on the validation rows, or leave-one-out; 0 if neither was asked for */
-    rfm_real ridge; /* as used: more than asked for where rounding in this number type would be larger than the ridge */
+    rfm_real score;     /* on the validation rows, or leave-one-out; 0 if neither was asked for */
+    rfm_real ridge;     /* as used: more than asked for if rounding in this number type is larger than the ridge */
     rfm_real bandwidth; /* as used */
     uint32_t rank;      /* of M */
 } rfm_step;
@@ -495,7 +512,7 @@ typedef struct {
 typedef struct {
     rfm_step *path;  /* the caller's room for T + 1 of them, or NULL */
     size_t best;     /* t of the iterate that became the model */
-    size_t row, col; /* written with RFM_EFINITE: where, in the data that has it */
+    size_t row, col; /* written with RFM_EFINITE: where the number that is not finite is, in its matrix */
 } rfm_report;
 
 /* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The
@@ -521,7 +538,8 @@ typedef struct {
     uint32_t iterations;     /* of the model */
     uint32_t steps;          /* of the path that follows */
     const rfm_step *path;    /* `steps` of them; in an opened model NULL: rfm_model_summary copies them out */
-    const rfm_real *x_scale; /* (d) of an opened model: scales that are folded in; NULL: none. Not read when writing */
+    const rfm_real *x_scale; /* (d) scales that are folded in; NULL: none. When writing: those to keep, which are in the
+                                numbers already; NULL: those that are folded now */
 } rfm_summary;
 
 /* What a blob is written from. Features were standardised before training as (x - mean) / scale, targets as (y - mean)
@@ -535,13 +553,15 @@ typedef struct {
     const char *class_names; /* c strings, two if c = 1, one after the other, as in rfm_model; NULL: leave out */
     const char *input_names;
     const rfm_summary *summary; /* NULL: leave out */
+    const void *record;         /* entries that rfm_record_add made */
+    size_t record_bytes;        /* 0: leave out */
 } rfm_contents;
 
-/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names and summary. `blob` is
- * 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EOVERFLOW (4
- * GiB), RFM_EVALUE (a scale that is not positive, task, temperature), RFM_EFINITE (the model is not finite), RFM_ETYPE
- * (this machine's byte order is not the blob's): nothing written. RFM_ERANGE: with what is folded in the numbers are
- * not finite; the blob is zeros. */
+/* Bytes of the blob, and the blob itself: what the numbers need and at most 256 bytes, names, summary and record.
+ * `blob` is 16-byte aligned memory of at least that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small),
+ * RFM_EOVERFLOW (4 GiB), RFM_EVALUE (a scale that is not positive, task, temperature, a record that is no list of
+ * entries), RFM_EFINITE (the model is not finite), RFM_ETYPE (this machine's byte order is not the blob's): nothing
+ * written. RFM_ERANGE: with what is folded in the numbers are not finite; the blob is zeros. */
 int rfm_model_size(const rfm_contents *contents, size_t *bytes);
 int rfm_model_write(const rfm_contents *contents, void *blob, size_t size);
 
@@ -558,18 +578,56 @@ void rfm_blob_end(unsigned char *blob);
 /* The summary of an opened model, and up to `room` steps of its path. RFM_ENULL, RFM_EVALUE (it has none). */
 int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *path, size_t room);
 
+/* ---- records: what tools and people want to know of a model; prediction never reads it --------- */
+
+/* A list of entries, each a tag, which is not 0, and bytes, in a section of the blob. rfm/FORMAT.md has the layouts.
+ * Tags that are not known are passed over. */
+#define RFM_RECORD_OPTIONS 1 /* what it was trained with: rfm_record_options */
+#define RFM_RECORD_TARGETS 2 /* names of the target columns: strings, one after the other, each with its 0 */
+#define RFM_RECORD_FILL    3 /* (d) what missing inputs became, 8-byte numbers, as the next two */
+#define RFM_RECORD_OFFSETS \
+    4 /* (d + targets) what was taken out of inputs and targets while they had all their digits */
+#define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
+#define RFM_RECORD_CONFORMAL 6 /* reserved */
+
+#define RFM_RECORD_OPTIONS_BYTES 48
+
+/* The record of a blob of any type, and its length. Everything is checked as rfm_blob_open does, and that it is a list
+ * of entries. NULL: there is none, or it is no such list; *bytes is unchanged then. */
+const void *rfm_record_open(const void *blob, size_t size, size_t *bytes);
+
+/* The bytes of the first entry with this tag. NULL: there is none up to where the list ends or is wrong; *bytes is
+ * unchanged then. An entry is a multiple of 4 bytes from the record's start, so its numbers are to be copied out. */
+const void *rfm_record_find(const void *record, size_t record_bytes, uint16_t tag, size_t *bytes);
+
+/* 1: a list of entries, at least one. */
+int rfm_record_right(const void *record, size_t bytes);
+
+/* One more entry behind the *used bytes of a record that has `room` bytes; record NULL: only *used grows, which is the
+ * room that the same calls need. RFM_ENULL, RFM_EVALUE (tag 0, *used is no multiple of 4), RFM_EOVERFLOW (4 GiB),
+ * RFM_EARENA: nothing written. */
+int rfm_record_add(unsigned char *record, size_t room, size_t *used, uint16_t tag, const void *data, size_t bytes);
+
+/* The options of a fit likewise: RFM_EVALUE also for one that is outside its range. */
+int rfm_record_add_options(unsigned char *record, size_t room, size_t *used, const rfm_options *options);
+
+/* And back. RFM_ENULL, RFM_EVALUE (there are none), RFM_ECONTENT (too short, or outside their ranges): *options is
+ * unchanged. */
+int rfm_record_options(const void *record, size_t record_bytes, rfm_options *options);
+
 /* ---- feature insight ------------------------------------------------------------------------ */
 
 /* M of a model: (d, d), or (1, d) for its diagonal, whatever the metric is. RFM_ENULL, RFM_ESHAPE, RFM_ESTRIDE;
  * RFM_ERANGE: M was computed and is not finite. Its top eigenvectors and their share come from rfm_eig. */
 int rfm_metric(const rfm_model *model, rfm_mat m);
 
-/* Similarity of two feature matrices of one shape: tr(A'B) / sqrt(tr(A'A) tr(B'B)), and the same after taking out each
- * matrix's mean entry. 0 if one of them is zero (constant). Status as views have it. */
+/* Similarity of two feature matrices of one shape. rfm_cosine: tr(A'B) / sqrt(tr(A'A) tr(B'B)). rfm_pearson: the
+ * same after subtracting each matrix's mean entry. The result is 0 if a matrix is zero (for rfm_pearson: constant).
+ * RFM_ENULL, RFM_EZERO, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_ESHAPE, RFM_EFINITE. */
 int rfm_cosine(rfm_cmat a, rfm_cmat b, rfm_real *cosine);
 int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson);
 
-/* cos(K, YY'): how well the model's kernel on X (m, d) agrees with the ideal one, Y (m, c). */
+/* cos(K, YY'): how well the model's kernel K on X (m, d) agrees with the ideal one, YY', Y (m, c). */
 int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment);
 int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 

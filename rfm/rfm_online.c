@@ -12,7 +12,7 @@
  *   9. Prediction
  *  10. State              save, load
  *
- * The work is a sequence of phases. Each phase is a function with all its loop counters in the learner: it does a
+ * The work is a sequence of phases. Each phase is a function with all its loop counters in the learner. It does a
  * piece, which costs a known number of units, as long as the budget lasts, and returns 0 when that is used up, 1 when
  * the phase is over. Where a piece ends depends on sizes only, so the order of all sums, and with it every bit, is the
  * same however the work is cut.
@@ -53,15 +53,15 @@ typedef uint32_t real_bits;
  *   L >= L_MIN    where s^2 underflows, or rfm_sqrt takes it for 0, s / L is below epsilon, so that phi is 1
  * WEIGHT_MAX: of M to start from, and of units^2 and 1 / units^2. */
 
-/* Pieces: so many features of a row of differences, pairs of rows, kernel values, elements of anything else. */
+/* The size of a piece: features of a row of differences, pairs of rows, kernel values, elements of anything else. */
 #define LANES  8
 #define PAIRS  8
 #define VALUES 4
 #define RUN    32
 
-/* What pieces cost, in instructions of a Cortex-M4F by gcc -O2: what boards/retrain/measure counts and a little more.
- * "each": per element. "slow" is the way that is not written out: other widths, bytes. */
-#define COST_CALL         150 /* of rfm_online_step, and to get back to where the work stands */
+/* The cost of pieces, in instructions of a Cortex-M4F by gcc -O2: a little more than boards/retrain/measure counts.
+ * "each" is per element. "slow" is the loop that is not written out: for other widths, and for bytes. */
+#define COST_CALL         150 /* of rfm_online_step, and to return to the current phase */
 #define COST_PHASE        80  /* from one phase to the next */
 #define COST_SMALL        80  /* a few operations */
 #define COST_RUN          56  /* of up to RUN elements; each: */
@@ -92,8 +92,8 @@ typedef uint32_t real_bits;
 #define COST_OUTPUT       28 /* of a score */
 #define COST_METRIC       28 /* each element of M */
 
-/* sum + a b, in one rounding where that is one instruction: fewer instructions and a little more exact. So the last
- * bits may differ between processors; on one processor they are the same for any slices. */
+/* sum + a b, with one rounding on processors that have an instruction for it: fewer instructions, and a little more
+ * exact. So the last bits may differ between processors. On one processor they are the same for any slices. */
 #if RFM_REAL_BYTES == 4 && defined(__FP_FAST_FMAF)
 static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return __builtin_fmaf(a, b, sum); }
 #elif RFM_REAL_BYTES == 8 && defined(__FP_FAST_FMA)
@@ -104,7 +104,8 @@ static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return sum +
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
-/* An index that another context reads: what was written before is there when it is seen. */
+/* An index that another context reads. When that context sees the new index, it also sees everything written before
+ * it. */
 #if defined(__GNUC__)
 static uint32_t load_acquire(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 static void store_release(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
@@ -114,9 +115,9 @@ static void store_release(uint32_t *at, uint32_t value) { *(volatile uint32_t *)
 #endif
 
 /* Bits of `serving`. */
-#define SERVE_SET    1u /* which of rows, alpha, count */
-#define SERVE_METRIC 2u /* which of metric, ridge */
-#define SERVE_OWN    4u /* the window's model, not the start model */
+#define SERVE_SET    1u /* which of the two rows, alpha, count */
+#define SERVE_METRIC 2u /* which of the two metric, ridge */
+#define SERVE_OWN    4u /* 1: the window's model serves, not the start model */
 
 static size_t set_of(uint32_t serving) { return serving & SERVE_SET ? 1 : 0; }
 static size_t metric_of(uint32_t serving) { return serving & SERVE_METRIC ? 1 : 0; }
@@ -159,7 +160,7 @@ static uint16_t *take_u16(rfm_arena *arena, size_t count) {
     return (uint16_t *)rfm_arena_take(arena, count, sizeof(uint16_t));
 }
 
-/* Everything that a learner keeps; sizes only. */
+/* The memory of a learner, by sizes only. */
 static int layout(rfm_arena *arena, const rfm_online_options *p, rfm_online *o) {
     size_t n = p->window, d = p->inputs, c = p->outputs, places = n + p->pending,
            rank = p->start != NULL ? p->start->r : 0, i;
@@ -201,7 +202,8 @@ int rfm_online_need(const rfm_online_options *options, size_t *bytes) {
     return status;
 }
 
-/* No samples, no work; what is in the arena beyond options stays undefined. */
+/* Empties the learner: no samples, no work. Apart from the arrays of the options, the arena's contents are
+ * undefined. */
 static void empty(rfm_online *o) {
     size_t i;
     for (i = 0; i < o->pending; i++) o->ring[i] = (uint16_t)i;
@@ -232,7 +234,8 @@ static rfm_real start_metric(const rfm_model *m, size_t q, rfm_real ratio) {
     return sum;
 }
 
-/* What the arrays of the options and the start model say about input q. Numbers only. */
+/* What the options and the start model say about input q. The struct has numbers only, so that all can be checked at
+ * once. */
 typedef struct {
     rfm_real unit, unit2, step, offset, first;
 } input;
@@ -312,7 +315,7 @@ static size_t waiting(const rfm_online *o, uint32_t head, uint32_t tail) {
     return head >= tail ? head - tail : 2 * o->pending + head - tail;
 }
 
-/* x in the learner's numbers. */
+/* x as the learner stores it. */
 static rfm_real stored(const rfm_online *o, rfm_real x, size_t q) {
     return o->x8 != NULL ? (x - o->offset[q]) / o->step[q] : x;
 }
@@ -378,7 +381,7 @@ static rfm_real target(const rfm_online *o, size_t place, size_t k) {
     return label == k ? R(1) : R(0);
 }
 
-/* o->sum += |a|^2; the last piece also pays for `rest`, what comes after it. */
+/* o->sum += |a|^2. The last piece also pays `rest`, the cost of what comes after it. */
 static int add_squares(rfm_online *o, size_t n, const rfm_real *a, size_t rest) {
     size_t end, p;
     do {
@@ -399,7 +402,8 @@ static rfm_real take_sum(rfm_online *o) {
     return sum;
 }
 
-/* s2[j] += sum over `width` features from q on of M_q (x_i - x_j)^2, j = from..to-1; the first features set it. */
+/* s2[j] += sum over `width` features from q on of M_q (x_i - x_j)^2, j = from..to-1. At the first features s2[j] is
+ * set, not added to. */
 static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_real *m, size_t i, size_t q,
                           size_t width, size_t from, size_t to, rfm_real *s2) {
     size_t d = o->d, j, p;
@@ -433,8 +437,8 @@ static void add_distances(const rfm_online *o, const uint16_t *rows, const rfm_r
     }
 }
 
-/* s^2 of a sample and y. A difference of large numbers can be infinite; in an input of weight 0 it does not count,
- * where a plain sum is a NaN. */
+/* s^2 of a sample and y. A difference of large numbers can be infinite. In an input of weight 0 it must not count; a
+ * plain sum would be NaN there. */
 static rfm_real careful(const rfm_online *o, const rfm_real *m, size_t place, const rfm_real *y) {
     rfm_real sum = R(0), t;
     size_t q;
@@ -449,7 +453,7 @@ static rfm_real radial(const rfm_online *o, rfm_real s2) {
     return rfm_exp(-rfm_sqrt(s2) * o->inverse);
 }
 
-/* s^2 of rows i and j -> phi(s), or the gradient weight w(s) = -phi'(s) / s, 0 where s = 0; j = from..to-1. */
+/* From s^2 of rows i and j to phi(s), or to the gradient weight w(s) = -phi'(s) / s, 0 where s = 0; j = from..to-1. */
 static void radial_values(const rfm_online *o, size_t i, size_t from, size_t to, rfm_real *s2, int weight) {
     const uint16_t *rows = o->rows[o->set];
     rfm_real inverse = o->inverse, s;
@@ -552,7 +556,7 @@ static int substitute(rfm_online *o, rfm_real *x, size_t from, size_t to) {
     return 1;
 }
 
-/* Row o->i, in which the kernel values are, becomes a row of L. o->bad: its pivot is not positive. */
+/* Row o->i holds kernel values and becomes a row of L. o->bad: its pivot is not positive. */
 static int factor_row(rfm_online *o, rfm_real *line) {
     size_t i = o->i;
     rfm_real pivot;
@@ -581,9 +585,10 @@ static int build(rfm_online *o) {
     return 1;
 }
 
-/* Takes row and column o->victim out of the factor (o->n + 1 rows with it): the rows below move up, and with w the
- * column that leaves, L33 L33' + w w' is factored anew by rotations, row by row; those found so far are in the alpha in
- * the making, (c, s) for every row. All of this is stable, nothing is subtracted. Cost up to n^2 / 2 rotations. */
+/* Takes row and column o->victim out of the factor, which has o->n + 1 rows with them. The rows below move up. With
+ * w the column that leaves, L33 L33' + w w' is factored anew by rotations, row by row. The rotations found so far,
+ * (c, s) for every row, are kept in the alpha that is in the making. This is stable, because nothing is subtracted.
+ * Cost up to n^2 / 2 rotations. */
 static int delete_row(rfm_online *o) {
     rfm_real *turn = o->alpha[o->set];
     size_t v = o->victim, k, end;
@@ -620,7 +625,7 @@ static int delete_row(rfm_online *o) {
 /* Four outputs at a time, fewer at the end. */
 #define OUTPUTS 4
 
-/* L Z = Y, row by row, z_i = (y_i - sum_{p < i} L_ip z_p) / L_ii, in the alpha in the making. */
+/* L Z = Y, row by row: z_i = (y_i - sum_{p < i} L_ip z_p) / L_ii. Z is kept in the alpha that is in the making. */
 static int solve_forward(rfm_online *o) {
     const uint16_t *rows = o->rows[o->set];
     size_t c = o->c, p, k;
@@ -698,7 +703,7 @@ static int solve_backward(rfm_online *o) {
  * an error is the largest number then, a class is wrong.
  */
 
-/* The squared error of the prediction in o->agop (c) for a sample; its part of the score is added. */
+/* Returns the squared error of the prediction in o->agop (c) for a sample, and adds the sample's part to the score. */
 static rfm_real add_score(rfm_online *o, size_t place) {
     const rfm_real *f = o->agop;
     rfm_real sum = R(0);
@@ -761,8 +766,8 @@ static rfm_real squared_distance(size_t n, const rfm_real *a, const rfm_real *b,
     return sum;
 }
 
-/* The start model on the window, in stages: x - shift (d) behind z = P (x - shift) (r) in o->work, the centres, the
- * score. */
+/* The score of the start model on the window, in stages: x - shift (d), which lies behind z in o->work; z = P (x -
+ * shift) (r); the centres; the score. */
 static int score_start(rfm_online *o) {
     const rfm_model *m = o->options.start;
     const uint16_t *rows = o->rows[o->set];
@@ -918,15 +923,15 @@ static int agop(rfm_online *o) {
     return 1;
 }
 
-/* The next M, in two passes: the elements with their largest or their sum in the learner's units; then the scale.
- * o->bad: M is not finite, or has lost digits: a number below REAL_MIN is off by up to REAL_MIN epsilon / 2, the
- * AGOP is a sum of n c of them, and M is one. In o->sum is what the total must be at least so that this is below
- * epsilon, relative to the total, with up to 64 outputs. */
+/* The next M, in two passes: first the elements, with their largest or their sum in the learner's units; then the
+ * scale. o->bad: M is not finite, or has lost digits. A number below REAL_MIN is off by up to REAL_MIN epsilon / 2,
+ * the AGOP is a sum of n c such numbers, and M is another one. o->sum is the least total for which this error,
+ * relative to the total, is below epsilon, with up to 64 outputs. */
 static int update_metric(rfm_online *o) {
     rfm_real *m = o->metric[o->met], share = R(1) / R(o->n), size, relative;
-    size_t q, end, sizes[3]; /* by RFM_SCALE_...: what the largest entry, or the trace, shall be. From memory: gcc 12
-                                makes a choice between 1 and d a conditional conversion, which its assembler for the
-                                Cortex-M55 mistakes for another instruction */
+    size_t q, end, sizes[3]; /* by RFM_SCALE_...: the largest entry, or the trace, becomes this. It is read from
+                                memory, because of gcc 12: it makes a choice between 1 and d a conditional
+                                conversion, which its assembler for the Cortex-M55 mistakes for another instruction */
     int scale = o->options.scale;
     sizes[RFM_SCALE_NONE] = sizes[RFM_SCALE_MAX] = 1, sizes[RFM_SCALE_TRACE] = o->d;
     for (; o->stage == 0 && o->q < o->d; o->q = end) {
@@ -990,7 +995,8 @@ static uint32_t one_more(uint32_t count) { return count < UINT32_MAX ? count + 1
 
 static size_t new_place(const rfm_online *o) { return o->ring[entry(o, o->tail)]; }
 
-/* Which row goes; o->n, one behind the last, if there is room. o->bad: the new sample is dropped. */
+/* Chooses the row that goes: o->victim; o->n, one behind the last row, if there is room. o->bad: the new sample is
+ * dropped. */
 static int choose(rfm_online *o) {
     const uint16_t *rows = o->rows[o->set];
     size_t label = o->label[new_place(o)], end, i;
@@ -1001,7 +1007,7 @@ static int choose(rfm_online *o) {
         o->next_random = o->random;
         if (o->n < o->window || o->options.forget != RFM_FORGET_BALANCED) return 1;
         x = rfm_random(&o->next_random);
-        o->k = label; /* the class that gives a sample away, and which of its samples */
+        o->k = label; /* the class that loses a sample, and which of its samples */
         for (i = 0; i < o->classes; i++)
             if (o->held[i] > o->held[o->k]) o->k = i;
         o->q = x % (o->k == label ? one_more(o->seen[label]) : o->held[o->k]);
@@ -1023,8 +1029,8 @@ static int choose(rfm_online *o) {
     return 1;
 }
 
-/* The rows in the making: those that serve, without the victim, and the new sample at the end; or a copy, in a
- * refit. */
+/* The rows of the model in the making. To absorb a sample: those that serve, without the victim, and the new sample
+ * at the end. In a refit: a copy. */
 static int copy_rows(rfm_online *o) {
     const uint16_t *from = o->rows[1 - o->set];
     uint16_t *to = o->rows[o->set];
@@ -1050,7 +1056,7 @@ static int begin_metric(rfm_online *o) {
     return 1;
 }
 
-/* The sample that was pending is done with; `place` is free now. */
+/* The pending sample has been dealt with, and `place` is free now. */
 static void release_pending(rfm_online *o, size_t place) {
     size_t e = entry(o, o->tail);
     uint32_t *seen;
@@ -1107,8 +1113,8 @@ static void refitted(rfm_online *o) {
     store_release(&o->serving, (o->serving ^ (SERVE_SET | SERVE_METRIC)) | SERVE_OWN);
 }
 
-/* The matrix is not positive definite in this number type, or alpha not finite: with a larger ridge from the start, as
- * rfm_fit does. */
+/* The matrix is not positive definite in this number type, or alpha is not finite: start again with a larger ridge,
+ * as rfm_fit does. */
 static void more_ridge(rfm_online *o) {
     rfm_real *ridge = &o->ridge[o->met];
     *ridge = max_real(R(10) * *ridge, R(o->n) * REAL_EPS);
@@ -1118,7 +1124,7 @@ static void more_ridge(rfm_online *o) {
         enter(o, PHASE_BUILD);
 }
 
-/* From a phase that is over to the next. */
+/* Goes from a finished phase to the next one. */
 static void next_phase(rfm_online *o) {
     switch (o->phase) {
     case PHASE_CHOOSE:
@@ -1198,7 +1204,7 @@ static void next_phase(rfm_online *o) {
     }
 }
 
-/* What is to be done next; 0: nothing. */
+/* Chooses the next task; 0: there is nothing to do. */
 static int next_task(rfm_online *o) {
     int phase;
     o->set = set_of(o->serving), o->met = metric_of(o->serving);
@@ -1333,7 +1339,8 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     used = store->used;
     shift = rfm_arena_reals(store, d, 1), p = rfm_arena_reals(store, d, 1), centers = rfm_arena_reals(store, n, d),
     alpha = rfm_arena_reals(store, n, c);
-    for (q = 0; store->status == RFM_OK && q < d; q++) { /* the shift: a first sample and the mean difference from it */
+    for (q = 0; store->status == RFM_OK && q < d; q++) { /* the shift, computed as the first sample plus the mean
+                                                            difference from it */
         rfm_real first = raw(o, o->rows[set][0], q), mean = R(0);
         for (i = 1; i < n; i++) mean += (raw(o, o->rows[set][i], q) - first) * share;
         shift[q] = first + mean;
@@ -1369,7 +1376,7 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
 #define STATE_BUFFER  64
 #define NOT_WANTED    UINT32_MAX
 
-/* Bytes on their way out (put), or in (get); with neither only their checksum is made. */
+/* Bytes that go out (put) or come in (get). With neither, only their checksum is computed. */
 typedef struct {
     rfm_online_put put;
     rfm_online_get get;
@@ -1526,7 +1533,7 @@ int rfm_online_save(const rfm_online *o, rfm_online_put put, void *arg) {
     return s.status;
 }
 
-/* What comes after the header, into an empty learner. */
+/* Reads what comes after the header, into an empty learner. */
 static void load_content(stream *s, rfm_online *o) {
     uint32_t n = get_u32(s), pending = get_u32(s), own = get_u32(s), wait = get_u32(s), crc;
     size_t i, k, label;

@@ -46,8 +46,7 @@ extern "C" {
 
 /* Where every refit starts. */
 #define RFM_BEGIN_MODEL \
-    0 /* the diagonal of the start model's M, where an input of weight 0 stays out; without a start model as the next \
-       */
+    0 /* the diagonal of the start model's M; an input of weight 0 stays out. No start model: RFM_BEGIN_UNITS */
 #define RFM_BEGIN_UNITS 1 /* M = I in the units below */
 
 /* rfm_online_options_init() sets what is said in (parentheses). Arrays are copied by rfm_online_init, but not `start`.
@@ -72,11 +71,11 @@ typedef struct {
     int forget;         /* (RFM_FORGET_OLDEST) */
     uint32_t seed;      /* (0) of the reservoir */
     size_t refit_every; /* (0: only when asked) samples absorbed between refits */
-    int score; /* (RFM_SCORE_SQUARED) what the guard compares. A sample is left out of alpha, not out of M: a new M is
-                  flattered a little, and the more so the more iterations */
-    rfm_real margin; /* (0) >= 0: a new model may be worse by so much. RFM_FORGET_LEAST needs one, say 0.05: its window
-                        holds what the others do not predict, so every new model looks bad there, while a start model
-                        may know these rows by heart */
+    int score; /* (RFM_SCORE_SQUARED) what the guard compares. A sample is left out of alpha, not out of M. So a new
+                  M looks a little better than it is, the more so with more iterations */
+    rfm_real margin; /* (0) >= 0: a new model may be worse by this much. RFM_FORGET_LEAST needs a margin, say 0.05:
+                        its window holds samples that the others do not predict, so every new model looks bad there,
+                        while a start model may know these rows by heart */
     const rfm_real *units; /* (NULL) (d) 1e-15 to 1e15 (double: 1e-100 to 1e100), with int8 times its step; NULL: the
                               start model's x_scale if its summary has it, else ones */
     const rfm_real *step, *offset; /* (NULL) (d) of int8; NULL: units / 32, and the start model's shift or zeros */
@@ -94,37 +93,37 @@ typedef struct {
     size_t d, c, window, pending, classes;
     rfm_real inverse;        /* 1 / L */
     rfm_real *x;             /* (window + pending, d): one pool for the window and the ring */
-    int8_t *x8;              /* or so */
+    int8_t *x8;              /* (window + pending, d): 8-bit samples in place of x, when options.int8 is set */
     rfm_real *triangle;      /* packed, row by row: the factor of K + ridge I, or K, or the gradient weights W */
-    rfm_real *alpha[2];      /* (window, c), room for two columns at least */
-    rfm_real *metric[2];     /* (d) M of the stored numbers */
-    rfm_real *first, *unit2; /* (d) M to start from; units^2 of the stored numbers */
+    rfm_real *alpha[2];      /* (window, c), but room for at least two columns */
+    rfm_real *metric[2];     /* (d) M in the units of the stored numbers */
+    rfm_real *first, *unit2; /* (d) M to start from; units^2, both in the units of the stored numbers */
     rfm_real *step, *offset; /* (d) of int8 */
     rfm_real *agop;          /* (max(d, c)) */
     rfm_real *work;          /* (max(window, rank of the start model + d)) */
-    rfm_real *query;         /* (d, and the rank) scratch of predict */
+    rfm_real *query;         /* (d + rank of the start model) scratch of rfm_online_predict */
     uint16_t *rows[2];       /* (window) places in the pool, oldest first */
-    uint16_t *label;         /* (window + pending) by place */
+    uint16_t *label;         /* (window + pending) the label of each place */
     uint16_t *ring;          /* (pending) places */
     uint16_t *held;          /* (classes) samples in the window */
     uint32_t *seen;          /* (classes) samples so far */
-    uint32_t head;           /* written by add: modulo 2 pending */
-    uint32_t refused_value, refused_label, refused_full, taken; /* by add */
-    uint32_t tail;                                              /* by step */
-    uint32_t serving; /* SERVE_... bits: which of the pairs above, and whether the start model still serves */
+    uint32_t head;           /* of the ring, modulo 2 pending; written by add */
+    uint32_t refused_value, refused_label, refused_full, taken; /* written by add */
+    uint32_t tail;                                              /* of the ring; written by step */
+    uint32_t serving; /* SERVE_... bits: which of the pairs above serves, and whether the start model still does */
     uint32_t absorbed, dropped, refits, rejected, failed;
     uint32_t random, next_random, since;
-    uint32_t refit_after; /* the ring's position that a wanted refit waits for */
-    size_t count[2];      /* samples of rows[] */
-    rfm_real ridge[2];    /* as used with metric[] */
+    uint32_t refit_after; /* the position of the ring that a wanted refit waits for */
+    size_t count[2];      /* how many samples rows[] has */
+    rfm_real ridge[2];    /* the ridge that was used with metric[] */
     rfm_real old_score, new_score;
-    int wanted, factored; /* a refit is; the triangle holds the factor of the serving metric */
-    int task, phase;      /* where the work stands ... */
+    int wanted, factored; /* a refit is wanted; the triangle holds the factor of the serving metric */
+    int task, phase;      /* what is being done now */
     int bad;
     int32_t budget;
     int first_piece;
-    size_t set, met, n, victim, t; /* ... on these */
-    size_t i, j, k, q, at;         /* ... and in its loops */
+    size_t set, met, n, victim, t; /* the variables of the task */
+    size_t i, j, k, q, at;         /* the counters of its loops */
     int stage;
     rfm_real sum, total, other, least;
     rfm_real h[16];
@@ -135,10 +134,10 @@ typedef struct {
  * range). */
 int rfm_online_need(const rfm_online_options *options, size_t *bytes);
 
-/* An empty learner. Beyond those of need: RFM_EARENA; RFM_EVALUE: bandwidth 0 and no start model that says it, ridge
- * not positive, steps that are not positive, bandwidth or units outside their range, a start model whose M is above
- * 1e30 (double: 1e200) in the numbers of the samples; RFM_EFINITE. After a failure neither *online nor the arena has
- * changed. */
+/* Makes an empty learner. Errors are those of rfm_online_need, and: RFM_EARENA; RFM_EFINITE; RFM_EVALUE: bandwidth 0
+ * without a start model that has one, a ridge or step that is not positive, bandwidth or units outside their range,
+ * a start model whose M is above 1e30 (double: 1e200) in the units of the stored numbers. After a failure neither
+ * *online nor the arena has changed. */
 int rfm_online_init(rfm_online *online, const rfm_online_options *options, rfm_arena *arena);
 
 /* Puts a sample into the ring: x (d), label < classes. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity; RFM_EVALUE:
@@ -149,16 +148,16 @@ int rfm_online_add(rfm_online *online, const rfm_real *x, size_t label);
 /* Asks for a refit, of the samples that have been added up to now. It starts when step comes to it. RFM_ENULL. */
 int rfm_online_refit(rfm_online *online);
 
-/* Works for at most `units`, but at least one piece: 1: there is more to do, 0: nothing is left. RFM_ENULL, RFM_EZERO.
- * A unit is about one instruction of a Cortex-M4F (gcc -O2): from 2,000 units on, and with up to 50 outputs, no call
- * takes more instructions than that, whatever the window. Other processors and options: boards/retrain/measure counts
- * what the largest slice takes; up to 1.4 per unit by -Os, some 80 without an FPU. The result does not depend on how
- * the work is cut, to the bit. */
+/* Works for at most `units`, but at least one piece. Returns 1 if there is more to do, 0 if nothing is left, or
+ * RFM_ENULL, RFM_EZERO. A unit is about one instruction of a Cortex-M4F (gcc -O2). From 2,000 units on, and with up
+ * to 50 outputs, no call takes more instructions than units, whatever the window. For other processors and options
+ * boards/retrain/measure counts what the largest slice takes: up to 1.4 instructions per unit with -Os, some 80
+ * without an FPU. The result does not depend on how the work is cut, to the bit. */
 int rfm_online_step(rfm_online *online, uint32_t units);
 
-/* scores (c) of x (d) by the model that serves; the class in *label, the largest kernel value in *novelty, each if not
- * NULL. RFM_ENULL; RFM_EZERO: no start model and no sample absorbed yet; RFM_EFINITE: x, nothing was written;
- * RFM_ERANGE: a score is not finite. */
+/* scores (c) of x (d) by the model that serves. If not NULL, *label becomes the class and *novelty the largest
+ * kernel value. RFM_ENULL; RFM_EZERO: no start model and no sample absorbed yet; RFM_EFINITE: x has a NaN or an
+ * infinity, nothing was written; RFM_ERANGE: a score is not finite. */
 int rfm_online_predict(const rfm_online *online, const rfm_real *x, rfm_real *scores, size_t *label, rfm_real *novelty);
 
 /* ---- what it has done ----------------------------------------------------------------------- */
@@ -171,7 +170,8 @@ typedef struct {
     uint32_t taken;             /* by add; of these: */
     uint32_t absorbed, dropped; /* into the window; dropped by the reservoir */
     uint32_t refused_value, refused_label, refused_full;
-    /* Refits accepted; worse than the guard allows; numbers out of range: the old model stays for the last two. */
+    /* Refits that were accepted, that were worse than the guard allows, and that had numbers out of range. After the
+     * last two the old model stays. */
     uint32_t refits, rejected, failed;
     rfm_real old_score, new_score; /* of the last refit, and of the last that did not fail: leave-one-out on the
                                       window; of a start model: its plain score there. Never infinite: at most the
@@ -190,21 +190,23 @@ int rfm_online_model(const rfm_online *online, rfm_arena *store, rfm_model *mode
 
 /* ---- the state, for a reset ----------------------------------------------------------------- */
 
-/* Takes, or fills, `count` bytes, at most 64, in order. RFM_OK, or a status, which save and load then return. */
+/* put takes `count` bytes, get fills them: at most 64, in order. Returns RFM_OK, or a status that save and load then
+ * return. */
 typedef int (*rfm_online_put)(void *arg, const void *bytes, size_t count);
 typedef int (*rfm_online_get)(void *arg, void *bytes, size_t count);
 
-/* Writes the learner's state: window, pending samples, model, counters. At most rfm_online_save_need bytes, whatever
- * the learner holds; load reads no more than was written, so a store that wants the size beforehand gets that many, the
- * rest anything. Work under way is not part of it: it begins anew after load. RFM_ENULL, and what put returns. */
+/* Writes the learner's state: window, pending samples, model, counters. It takes at most rfm_online_save_need bytes,
+ * whatever the learner holds. load reads no more than was written, so a store that needs the size beforehand can
+ * announce that many and fill up the rest. Work under way is not saved: it begins anew after load. RFM_ENULL, and
+ * what put returns. */
 int rfm_online_save(const rfm_online *online, rfm_online_put put, void *arg);
 int rfm_online_save_need(const rfm_online *online, size_t *bytes);
 
-/* Reads a state into a learner made by rfm_online_init with the same options; add must not be called meanwhile. It
- * serves predictions at once; step makes the factor again. RFM_EMAGIC, RFM_EVERSION, RFM_ETYPE (numbers), RFM_ESHAPE
- * (window, inputs, outputs), RFM_EVALUE (other options): nothing changed. RFM_ECONTENT (it contradicts itself, or
- * has a NaN), RFM_ECHECKSUM, what get returns, from the first byte on: the learner is empty then, as after init.
- * What save has written is never refused. */
+/* Reads a state into a learner made by rfm_online_init with the same options; add must not be called meanwhile. The
+ * learner serves predictions at once; step makes the factor again. RFM_EMAGIC, RFM_EVERSION, RFM_ETYPE (numbers),
+ * RFM_ESHAPE (window, inputs, outputs), RFM_EVALUE (other options): nothing changed. RFM_ECONTENT (it contradicts
+ * itself, or has a NaN), RFM_ECHECKSUM, and what get returns, even for the first byte: the learner is empty then, as
+ * after init. What save has written is never refused. */
 int rfm_online_load(rfm_online *online, rfm_online_get get, void *arg);
 
 #ifdef __cplusplus

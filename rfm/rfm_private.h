@@ -6,20 +6,10 @@
 #include "rfm.h"
 
 #include <float.h>
-#include <math.h>
 
 #define R(x)       ((rfm_real)(x)) /* a constant of the number type */
 #define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* below this numbers lose digits */
-
-/* AT_4: `at` is a multiple of 4. ALONE: a function of its own has all registers for its loop, and is there once. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE    __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
@@ -27,13 +17,6 @@ static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; 
 static inline int between(int low, int value, int high) { return value >= low && value <= high; }
 
 #ifndef RFM_NO_TRAIN
-
-static inline rfm_real most_of(size_t n, const rfm_real *x) {
-    rfm_real most = R(0);
-    size_t i;
-    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
-    return most;
-}
 
 static inline int check_view(rfm_cmat a) {
     if (a.at == NULL) return RFM_ENULL;

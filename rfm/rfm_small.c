@@ -63,7 +63,7 @@ static int32_t number(int type, const void *at, size_t i) {
 
 static uint32_t bits_of(const void *at) {
     uint32_t bits;
-    memcpy(&bits, AT_4(at), 4);
+    memcpy(&bits, RFM_AT_4(at), 4);
     return bits;
 }
 
@@ -73,7 +73,7 @@ static uint32_t section_bytes(const rfm_blob *head, uint32_t section) {
 }
 
 /* left - count * each, a product that need not fit; 0 if that is not positive. */
-static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
+static RFM_ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
     for (; each > 0; each--) {
         if (left <= count) return 0;
         left -= count;
@@ -83,7 +83,7 @@ static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
 
 /* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does
  * not overflow where the section was long enough for the lines before. */
-static ALONE uint32_t length_off(const rfm_blob *head) {
+static RFM_ALONE uint32_t length_off(const rfm_blob *head) {
     uint32_t left = section_bytes(head, SECTION_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
     left = less(left, 4 + 4, head->c);
@@ -94,7 +94,7 @@ static ALONE uint32_t length_off(const rfm_blob *head) {
 }
 
 /* The model in a blob whose length is right, but for names and summary; `at` is the first section. */
-static ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
+static RFM_ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
     m->n = head->n, m->d = head->d, m->c = head->c, m->r = head->r;
     m->type = head->type, m->metric = head->metric, m->task = head->task;
     m->limit = limit_of(head->r, head->type);
@@ -111,7 +111,7 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
 
 /* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large
  * looks negative. */
-static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
+static RFM_ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
     do {
         if (count-- == 0) return 0;
         if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most)
@@ -121,7 +121,7 @@ static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t l
 }
 
 /* |start_i| + weight * sum_j |a_ij| <= SUM_MOST for all i: of bias and P, of offset and alpha'? */
-static ALONE int sums_right(const rfm_model_i *m, int is_p) {
+static RFM_ALONE int sums_right(const rfm_model_i *m, int is_p) {
     const int32_t *start = m->offset, *end = start + m->c;
     const void *a = m->alpha;
     size_t first = 0, cols = m->n, step = m->c, next = 1, i, j;
@@ -145,7 +145,7 @@ static ALONE int sums_right(const rfm_model_i *m, int is_p) {
 }
 
 /* Everything else that the head of this section relies on, of a model whose arrays are there. */
-static ALONE int content_right(const rfm_model_i *m) {
+static RFM_ALONE int content_right(const rfm_model_i *m) {
     const rfm_input_i *in = m->inputs, *end = in + m->d;
     uint32_t limit = (uint32_t)m->limit;
     if (!within(m->units, 4, m->c, 0u - 1, BITS_INFINITY - 2))
@@ -168,7 +168,7 @@ static int all_right(const rfm_model_i *m) {
     return content_right(m);
 }
 
-static ALONE int numbers_right(const rfm_blob *head, const char *at, const void *phi) {
+static RFM_ALONE int numbers_right(const rfm_blob *head, const char *at, const void *phi) {
     rfm_model_i m;
     describe(head, at, phi, &m);
     return all_right(&m);
@@ -191,12 +191,12 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
 
 /* ==== 2. One row ================================================================================
  *
- * u, z = P u, then one centre after the other: r d + n (r + c) products, no memory but scratch. What runs often is
- * there for both types, and goes backwards: the index is the count.
+ * u, z = P u, then one centre after the other: r d + n (r + c) products, no memory but scratch. Inner loops exist once
+ * for each type. They run backwards, so that the index is the count.
  */
 
 /* sum_j row_j u_j, j < n */
-static ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) {
+static RFM_ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     int32_t sum = 0;
@@ -211,7 +211,7 @@ static ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) 
 }
 
 /* sum_p (row_p - z_p)^2, p < n */
-static ALONE uint32_t distance(int type, const void *row, const int16_t *z, size_t n) {
+static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     uint32_t sum = 0;
@@ -227,7 +227,7 @@ static ALONE uint32_t distance(int type, const void *row, const int16_t *z, size
 }
 
 /* scores_k += row_k phi, k < n */
-static ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
+static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     n--;
@@ -239,8 +239,8 @@ static ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, s
         while (n-- > 0);
 }
 
-/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the place is e and the first three bits of f; the next
- * 16 bits tell how far it is to the next node. */
+/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the node is given by e and the first three bits of f.
+ * The next 16 bits say how far T is on the way to the next node. */
 static int32_t phi_at(const rfm_model_i *m, uint32_t t) {
     const uint16_t *phi;
     uint32_t i = 8 * (31 - 3);
@@ -262,7 +262,7 @@ static int32_t phi_at(const rfm_model_i *m, uint32_t t) {
     return phi[0] + ((phi[1] - phi[0]) * (int32_t)(t << 3 >> 16) >> 16);
 }
 
-static ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
+static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
     int16_t *z = scratch + m->d;
     size_t i;
@@ -317,7 +317,7 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
     return best;
 }
 
-/* 2^e as its bits: firmware without a libm has this, too. */
+/* 2^e, made of its bits, because firmware may have no libm. */
 static rfm_real power_of_two(int e) {
     rfm_real value;
 #if RFM_REAL_BYTES == 8
@@ -331,7 +331,7 @@ static rfm_real power_of_two(int e) {
 
 /* x 2^exponent, to the nearest integer: halves go up. */
 static int16_t input_integer(rfm_real x, int exponent) {
-    /* In two steps: 2^-128 itself is no normal number. */
+    /* In two steps, because 2^-128 itself is not a normal number. */
     rfm_real value = x * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2), rest;
     int32_t nearest;
     if (value > R(32767)) value = R(32767);
@@ -355,22 +355,20 @@ int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
 
 /* ==== 3. Rows ===================================================================================
  *
- * What is made smaller is looked at where the model sees it: rows as z = P (x - shift). Kernel values there come from
- * rfm_predict: a model whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows
- * are taken BLOCK_ROWS at a time, so that no matrix has both all rows and all centres, but for the one that chooses
- * centres by elimination.
+ * Everything below works on the projected rows z = P (x - shift). Kernel values of these come from rfm_predict: a model
+ * whose centres are a block of rows, with the identity as metric and as alpha, predicts K. Rows are taken BLOCK_ROWS at
+ * a time, so that no matrix has both all rows and all centres. The only exception is choosing centres by elimination.
  *
- * Squares have half of the range that numbers have. So z is in units of a power of two near the bandwidth, weights (and
- * the ridge with them) in units of one near the largest weight, and where targets are squared they are in units of one
- * near the largest: no digit changes, and no square that matters is too large or too small. What loses its digits
- * nevertheless is RFM_ERANGE.
+ * Squares have half of the range that numbers have. So units are powers of two: of z near the bandwidth, of weights and
+ * the ridge near the largest weight, of squared targets near the largest target. No digit changes, and no square that
+ * matters is too large or too small. What loses its digits nevertheless is RFM_ERANGE.
  */
 
 #define EXPONENT_MOST (RFM_LIMIT(MAX_EXP) - 2) /* 2^e and 2^-e are normal numbers */
 
 #define FARTHEST    R(1125899906842624) /* 2^50 */
 #define BLOCK_ROWS  128
-#define SMALL_BLOCK 8 /* a model of few outputs can need more than one of many: the last block is looked at as well */
+#define SMALL_BLOCK 8 /* few outputs can need more memory than many, so the last block is measured as well */
 
 /* e with 1/2 <= |x| 2^-e < 1, or the nearest one for which 2^e and 2^-e are normal numbers; 0 for 0. */
 static int exponent_of(rfm_real x) {
@@ -381,13 +379,13 @@ static int exponent_of(rfm_real x) {
 
 static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
-/* x 2^e in place. RFM_ERANGE: not finite then, or (unless it was rounding only) without its digits. */
+/* x 2^e in place. RFM_ERANGE: the result is not finite, or has lost digits (and x was more than rounding). */
 static int scale_numbers(size_t n, rfm_real *x, int e) {
-    rfm_real most = most_of(n, x);
+    rfm_real most = rfm_largest(n, x);
     size_t i;
     for (i = 0; e != 0 && i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], e);
     if (!rfm_finite(n, x)) return RFM_ERANGE;
-    return most > REAL_EPS * REAL_EPS && most_of(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
+    return most > REAL_EPS * REAL_EPS && rfm_largest(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
 }
 
 /* In (0, 1). */
@@ -407,7 +405,7 @@ static rfm_real distance2(size_t r, const rfm_real *a, const rfm_real *b) {
 
 static int is_radial(const rfm_model *m) { return rfm_kernels[m->kernel].norm == 2; }
 
-/* As radial takes it. */
+/* The distance as `radial` takes it. */
 static rfm_real kernel_distance(const rfm_model *m, const rfm_real *a, const rfm_real *b) {
     rfm_real sum = R(0);
     size_t q;
@@ -416,27 +414,27 @@ static rfm_real kernel_distance(const rfm_model *m, const rfm_real *a, const rfm
     return sum;
 }
 
-/* A source model, the rows, and what every step here uses. */
+/* A source model, the rows, and the memory that every step uses. */
 typedef struct {
     const rfm_ctx *ctx;
     const rfm_data *data;
     const rfm_model *source;
-    rfm_model m;           /* the same, its bandwidth in units of 2^unit */
+    rfm_model m;           /* the source model with its bandwidth in units of 2^unit */
     size_t n, b;           /* rows, and how many of them at a time */
-    int unit, weight_unit; /* exponents of two: what z and the bandwidth are measured in, and weights and ridge */
+    int unit, weight_unit; /* exponents of two: the unit of z and the bandwidth; the unit of weights and ridge */
     rfm_real weight_scale; /* 2^-weight_unit */
     rfm_real *x;           /* (b, d) RFM_FULL: x - shift */
     rfm_real *z;           /* (n, r), in units of 2^unit */
     rfm_real *zeros, *eye; /* (r), (b, b) */
     size_t eye_size;
-    unsigned char *memory; /* for the calls of rfm.h */
+    unsigned char *memory; /* for calls of rfm.h */
     size_t bytes;
     rfm_arena arena;
-    rfm_ctx inner;        /* on that memory, without ticks */
-    rfm_real done, total; /* of the work, for ticks */
+    rfm_ctx inner;        /* a context on that memory, without ticks */
+    rfm_real done, total; /* how much work there is, for ticks */
 } rows;
 
-/* Sizes of everything; values are looked at by rows_values. */
+/* The memory layout, by sizes only; rows_values looks at the values. */
 static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int with_y, rows *s) {
     size_t ignored;
     int status = ctx == NULL || data == NULL ? RFM_ENULL : rfm_predict_need(ctx, model, 1, &ignored);
@@ -478,12 +476,12 @@ static rfm_real weight_of(const rows *s, size_t row) {
     return s->data->weights != NULL ? s->data->weights[row] * s->weight_scale : R(1);
 }
 
-/* The largest need so far of a call of rfm.h; `bytes` is read after the need is known. */
+/* Keeps the largest need so far of a call of rfm.h. `bytes` is read only after that call succeeded. */
 static void bytes_for(rows *s, int status, const size_t *bytes) {
     if (status == RFM_OK)
         s->bytes = max_size(s->bytes, *bytes);
     else
-        s->bytes = SIZE_MAX; /* sizes that nothing could hold */
+        s->bytes = SIZE_MAX; /* sizes that no memory could hold */
 }
 
 static void rows_layout(rfm_arena *arena, rows *s) {
@@ -502,7 +500,7 @@ static rfm_model radial_model(const rows *s, size_t count) {
 }
 
 static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
-    static const rfm_real somewhere = R(0); /* no array is read for a need, but NULL is refused */
+    static const rfm_real somewhere = R(0); /* a need reads no array, but refuses NULL */
     rfm_model k;
     size_t bytes = 0, count;
     s->zeros = rfm_arena_reals(arena, 1, s->m.r);
@@ -514,7 +512,7 @@ static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
     }
 }
 
-/* The last block of a layout. */
+/* Takes the last block of a layout. */
 static void inner_layout(rfm_arena *arena, rows *s) { s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1); }
 
 static void inner_start(rows *s) {
@@ -523,17 +521,17 @@ static void inner_start(rows *s) {
     s->inner.arena = &s->arena, s->inner.tick = NULL;
 }
 
-/* Part of the total is done; the caller may say stop. */
+/* Adds a part of the total to what is done; the caller may say stop. */
 static int advance(rows *s, rfm_real work) {
     s->done += work;
     if (s->ctx->tick == NULL) return RFM_OK;
     return s->ctx->tick(s->ctx->tick_arg, s->done < s->total ? s->done / s->total : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
 }
 
-/* Projected points in units of 2^unit. RFM_ERANGE: they have no digits, or are so many bandwidths away that squares
- * could overflow. */
+/* Brings projected points to units of 2^unit. RFM_ERANGE: they lose digits, or are so many bandwidths away that
+ * squares could overflow. */
 static int scale_points(const rows *s, size_t n, rfm_real *z) {
-    const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? most_of(n, z) : R(-1);
+    const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? rfm_largest(n, z) : R(-1);
     size_t i;
     if (most < R(0) || (most > R(0) && most < REAL_LEAST / REAL_EPS) || !(most * scale <= FARTHEST)) return RFM_ERANGE;
     for (i = 0; i < n; i++) z[i] *= scale;
@@ -575,8 +573,8 @@ static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t coun
     return rfm_predict(&s->inner, &k, rfm_cview(centers, m, s->m.r), rfm_view(out, m, count));
 }
 
-/* A = U'U on and above the diagonal of a (n, n), which holds A below its diagonal, the diagonal itself in `diagonal`
- * (n). What is added to the diagonal, at first *ridge, grows until the factor exists in this number type. */
+/* A = U'U. a (n, n) holds A below its diagonal, `diagonal` (n) the diagonal; U goes on and above the diagonal.
+ * *ridge is added to the diagonal. If the factor does not exist in this number type, *ridge grows until it does. */
 static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_real *ridge) {
     rfm_real most = R(0);
     size_t i, j;
@@ -594,7 +592,7 @@ static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_
     }
 }
 
-/* What factor() wants of a matrix that is there on and above its diagonal. */
+/* Prepares a matrix for factor() that is there on and above its diagonal. */
 static void turn_down(size_t n, rfm_real *a, rfm_real *diagonal) {
     size_t i, j;
     for (i = 0; i < n; i++) {
@@ -607,11 +605,11 @@ static int check_arenas(const rfm_ctx *ctx, const rfm_arena *store, const void *
     if (ctx == NULL || ctx->arena == NULL || store == NULL || small == NULL) return RFM_ENULL;
     if (ctx->arena->status != RFM_OK) return ctx->arena->status;
     if (store->status != RFM_OK) return store->status;
-    return ctx->arena->base == NULL || store->base == NULL ? RFM_EARENA : RFM_OK; /* those that only measure */
+    return ctx->arena->base == NULL || store->base == NULL ? RFM_EARENA : RFM_OK; /* a measuring arena has no memory */
 }
 
-/* After a call: the scratch goes back, and on failure what the store has handed out since. The input was finite: what a
- * call of rfm.h found not to be so has overflowed on the way. */
+/* After a call: gives back the scratch, and on failure what was taken from the store. The input was finite. So if a
+ * call of rfm.h says that something is not, it has overflowed on the way. */
 static int finish(const rfm_ctx *ctx, rfm_arena *store, size_t used, size_t store_used, size_t store_end, int status) {
     if (status == RFM_EFINITE) status = RFM_ERANGE;
     store->status = ctx->arena->status = RFM_OK;
@@ -647,7 +645,7 @@ int rfm_small_importance(const rfm_model *model, const rfm_real *scale, rfm_real
     for (i = 0; i < r; i++)
         for (j = 0; j < d; j++)
             if (scaled_entry(model, scale, i, j, &e) > R(0) && (!found || e > most)) most = e, found = 1;
-    /* In units of 4^most: no square overflows, and what underflows is nothing beside the largest. */
+    /* In units of 4^most no square overflows, and one that underflows does not matter beside the largest. */
     for (j = 0; j < d; j++) {
         importance[j] = R(0);
         for (i = 0; i < r; i++) {
@@ -734,7 +732,7 @@ static int reduce_rank(ranking *g, rfm_real *share) {
     size_t i, j, q, r = m->r;
     int status = columns_have_digits(m) ? project_rows(s) : RFM_ERANGE;
     if (status != RFM_OK) return status;
-    scale = power(-exponent_of(most_of(s->n * r, s->z))); /* of z: neither P nor the shares feel it */
+    scale = power(-exponent_of(rfm_largest(s->n * r, s->z))); /* a unit of z: it changes neither P nor the shares */
     for (q = 0; q < r; q++) g->mean[q] = R(0);
     for (i = 0; i < s->n; i++) {
         rfm_real w = weight_of(s, i);
@@ -803,31 +801,31 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
  */
 
 #define KMEANS_ROUNDS 20
-#define NEAR_PHI      R(0.9) /* of points whose distance the gradient takes from their coordinates */
+#define NEAR_PHI      R(0.9) /* points whose distance the gradient computes from their coordinates */
 
 typedef struct thinning {
     rows rows;
     const rfm_centers_options *how;
-    size_t m; /* centres: no more than asked for */
+    size_t m; /* how many centres: at most as many as asked for */
     int (*kernel)(struct thinning *t, const rfm_real *centers, int of_rows, size_t first, size_t count);
     /* kt (m, count) = K(centres, points first..); points are the rows, or the centres themselves */
     rfm_real *shift, *p, *centers, *alpha, *offset; /* of the new model */
     size_t store_end;
     rfm_real *kmm, *gram; /* (m, m) each: above the diagonal the factors, below it Kmm, A'A */
     rfm_real *diagonal;   /* (m) of one of them */
-    int fits_offset;      /* else it is the model's */
-    rfm_real *mean;       /* (m) fits_offset: of the centres' kernel values over the rows; else 0 */
+    int fits_offset;      /* 1: the offset is fitted, too; 0: it stays the model's */
+    rfm_real *mean;       /* (m) the mean of the centres' kernel values over the rows if fits_offset, else 0 */
     rfm_real *base,
-        *target;     /* (c) the offset; what alpha explains is y - target: fits_offset: its mean, else the offset */
-    int target_unit; /* 2^this is near the largest of them: their unit, and alpha's, where they are squared */
+        *target;     /* (c) the offset; what is taken from y before the fit: its mean if fits_offset, else the offset */
+    int target_unit; /* 2^this is near the largest target. It is the unit of targets and alpha where they are squared */
     rfm_real target_scale;     /* 2^-target_unit */
     rfm_real *kt;              /* (m, b) */
     rfm_real *y;               /* (b, c) */
     uint32_t *chosen;          /* (m) rows */
-    rfm_real *v, *rest, *left; /* elimination: (m, n), (n), (n, c); rest and left also have other uses */
-    rfm_real *g, *curve;       /* of the loss: (m, r) its gradient, (m) curvature along it */
+    rfm_real *v, *rest, *left; /* elimination: (m, n), (n), (n, c). rest and left have other uses as well */
+    rfm_real *g, *curve;       /* gradient of the loss (m, r), curvature along it (m) */
     rfm_real *weight;          /* (m, b) */
-    rfm_real *next, *next_alpha, *next_g, *next_curve; /* polish: of the centres that are tried */
+    rfm_real *next, *next_alpha, *next_g, *next_curve; /* polish: the centres that are tried */
 } thinning;
 
 static void refit_layout(rfm_arena *arena, thinning *t) {
@@ -897,7 +895,7 @@ static void set_target_unit(thinning *t, rfm_real most) {
     t->target_unit = exponent_of(most), t->target_scale = power(-t->target_unit);
 }
 
-/* RFM_ERANGE: an output that overflows without its mean or offset, or has no digits. */
+/* RFM_ERANGE: an output less its mean or offset overflows, or has lost its digits. */
 static int set_target(thinning *t) {
     rows *s = &t->rows;
     rfm_cmat y = s->data->y;
@@ -930,7 +928,7 @@ static int model_kernel(thinning *t, const rfm_real *centers, int of_rows, size_
 
 /* ---- the refit ------------------------------------------------------------------------------ */
 
-/* U with U'U = Kmm, a little added if need be; Kmm stays below the diagonal. */
+/* U with U'U = Kmm; if need be a little is added to the diagonal. Kmm stays below the diagonal. */
 static int factor_kmm(thinning *t, const rfm_real *centers) {
     rows *s = &t->rows;
     size_t m = t->m, first, count, i;
@@ -1040,9 +1038,10 @@ static size_t middle_row(thinning *t) {
     return best;
 }
 
-/* Elimination: row t of v is the kernel of the t-th chosen row, orthogonal to those before it in the kernel's space and
- * of length 1 there; rest[i] is what of row i they do not represent, left[i] what of y_i is left when they interpolate.
- * The next row is the one with the most of one or the other. Ends early where nothing is left to represent. */
+/* Elimination. Row t of v is the kernel of the t-th chosen row, made orthogonal to those before it in the kernel's
+ * space, and of length 1 there. rest[i] is the part of row i that the chosen rows do not represent. left[i] is what
+ * remains of y_i when they interpolate. The next row is the one with the largest rest, or with the largest `left`,
+ * depending on the method. Ends early when nothing is left to represent. */
 static int choose_by_elimination(thinning *t) {
     rows *s = &t->rows;
     size_t n = s->n, r = s->m.r, c = s->m.c, step, i, k, p, row = middle_row(t);
@@ -1051,7 +1050,7 @@ static int choose_by_elimination(thinning *t) {
         t->rest[i] = weight_of(s, i) > R(0) ? R(1) : R(0);
         for (k = 0; residual && k < c; k++) t->left[i * c + k] = target_at(t, i, k) * t->target_scale;
     }
-    if (!(t->rest[row] > R(0))) row = 0; /* of no weight: the first that has some */
+    if (!(t->rest[row] > R(0))) row = 0; /* its weight is 0: take the first row that has weight */
     while (!(t->rest[row] > R(0))) row++;
     for (step = 0; step < t->m; step++) {
         rfm_real *v = t->v + step * n, best = R(0), unit;
@@ -1132,7 +1131,7 @@ static int choose_by_leverage(thinning *t) {
         for (j = 0; j < count; j++) t->rest[first + j] = R(0);
         for (i = 0; i < t->m; i++)
             for (j = 0; j < count; j++) t->rest[first + j] += t->kt[i * count + j] * t->kt[i * count + j];
-        for (j = 0; j < count; j++) /* rows that are all alike have none */
+        for (j = 0; j < count; j++) /* rows that are all equal have no leverage */
             if (weight_of(s, first + j) > R(0)) t->rest[first + j] += REAL_EPS;
     }
     if (status == RFM_OK) draw_rows(t, &state);
@@ -1214,14 +1213,14 @@ static int choose_prototypes(thinning *t) {
 
 /* ---- polish --------------------------------------------------------------------------------- */
 
-/* s of two points from their phi; where that is near 1 and tells little of s, from the points themselves, and 0 below
- * the rounding of their coordinates, as in rfm_predict. */
+/* The distance s of two points, from their phi. Near phi = 1 that tells little; there s comes from the points
+ * themselves, and is 0 below the rounding of their coordinates, as in rfm_predict. */
 static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real norms = R(0), sum = R(0), most = R(0), scale;
     size_t q;
     if (phi > NEAR_PHI) {
         for (q = 0; q < r; q++) most = max_real(most, max_real(RFM_MATH(fabs)(a[q]), RFM_MATH(fabs)(b[q])));
-        scale = power(-exponent_of(most)); /* squares of what is a small part of the bandwidth can be too small */
+        scale = power(-exponent_of(most)); /* the square of a small part of the bandwidth can underflow */
         for (q = 0; q < r; q++) {
             rfm_real x = a[q] * scale, y = b[q] * scale;
             norms += x * x + y * y, sum += (x - y) * (x - y);
@@ -1233,7 +1232,7 @@ static rfm_real apart(const rfm_model *m, rfm_real phi, size_t r, const rfm_real
 
 /* The gradient weight w = -phi'(s) / s, 0 where s = 0; returns (w s)^2. */
 static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
-    rfm_real t = s / m->bandwidth, slope; /* squares of t fit, where those of s might not */
+    rfm_real t = s / m->bandwidth, slope; /* t can be squared where s might not */
     *w = R(0);
     if (!(s > R(0)) || !rfm_finite(1, &t)) return R(0);
     (void)rfm_phi(m->kernel, m->exponent, R(1), t * t, w);
@@ -1242,9 +1241,9 @@ static rfm_real gradient_weight(const rfm_model *m, rfm_real s, rfm_real *w) {
     return slope * slope;
 }
 
-/* Adds to the gradient what `count` points pull at the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their kernel
- * values, q is (count, c), in units of 2^target_unit as all that is squared here; rows: curve too, the squares of the
- * derivatives. */
+/* Adds the part of `count` points to the gradient by the centres: sum_i Q_i'alpha_j w_ji (c_j - p_i). kt has their
+ * kernel values; q is (count, c), in units of 2^target_unit like all that is squared here. If the points are rows it
+ * also adds to `curve`, the squares of the derivatives. */
 static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha, size_t count, const rfm_real *points,
                     const rfm_real *q, int is_rows) {
     rows *s = &t->rows;
@@ -1336,7 +1335,7 @@ static int polish(thinning *t) {
             for (k = 0; k < r; k++)
                 t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
         }
-        if (!rfm_finite(m * r, t->next) || most_of(m * r, t->next) > FARTHEST) break;
+        if (!rfm_finite(m * r, t->next) || rfm_largest(m * r, t->next) > FARTHEST) break;
         swap_reals(&t->g, &t->next_g);
         swap_reals(&t->curve, &t->next_curve);
         status = refit(t, t->next, t->next_alpha);
@@ -1463,7 +1462,7 @@ static int loss_of(thinning *t, rfm_real *loss) {
     rows *s = &t->rows;
     const rfm_model *m = &s->m;
     size_t count = m->n * m->r, i, k;
-    rfm_real most = most_of(m->n * m->c, m->alpha);
+    rfm_real most = rfm_largest(m->n * m->c, m->alpha);
     int status = project_rows(s), e;
     for (k = 0; k < m->c; k++) {
         t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
@@ -1506,22 +1505,22 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 /* ==== 6. Integers ===============================================================================
  *
- * Inputs become integers by a power of two each; z gets one unit for all its components, because squares of them are
- * added; a centre keeps its place relative to the row next to it, so what rounding does to both cancels. Then alpha is
- * fitted anew to the phi that the integers give.
+ * Each input becomes an integer by a power of two. z has one unit for all its components, because their squares are
+ * added. A centre keeps its place relative to the nearest row, so that rounding, which moves both, cancels. Then alpha
+ * is fitted anew to phi as the integers compute it.
  *
  * With H = C'C the matrix of that fit, C upper triangular, rounding alpha to alpha^ adds |C (alpha - alpha^)|^2 to the
  * loss. From the last centre to the first, each is rounded to what is best given the ones before: the nearest plane of
  * a lattice.
  */
 
-#define NODES_MOST     233 /* of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before, and the next one is looked at */
-#define INPUT_BITS     14  /* of |x| 2^exponent, if x are not integers that fit */
+#define NODES_MOST     233 /* nodes of phi: t + 8 < 2^32 is at node 8 * 28 + 7 or before; the next node is read, too */
+#define INPUT_BITS     14  /* bits of |x| 2^exponent, if x are not integers that fit */
 #define INPUT_EXPONENT 126
 #define GAIN_BITS      16
-#define SCALES         12 /* of alpha that are tried, each SCALE_STEP times the last */
+#define SCALES         12 /* scales of alpha that are tried, each SCALE_STEP times the last */
 #define SCALE_STEP     R(0.88)
-#define RIDGES         6 /* larger ones that are tried, each RIDGE_STEP times the last */
+#define RIDGES         6 /* larger ridges that are tried, each RIDGE_STEP times the last */
 #define RIDGE_STEP     R(10)
 #define UNIT_LEAST     R(1.17549435e-38) /* units are floats in every build, and have all their digits */
 #define UNIT_MOST      R(3e38)
@@ -1530,19 +1529,19 @@ typedef struct {
     thinning t;
     rfm_centers_options how;
     rfm_model_i to;
-    rfm_input_i *inputs; /* what `to` points at */
+    rfm_input_i *inputs; /* from here to units: the arrays of `to` */
     void *p, *centers, *alpha;
     int32_t *bias, *offset;
     uint8_t *shifts;
     uint16_t *phi;
     float *units;
     size_t store_end;
-    int16_t *z, *scratch;         /* (n, r) of the rows; (d + r), then (d) for x */
+    int16_t *z, *scratch;         /* (n, r) z of the rows; (d + r) scratch, then (d) for x */
     int32_t *scores;              /* (c) */
     rfm_real *a, *rounded, *best; /* (m, c): alpha, and what it is rounded to, as multiples of the scale */
     rfm_real *error;              /* (m) alpha - scale rounded, of one output */
     rfm_real *center;             /* (r) */
-    rfm_real unit;                /* of z, itself in units of 2^rows.unit */
+    rfm_real unit;                /* the unit of z, itself in units of 2^rows.unit */
 } quantising;
 
 static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
@@ -1600,8 +1599,8 @@ static void set_gain(rfm_input_i *in, rfm_real factor) {
     in->gain = (uint16_t)(factor < R(65535) ? factor : R(65535));
 }
 
-/* x = integers, or the power of two that makes 14 bits and a sign of them; their range over the rows. RFM_ERANGE: there
- * is no such power. */
+/* Finds the exponent of an input: 0 if its values are integers that fit, else the power of two that makes 14 bits
+ * and a sign of them. Also finds the range over the rows. RFM_ERANGE: there is no such power. */
 static int set_inputs(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_cmat x = s->data->x;
@@ -1622,7 +1621,7 @@ static int set_inputs(quantising *g) {
             exponent = INPUT_BITS - exponent;
             if (exponent > INPUT_EXPONENT || exponent < -INPUT_EXPONENT) {
                 if (low < high) return RFM_ERANGE;
-                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* a constant is part of no difference */
+                exponent = exponent > 0 ? INPUT_EXPONENT : -INPUT_EXPONENT; /* a constant changes no distance */
             }
         }
         in->exponent = (int8_t)exponent;
@@ -1680,7 +1679,7 @@ static int set_scales(quantising *g) {
     const rfm_model *m = &s->m;
     size_t i, j, q, r = m->r;
     rfm_real widest = R(0), around = R(0), most = R(center_limit(g));
-    if (g->to.type == RFM_I16) most *= R(0.75); /* it has room for more than the rows */
+    if (g->to.type == RFM_I16) most *= R(0.75); /* there is room beyond the rows */
     for (q = 0; q < r; q++) {
         rfm_real low = s->z[q], high = s->z[q];
         for (i = 1; i < s->n; i++) {
@@ -1689,7 +1688,7 @@ static int set_scales(quantising *g) {
         }
         widest = max_real(widest, high - low);
     }
-    for (i = 0; !(widest > R(0)) && i < m->n * r; i++) /* rows that are all equal: the centres around them */
+    for (i = 0; !(widest > R(0)) && i < m->n * r; i++) /* all rows are equal: then the centres give the range */
         around = max_real(around, RFM_MATH(fabs)(m->centers[i] * power(-s->unit) - s->z[i % r]));
     if (around > R(0)) widest = R(2) * around;
     g->unit = widest > R(0) ? max_real(widest / (R(2) * most), REAL_LEAST) : m->bandwidth;
@@ -1718,7 +1717,7 @@ static int set_scales(quantising *g) {
     return RFM_OK;
 }
 
-/* z of every row by the integers' own way. */
+/* z of every row, computed as the integers do. */
 static void place_rows(quantising *g) {
     rows *s = &g->t.rows;
     rfm_model_i none = g->to;
@@ -1732,7 +1731,7 @@ static void place_rows(quantising *g) {
     }
 }
 
-/* A centre is as far from the row next to it as it was. RFM_ERANGE: too far from all. */
+/* Places each centre as far from its nearest row as it was. RFM_ERANGE: it is too far from all rows. */
 static int place_centers(quantising *g) {
     rows *s = &g->t.rows;
     const rfm_model *m = &s->m;
@@ -1742,7 +1741,7 @@ static int place_centers(quantising *g) {
         size_t nearest = 0;
         rfm_real best = R(-1);
         for (q = 0; q < r; q++) center[q] = m->centers[i * r + q] * power(-s->unit);
-        if (!rfm_finite(r, center) || most_of(r, center) > FARTHEST) return RFM_ERANGE;
+        if (!rfm_finite(r, center) || rfm_largest(r, center) > FARTHEST) return RFM_ERANGE;
         for (k = 0; k < s->n; k++) {
             rfm_real s2 = distance2(r, center, s->z + k * r);
             if (best < R(0) || s2 < best) best = s2, nearest = k;
@@ -1839,7 +1838,7 @@ static rfm_real unit_of(const quantising *g, rfm_real scale) {
     return scale * R(g->to.type == RFM_I8 ? 1 : 256) / R(RFM_PHI_ONE);
 }
 
-/* The offset with which the mean over the rows stays what it was: f with g->a and t->base. */
+/* The offset that keeps the mean over the rows as it was. g->a and t->base describe f. */
 static rfm_real offset_for(const quantising *g, size_t k, rfm_real scale, const rfm_real *rounded) {
     size_t i, c = g->to.c;
     rfm_real offset = g->t.base[k];
@@ -1871,7 +1870,7 @@ static int round_outputs(quantising *g, size_t first, size_t count) {
         base = max_real(base, RFM_MATH(fabs)(g->t.base[k]));
         for (i = 0; i < m; i++) most = max_real(most, RFM_MATH(fabs)(g->a[i * c + k]));
     }
-    most = max_real(most, REAL_EPS * base); /* less than that nobody sees */
+    most = max_real(most, REAL_EPS * base); /* anything smaller does not matter */
     scale = base > R(0) || most > R(0) ? most / (g->to.type == RFM_I8 ? R(127) : R(32767)) : R(1);
     square = power(-exponent_of(most));
     if (unit_of(g, scale) < UNIT_LEAST) return RFM_ERANGE;
@@ -2016,7 +2015,8 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
 typedef struct {
     const void *from[ARRAYS];
     size_t length[ARRAYS];
-    size_t bytes[SECTIONS], at[SECTIONS], total;
+    size_t bytes[SECTIONS + 1], at[SECTIONS + 1], total;
+    uint32_t sections;
 } blob_plan;
 
 static size_t names_bytes(const char *names, size_t count) {
@@ -2040,7 +2040,7 @@ static int plan_array(blob_plan *plan, int i, const void *from, size_t count, si
     return 1;
 }
 
-static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
+static int blob_plan_of(const rfm_model_i *m, size_t record_bytes, blob_plan *plan) {
     size_t type;
     int full;
     if (m == NULL || m->inputs == NULL || m->bias == NULL || m->centers == NULL || m->phi == NULL || m->alpha == NULL ||
@@ -2064,12 +2064,14 @@ static int blob_plan_of(const rfm_model_i *m, blob_plan *plan) {
     plan->bytes[RFM_SECTION_CLASS_NAMES] = names_bytes(m->class_names, m->c == 1 ? 2 : m->c);
     plan->bytes[RFM_SECTION_INPUT_NAMES] = names_bytes(m->input_names, m->d);
     plan->bytes[RFM_SECTION_SUMMARY] = summary_bytes((const unsigned char *)m->summary);
-    return rfm_blob_layout(SECTIONS, plan->bytes, plan->at, &plan->total);
+    plan->bytes[RFM_SECTION_RECORD] = record_bytes;
+    plan->sections = record_bytes > 0 ? SECTIONS + 1 : SECTIONS;
+    return rfm_blob_layout(plan->sections, plan->bytes, plan->at, &plan->total);
 }
 
-int rfm_model_size_i(const rfm_model_i *model, size_t *bytes) {
+int rfm_model_size_i(const rfm_model_i *model, size_t record_bytes, size_t *bytes) {
     blob_plan plan;
-    int status = bytes == NULL ? RFM_ENULL : blob_plan_of(model, &plan);
+    int status = bytes == NULL ? RFM_ENULL : blob_plan_of(model, record_bytes, &plan);
     if (status == RFM_OK) *bytes = plan.total;
     return status;
 }
@@ -2078,14 +2080,17 @@ static void put(unsigned char *blob, size_t at, const void *from, size_t bytes) 
     if (bytes > 0) memcpy(blob + at, from, bytes);
 }
 
-int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
+int rfm_model_write_i(const rfm_model_i *m, const void *record, size_t record_bytes, void *blob, size_t size) {
     const uint16_t one = 1;
     unsigned char *b = (unsigned char *)blob, first;
     rfm_blob head;
     blob_plan plan;
     size_t at;
-    int status = blob == NULL ? RFM_ENULL : blob_plan_of(m, &plan), i;
+    int status =
+        blob == NULL || (record == NULL && record_bytes > 0) ? RFM_ENULL : blob_plan_of(m, record_bytes, &plan);
+    int i;
     if (status != RFM_OK) return status;
+    if (record_bytes > 0 && !rfm_record_right(record, record_bytes)) return RFM_EVALUE;
     if (m->task < RFM_REGRESS || m->task > RFM_CLASSIFY || m->limit != limit_of(m->r, m->type)) return RFM_EVALUE;
     if (!all_right(m)) return RFM_EVALUE;
     memcpy(&first, &one, 1);
@@ -2096,13 +2101,14 @@ int rfm_model_write_i(const rfm_model_i *m, void *blob, size_t size) {
     head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric,
     head.task = (uint8_t)m->task;
     head.exponent = 1.0f, head.temperature = 0.0f;
-    rfm_blob_begin(b, &head, SECTIONS, plan.bytes, plan.at, plan.total);
+    rfm_blob_begin(b, &head, plan.sections, plan.bytes, plan.at, plan.total);
     for (i = 0, at = plan.at[SECTION_NUMBERS]; i < ARRAYS; at += plan.length[i++])
         put(b, at, plan.from[i], plan.length[i]);
     put(b, plan.at[SECTION_PHI], m->phi, plan.bytes[SECTION_PHI]);
     put(b, plan.at[RFM_SECTION_CLASS_NAMES], m->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
     put(b, plan.at[RFM_SECTION_INPUT_NAMES], m->input_names, plan.bytes[RFM_SECTION_INPUT_NAMES]);
     put(b, plan.at[RFM_SECTION_SUMMARY], m->summary, plan.bytes[RFM_SECTION_SUMMARY]);
+    put(b, plan.at[RFM_SECTION_RECORD], record, plan.bytes[RFM_SECTION_RECORD]);
     if (m->summary != NULL && sizeof(rfm_real) != 4) memset(b + plan.at[RFM_SECTION_SUMMARY] + 24, 0, 4);
     rfm_blob_end(b);
     return RFM_OK;

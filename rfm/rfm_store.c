@@ -83,10 +83,10 @@ static int examine_payload(const rfm_store *s, int slot, uint32_t size, uint32_t
     return sum == crc ? RFM_SLOT_VALID : RFM_SLOT_DAMAGED;
 }
 
-/* The RFM_SLOT_... of a slot whose mark should be all `mark`; of a valid one also size and sequence. The erase count
- * wherever there is one: the label has a checksum of its own, so the count outlives a write that was cut. A label is
- * programmed after an erase that was complete, so what is empty behind it is blank; what is empty without one may be
- * what a cut erase has left. */
+/* The RFM_SLOT_... of a slot whose mark should consist of bytes `mark`; for a valid slot also size and sequence. The
+ * erase count is read if there is one: the label has a checksum of its own, so that the count outlives a write that
+ * was cut. A label is programmed only after a complete erase, so what looks empty behind a label is blank. What
+ * looks empty without a label may be left by a cut erase. */
 static int examine(rfm_store *s, int slot, int mark, uint32_t *size, uint32_t *sequence) {
     unsigned char at[AT_PAYLOAD];
     int labelled;
@@ -130,7 +130,7 @@ int rfm_store_open(rfm_store *s, const rfm_flash *flash) {
     for (i = 0; i < 2; i++) s->state[i] = examine(s, i, 0, &size[i], &sequence[i]);
     for (i = 0; i < 2; i++)
         if (s->wear[i] == 0 && s->wear[1 - i] > 0)
-            s->wear[i] = s->wear[1 - i] - 1; /* no label: they take turns, so this is near */
+            s->wear[i] = s->wear[1 - i] - 1; /* no label: the slots take turns, so the count is nearly the other's */
     i = s->state[1] == RFM_SLOT_VALID;
     if (i == 1 && s->state[0] == RFM_SLOT_VALID)
         i = sequence[1] - sequence[0] < 0x80000000u; /* newer, also across 2^32 */
@@ -151,7 +151,7 @@ int rfm_store_read(const rfm_store *s, uint32_t offset, void *to, size_t bytes) 
 
 /* ==== 3. Writing ============================================================================= */
 
-/* Ends the write. Where there is nothing to keep, the other slot may be the better one. */
+/* Ends the write. If there is no current thing to keep, the other slot may be the better one. */
 static int fail(rfm_store *s) {
     s->state[s->target] = RFM_SLOT_DAMAGED;
     s->blank[s->target] = 0;
@@ -179,8 +179,8 @@ static int prepare(rfm_store *s, uint32_t bytes) {
     return RFM_OK;
 }
 
-/* Makes the other slot blank. One that cannot be erased may stay as it is if no byte of its mark is zero: then a few
- * bits that change do not make a thing of it. */
+/* Makes the other slot blank. A slot that cannot be erased may stay as it is if no byte of its mark is zero: then a
+ * few bits that change do not make a valid slot of it. */
 static int clear_other(rfm_store *s) {
     unsigned char mark[LINE];
     uint32_t i;
@@ -196,8 +196,8 @@ static int clear_other(rfm_store *s) {
     return status;
 }
 
-/* Without a current thing sequence numbers begin anew. What the other slot holds may have a higher one, and would be
- * taken for the newer thing if it could be read again one day. So it goes first, unless it is blank. */
+/* Without a current thing sequence numbers begin anew. The other slot may hold a higher one. If it became readable
+ * again later, it would be taken for the newer thing. So it is erased first, unless it is blank. */
 int rfm_store_begin(rfm_store *s, size_t total) {
     if (s == NULL || s->flash == NULL) return RFM_ENULL;
     if (total == 0) return RFM_EZERO;
@@ -241,9 +241,9 @@ int rfm_store_commit(rfm_store *s) {
     rfm_put_u32(header + 8, s->crc);
     rfm_put_u32(header + 12, line_crc(header));
     if (flash_program(s, AT_HEADER, LINE) != RFM_OK) return fail(s);
-    /* Each line was right when it was programmed. What a later one did to it, through a wrong address for instance,
-     * shows only when the whole slot is read as open() reads it: before the mark, so that a cut cannot make it count,
-     * and after, so that done means found. */
+    /* Each line was right when it was programmed. A later operation may have damaged it, through a wrong address for
+     * instance. That shows only when the whole slot is read as open() reads it. It is read before the mark, so that
+     * a cut cannot make a damaged slot count, and after the mark, so that RFM_OK means that open() will find it. */
     if (examine(s, s->target, 0xff, &size, &sequence) != RFM_SLOT_VALID) return fail(s);
     memset(s->stage, 0, LINE);
     if (flash_program(s, AT_MARK, LINE) != RFM_OK || examine(s, s->target, 0, &size, &sequence) != RFM_SLOT_VALID) {

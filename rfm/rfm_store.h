@@ -2,11 +2,11 @@
  * loses nothing.
  *
  * The flash is two slots of whole pages. One holds the current thing; the next one is written into the other, and takes
- * over with the last program operation. FORMAT.md, "Storing", has the bytes. What a cut leaves behind is thought of
- * like this: a cut program operation has cleared any of the bits that it should clear, a cut erase has left anything in
- * its page, even bytes that read as erased. So
- *   - a slot counts only if its last 16 header bytes are zero, which is what the last operation makes of 0xFF: done in
- *     part, it is not done;
+ * over with the last program operation. FORMAT.md, "Storing", has the bytes. What a cut can leave behind: a cut program
+ * operation has cleared any of the bits that it should clear; a cut erase has left anything in its page, even bytes
+ * that read as erased. So
+ *   - a slot counts only if its last 16 header bytes are zero. The last operation makes them zero from 0xFF; done only
+ *     in part, the slot does not count;
  *   - before that operation, everything has been read back from the flash, and the payload's checksum computed from
  *     there;
  *   - a write always erases its pages, whatever is in them, and programs no granule twice;
@@ -59,7 +59,7 @@ typedef struct {
 #define RFM_STORE_HEADER 48 /* bytes of a slot before its payload */
 
 /* What is in a slot. */
-#define RFM_SLOT_EMPTY      0 /* nothing: never written, erased, or a write that came to an end before its commit */
+#define RFM_SLOT_EMPTY      0 /* nothing: never written, erased, or a write that ended before its commit */
 #define RFM_SLOT_VALID      1 /* a thing, verified when opened or written: the current one, or the one before it */
 #define RFM_SLOT_DAMAGED    2 /* a commit or an erase that was cut, a write that failed, bits that have changed */
 #define RFM_SLOT_UNREADABLE 3 /* read() failed: flash with ECC may do that after a cut */
@@ -72,14 +72,14 @@ typedef struct {
     uint32_t address;  /* of its first byte, a multiple of 16; 0 without one */
     uint32_t room;     /* the most bytes that a thing can have: a slot less RFM_STORE_HEADER */
     int state[2];      /* RFM_SLOT_... of both slots */
-    uint32_t wear[2];  /* how often each was erased. Where a cut or damage has taken the count, one less than the other
-                          slot's */
+    uint32_t wear[2];  /* how often each was erased. If a cut or damage has destroyed the count, it is the other
+                          slot's less 1 */
 
     /* The write that is under way. */
     const rfm_flash *flash;
     rfm_flash_geometry geometry;
     int target;           /* the slot that is written next */
-    int blank[2];         /* erased for sure, and labelled; no header */
+    int blank[2];         /* 1: erased for sure, and labelled; no header written since */
     int status;           /* RFM_OK: a write is under way; else what append and commit return */
     uint32_t total, done; /* bytes announced, bytes appended */
     uint32_t crc;         /* of those appended */
@@ -87,12 +87,15 @@ typedef struct {
 } rfm_store;
 
 /* Reads both slots, verifies all of them, payloads included, and chooses the newer one that is valid. `flash` must stay
- * where it is. RFM_OK      the report describes the current thing RFM_EEMPTY  there is none; the store can be written
+ * where it is.
+ *   RFM_OK      the report describes the current thing
+ *   RFM_EEMPTY  there is none; the store can be written
  *   RFM_EFLASH  none was found, but a slot could not be read: open again, or give it up and write. Or geometry()
- * failed: *store is unchanged Refused, *store is unchanged: RFM_ENULL (also one of the four functions); the geometry:
- * RFM_EZERO, RFM_EALIGN (the address is not a multiple of 16), RFM_EVALUE (granularity not 1, 2, 4, 8 or 16; page_bytes
- * no multiple of 16; an odd number of pages: no page is left over in silence; a slot of no more than RFM_STORE_HEADER
- * bytes), RFM_EOVERFLOW (addresses beyond 2^32). */
+ *               failed; then *store is unchanged
+ * Refused, *store is unchanged: RFM_ENULL (also for one of the four functions); and for the geometry RFM_EZERO;
+ * RFM_EALIGN: the address is not a multiple of 16; RFM_EVALUE: granularity not 1, 2, 4, 8 or 16, page_bytes no multiple
+ * of 16, an odd number of pages (one page would never be used), or a slot of no more than RFM_STORE_HEADER bytes;
+ * RFM_EOVERFLOW: addresses beyond 2^32. */
 int rfm_store_open(rfm_store *store, const rfm_flash *flash);
 
 /* Bytes of the current thing, also while the next one is being written. RFM_ENULL, RFM_EEMPTY, RFM_ESHAPE (beyond its
@@ -101,13 +104,13 @@ int rfm_store_read(const rfm_store *store, uint32_t offset, void *to, size_t byt
 
 /* Starts to write a thing of that many bytes: erases as many pages of the other slot as it needs. A write that was
  * under way is abandoned. RFM_ENULL, RFM_EZERO, RFM_ESHAPE (more than store->room): nothing has changed. RFM_EFLASH:
- * erase or program failed, or reading back shows that they did not do it; the current thing is as it was. That holds
- * for all three: after RFM_EFLASH the write has come to its end, and append and commit return RFM_EFLASH until the next
- * begin. Without a current thing the next begin then tries the other slot.
+ * erase or program failed, or reading back shows that they did not do it; the current thing is as it was. After
+ * RFM_EFLASH from begin, append or commit the write has ended, and append and commit return RFM_EFLASH until the
+ * next begin. Without a current thing the next begin then tries the other slot.
  *
- * Without a current thing both slots are erased: the header of one, what the thing needs of the other. A header
- * that was erased and labelled, and not written since, is left alone. If that header cannot be erased, and its
- * mark still has a byte of zeros, it might become a thing again: RFM_EFLASH, and nothing is written. */
+ * Without a current thing both slots are erased: the header of one, and what the thing needs of the other. A header
+ * that was erased and labelled, and not written since, is left alone. If that header cannot be erased, and its mark
+ * still has a byte of zeros, it might become a thing again: RFM_EFLASH, and nothing is written. */
 int rfm_store_begin(rfm_store *store, size_t total);
 
 /* The next bytes of it, in pieces of any length. RFM_ENULL, RFM_EVALUE (no write is under way), RFM_ESHAPE (more than
@@ -120,8 +123,8 @@ int rfm_store_append(rfm_store *store, const void *from, size_t bytes);
  * open find the new thing, complete. */
 int rfm_store_commit(rfm_store *store);
 
-/* Zeros up to what begin announced: for a thing whose length is known only at most. RFM_ENULL, RFM_EVALUE,
- * RFM_EFLASH. */
+/* Appends zeros up to the size that begin announced: for a thing of which only the largest possible length was
+ * known. RFM_ENULL, RFM_EVALUE, RFM_EFLASH. */
 int rfm_store_pad(rfm_store *store);
 
 /* append and read in the form that rfm_online_save and rfm_online_load take:

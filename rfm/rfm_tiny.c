@@ -297,7 +297,7 @@ static rfm_real gain_of(const rfm_tiny_inputs *in, rfm_real unit, size_t j) {
 
 /* unit and s. RFM_ERANGE: not even s = 0 has room, or a gain is no number. */
 static int choose_unit(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real *unit, uint32_t *phi_shift) {
-    const rfm_real root = R(0.84932180028801907) / f->bandwidth, most = most_of(f->n * f->r, f->centers);
+    const rfm_real root = R(0.84932180028801907) / f->bandwidth, most = rfm_largest(f->n * f->r, f->centers);
     uint32_t s = PHI_MOST;
     size_t j;
     for (;; s--) {

@@ -258,9 +258,9 @@ static void make(FILE *f, const spec *s) {
     m.phi = (const uint16_t *)narrow(w.phi, (size_t)w.nodes, 2, phi), m.nodes = (size_t)w.nodes;
     m.alpha = narrow(w.alpha, s->n * s->c, s->type, alpha);
     m.offset = (const int32_t *)narrow(w.offset, s->c, 4, offset);
-    status = rfm_model_size_i(&m, &bytes);
+    status = rfm_model_size_i(&m, 0, &bytes);
     if (status == RFM_OK && bytes > sizeof memory - 16) status = RFM_EARENA;
-    if (status == RFM_OK) status = rfm_model_write_i(&m, blob, bytes);
+    if (status == RFM_OK) status = rfm_model_write_i(&m, NULL, 0, blob, bytes);
     if (status != RFM_OK) fail(s->name, rfm_status_text(status));
 
     fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name,

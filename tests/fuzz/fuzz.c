@@ -1,6 +1,8 @@
 /* See fuzz.h. */
 #include "fuzz.h"
 
+#include "../unit/old_models.h"
+
 #include <float.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,58 +101,16 @@ static uint32_t next(uint32_t *x) {
     return *x >> 16;
 }
 
-enum { SEEDS_I = 6 };
+/* Options, a name, an entry that nobody knows. */
+static size_t seed_record(unsigned char *record, size_t room) {
+    rfm_options options;
+    size_t used = 0;
 
-/* Models of integers: both types and metrics, with and without names. */
-static size_t seed_i(size_t index, unsigned char *blob) {
-    static const struct {
-        size_t n, d, c, r, nodes;
-        int type, metric, names;
-    } seeds[SEEDS_I] = {
-        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},   {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
-        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1}, {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
-        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},    {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
-    };
-    static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
-    rfm_input_i inputs[16];
-    int8_t p8[256], centers8[256], alpha8[256];
-    int16_t p16[256], centers16[256], alpha16[256];
-    int32_t bias[16], offset[16];
-    uint8_t shifts[16];
-    uint16_t phi[233];
-    float units[16];
-    rfm_model_i m;
-    size_t size = 0, i;
-    uint32_t x = (uint32_t)index + 77;
-    int wide;
-
-    memset(&m, 0, sizeof m);
-    m.n = seeds[index].n, m.d = seeds[index].d, m.c = seeds[index].c, m.r = seeds[index].r,
-    m.nodes = seeds[index].nodes;
-    m.type = seeds[index].type, m.metric = seeds[index].metric, m.task = RFM_CLASSIFY;
-    wide = m.type == RFM_I16;
-    m.limit = !wide ? 255 : m.r <= 4 ? 16383 : 8191;
-    for (i = 0; i < 16; i++) {
-        inputs[i].low = (int16_t) - (int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
-        inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24,
-        inputs[i].exponent = 0; /* u <= 40000 * 65535 / 2^24 < 160 */
-        bias[i] = (int32_t)next(&x) - 32768, offset[i] = (int32_t)next(&x) - 32768;
-        shifts[i] = (uint8_t)(next(&x) % 10), units[i] = 0.25f;
-    }
-    for (i = 0; i < 256; i++) {
-        p8[i] = (int8_t)(next(&x) % 255 - 127), centers8[i] = (int8_t)(next(&x) % 255 - 127),
-        alpha8[i] = (int8_t)(next(&x) % 255 - 127);
-        p16[i] = (int16_t)((int32_t)next(&x) - 32768), centers16[i] = (int16_t)(next(&x) % 8000),
-        alpha16[i] = (int16_t)((int32_t)next(&x) - 32768);
-    }
-    for (i = 0; i < 233; i++) phi[i] = (uint16_t)(32767 - 140 * i);
-    m.inputs = inputs, m.bias = bias, m.offset = offset, m.units = units, m.phi = phi;
-    m.centers = wide ? (const void *)centers16 : centers8, m.alpha = wide ? (const void *)alpha16 : alpha8;
-    if (m.metric == RFM_FULL) m.p = wide ? (const void *)p16 : p8, m.shifts = shifts;
-    if (seeds[index].names) m.class_names = names, m.input_names = names;
-    require(rfm_model_size_i(&m, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed of integers");
-    require(rfm_model_write_i(&m, blob, size) == RFM_OK, "a seed of integers is written");
-    return size;
+    rfm_options_init(&options);
+    require(rfm_record_add_options(record, room, &used, &options) == RFM_OK, "options of a seed");
+    require(rfm_record_add(record, room, &used, RFM_RECORD_TARGETS, "year", 5) == RFM_OK, "an entry of a seed");
+    require(rfm_record_add(record, room, &used, 299, NULL, 0) == RFM_OK, "an empty entry of a seed");
+    return used;
 }
 
 /* Tiny models: matrices and prototypes, with and without units, exponents, offset and names. */
@@ -190,6 +150,76 @@ static size_t seed_tiny(size_t index, unsigned char *blob) {
     return size;
 }
 
+/* Blobs that the commands of formats 1.0 and 1.1 wrote. */
+static size_t seed_old(size_t index, unsigned char *blob) {
+#if RFM_REAL_BYTES == 4
+    static const unsigned char *const at[] = {f32_full, i8_full, i16_diag};
+    static const size_t sizes[] = {sizeof f32_full, sizeof i8_full, sizeof i16_diag};
+#else
+    static const unsigned char *const at[] = {f64_full, i8_full, i16_diag};
+    static const size_t sizes[] = {sizeof f64_full, sizeof i8_full, sizeof i16_diag};
+#endif
+
+    if (index >= sizeof sizes / sizeof sizes[0]) return seed_tiny(index - sizeof sizes / sizeof sizes[0], blob);
+    memcpy(blob, at[index], sizes[index]);
+    return sizes[index];
+}
+
+/* Models of integers: both types and metrics, with and without names and a record. */
+static size_t seed_i(size_t index, unsigned char *blob) {
+    static const struct {
+        size_t n, d, c, r, nodes;
+        int type, metric, names;
+    } seeds[] = {
+        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},   {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
+        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1}, {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
+        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},    {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
+    };
+    static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
+    rfm_input_i inputs[16];
+    int8_t p8[256], centers8[256], alpha8[256];
+    int16_t p16[256], centers16[256], alpha16[256];
+    int32_t bias[16], offset[16];
+    uint8_t shifts[16];
+    uint16_t phi[233];
+    float units[16];
+    rfm_model_i m;
+    unsigned char record[96];
+    size_t size = 0, length = 0, i;
+    uint32_t x = (uint32_t)index + 77;
+    int wide;
+
+    if (index >= sizeof seeds / sizeof seeds[0]) return seed_old(index - sizeof seeds / sizeof seeds[0], blob);
+    memset(&m, 0, sizeof m);
+    m.n = seeds[index].n, m.d = seeds[index].d, m.c = seeds[index].c, m.r = seeds[index].r,
+    m.nodes = seeds[index].nodes;
+    m.type = seeds[index].type, m.metric = seeds[index].metric, m.task = RFM_CLASSIFY;
+    wide = m.type == RFM_I16;
+    m.limit = !wide ? 255 : m.r <= 4 ? 16383 : 8191;
+    for (i = 0; i < 16; i++) {
+        inputs[i].low = (int16_t) - (int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
+        inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24,
+        inputs[i].exponent = 0; /* u <= 40000 * 65535 / 2^24 < 160 */
+        bias[i] = (int32_t)next(&x) - 32768, offset[i] = (int32_t)next(&x) - 32768;
+        shifts[i] = (uint8_t)(next(&x) % 10), units[i] = 0.25f;
+    }
+    for (i = 0; i < 256; i++) {
+        p8[i] = (int8_t)(next(&x) % 255 - 127), centers8[i] = (int8_t)(next(&x) % 255 - 127),
+        alpha8[i] = (int8_t)(next(&x) % 255 - 127);
+        p16[i] = (int16_t)((int32_t)next(&x) - 32768), centers16[i] = (int16_t)(next(&x) % 8000),
+        alpha16[i] = (int16_t)((int32_t)next(&x) - 32768);
+    }
+    for (i = 0; i < 233; i++) phi[i] = (uint16_t)(32767 - 140 * i);
+    m.inputs = inputs, m.bias = bias, m.offset = offset, m.units = units, m.phi = phi;
+    m.centers = wide ? (const void *)centers16 : centers8, m.alpha = wide ? (const void *)alpha16 : alpha8;
+    if (m.metric == RFM_FULL) m.p = wide ? (const void *)p16 : p8, m.shifts = shifts;
+    if (seeds[index].names) m.class_names = names, m.input_names = names;
+    if (seeds[index].names) length = seed_record(record, sizeof record);
+    require(rfm_model_size_i(&m, length, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed of integers");
+    require(rfm_model_write_i(&m, record, length, blob, size) == RFM_OK, "a seed of integers is written");
+    return size;
+}
+
 size_t fuzz_seed(size_t index, unsigned char *blob) {
     static const struct {
         size_t n, d, c, r;
@@ -203,6 +233,7 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j"; /* ten of them, one empty */
     rfm_real numbers[600], *at = numbers;
+    unsigned char record[96];
     rfm_step path[2];
     rfm_model model;
     rfm_contents parts;
@@ -210,10 +241,7 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
     size_t size = 0, i, p;
     uint32_t x = (uint32_t)index + 1;
 
-    if (index >= sizeof seeds / sizeof seeds[0]) {
-        index -= sizeof seeds / sizeof seeds[0];
-        return index < SEEDS_I ? seed_i(index, blob) : seed_tiny(index - SEEDS_I, blob);
-    }
+    if (index >= sizeof seeds / sizeof seeds[0]) return seed_i(index - sizeof seeds / sizeof seeds[0], blob);
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) { /* in (0, 2] */
         x = x * 1664525u + 1013904223u;
         numbers[i] = (rfm_real)((double)((x >> 16) + 1) / 32768.0);
@@ -239,6 +267,7 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
         parts.y_mean = at, parts.y_scale = at + model.c, at += 2 * model.c;
         summary.steps = 2, summary.path = path, summary.rows = 100;
         parts.summary = &summary;
+        if (index % 2 == 1) parts.record = record, parts.record_bytes = seed_record(record, sizeof record);
     }
     require(at <= numbers + sizeof numbers / sizeof numbers[0], "room for the numbers of a seed");
     require(rfm_model_size(&parts, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a seed");
@@ -357,6 +386,31 @@ static void use_tiny(const rfm_tiny *m) {
     free(scratch);
 }
 
+/* The record of a blob that is right; of one that was refused there may be none. All of its bytes are read. */
+static void use_record(const unsigned char *blob, size_t size) {
+    size_t bytes = 77, length, tag;
+    const unsigned char *record = rfm_record_open(blob, size, &bytes);
+    rfm_options options;
+    int status;
+
+    if (record == NULL) {
+        require(bytes == 77, "no record, no length");
+        return;
+    }
+    require(record >= blob && bytes > 0 && bytes <= size && record + bytes <= blob + size, "place of a record");
+    require(rfm_record_right(record, bytes), "a record is a list of entries");
+    for (tag = 0; tag < 300; tag++) {
+        const unsigned char *at = rfm_record_find(record, bytes, (uint16_t)tag, &length);
+
+        if (at == NULL) continue;
+        require(tag > 0 && at >= record + 8 && length <= bytes && at + length <= record + bytes, "place of an entry");
+        (void)rfm_crc32(0, at, length);
+    }
+    status = rfm_record_options(record, bytes, &options);
+    require(status == RFM_OK || status == RFM_EVALUE || status == RFM_ECONTENT, "status of the options");
+    if (status == RFM_OK) require(rfm_finite(1, &options.bandwidth) && options.bandwidth > 0, "options of a record");
+}
+
 int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
     unsigned char *block = malloc(size + shift > 0 ? size + shift : 1), *blob;
     rfm_model model, before;
@@ -387,6 +441,7 @@ int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
     else
         require(memcmp(&tiny, &before_tiny, sizeof tiny) == 0, "a refusal leaves the tiny model alone");
     require(status_tiny != RFM_OK || (status != RFM_OK && status_i != RFM_OK), "no blob is of both kinds");
+    use_record(blob, size);
     require(status == RFM_ETYPE || status_i == RFM_ETYPE || status == status_i,
             "the two agree on what they have in common");
     require(size == 0 || memcmp(blob, bytes, size) == 0, "the blob is only read");

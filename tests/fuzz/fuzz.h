@@ -15,7 +15,7 @@ void require(int condition, const char *what);
 /* ---- blobs ---------------------------------------------------------------------------------- */
 
 /* Where things are in a blob: rfm/FORMAT.md. */
-enum { FUZZ_CRC = 4, FUZZ_COVERED = 8, FUZZ_BYTES = 12, FUZZ_HEADER = 48, FUZZ_SECTIONS = 8, FUZZ_LARGEST = 4096 };
+enum { FUZZ_CRC = 4, FUZZ_COVERED = 8, FUZZ_BYTES = 12, FUZZ_HEADER = 48, FUZZ_SECTIONS = 9, FUZZ_LARGEST = 4096 };
 enum { FUZZ_TINY = 0x636d6672, FUZZ_TINY_BYTES = 8, FUZZ_TINY_HEADER = 24 };
 
 unsigned long fuzz_get32(const unsigned char *at);

@@ -347,6 +347,41 @@ static void call_write(const rfm_model *m) {
     require(fuzz_use(blob, size, 0) == RFM_OK, "a blob that was written is opened");
 }
 
+/* Entries into a room that may be too small; what is counted without memory is what is used with it. Then any bytes as
+ * a record. */
+static void call_record(void) {
+    const size_t room = fuzz_below(&in, 120), entries = 1 + fuzz_below(&in, 5);
+    unsigned char *record = block(room), *data = block(40);
+    size_t used = fuzz_below(&in, 16) == 0 ? fuzz_below(&in, 8) : 0, counted = used, first = used, added = 0, i, bytes;
+
+    for (i = 0; i < 40; i++) data[i] = fuzz_byte(&in);
+    for (i = 0; i < entries; i++) {
+        const uint16_t tag = (uint16_t)fuzz_below(&in, 300);
+        const size_t length = fuzz_below(&in, 40);
+        const size_t before = used;
+        int status;
+
+        watch();
+        status = rfm_record_add(record, room, &used, tag, data, length);
+        if (status != RFM_OK) {
+            require(status == RFM_EVALUE || status == RFM_EARENA, "status of an entry");
+            require(used == before && unchanged(), "an entry that is refused");
+            continue;
+        }
+        require(rfm_record_add(NULL, 0, &counted, tag, data, length) == RFM_OK && counted == used, "bytes of an entry");
+        require(used <= room && used % 4 == 0, "an entry is within its room");
+        added++;
+    }
+    if (first == 0) require(rfm_record_right(record, used) == (added > 0), "a record that was made");
+    for (i = 0; i < room; i++) record[i] = fuzz_byte(&in);
+    for (i = 0; i < 300; i++) {
+        const unsigned char *at = rfm_record_find(record, room, (uint16_t)i, &bytes);
+
+        if (at != NULL) require(at >= record + 8 && bytes <= room && at + bytes <= record + room, "a random entry");
+    }
+    (void)rfm_record_right(record, room);
+}
+
 static void call_predict(const rfm_model *m) {
     const size_t rows = size_up_to(6), what = fuzz_below(&in, 4);
     const rfm_mat z = matrix(rows, m->d), gz = maybe_odd(z, 0);
@@ -438,9 +473,9 @@ static void call_small(const rfm_model *m, const rfm_data *data) {
             size_t size = 0;
             unsigned char *blob;
 
-            require(rfm_model_size_i(&integers, &size) == RFM_OK, "size of integers");
+            require(rfm_model_size_i(&integers, 0, &size) == RFM_OK, "size of integers");
             blob = block(size);
-            require(rfm_model_write_i(&integers, blob, size) == RFM_OK && fuzz_use(blob, size, 0) == RFM_OK,
+            require(rfm_model_write_i(&integers, NULL, 0, blob, size) == RFM_OK && fuzz_use(blob, size, 0) == RFM_OK,
                     "integers that were made are opened");
         }
         if (what == 3) require(rfm_finite(1, number), "a loss is finite");
@@ -562,6 +597,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         case 5: call_solve(1); break;
         case 6: call_eig(); break;
         case 7: call_similarity(); break;
+        case 8: call_record(); break;
         default: call_fit();
         }
         done_with_memory();

@@ -271,8 +271,10 @@ static void solve_step(ref_fit *f, size_t t) {
     s->alpha = doubles(n * c);
     s->defined = 1;
     kernel_of(f, t, n, f->x, a, NULL);
-    for (i = 0; i < n * n; i++)
-        if (a[i] < 1 - 4 * f->noise) s->reach = fmax(s->reach, a[i]);
+    for (i = 0; i < n; i++) /* rows without weight have no alpha, and no gradient is taken there */
+        for (j = 0; j < n; j++)
+            if (f->weights[i] > 0 && f->weights[j] > 0 && a[i * n + j] < 1 - 4 * f->noise)
+                s->reach = fmax(s->reach, a[i * n + j]);
     for (i = 0; i < n; i++)
         for (j = 0; j < n; j++)
             a[i * n + j] = sqrt(f->weights[i] * f->weights[j]) * a[i * n + j] + (i == j ? ridge : 0);

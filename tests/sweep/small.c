@@ -218,7 +218,8 @@ static void check_loss(making *t) {
     }
     centers = ref_doubles(rfm_cview(moved, m->n, m->r));
     expected = ref_loss(m, &t->f->data, (double)t->ridge, centers);
-    /* What is squared is off by `rounding`: sum_i w_i (e_i + rounding)^2 <= (sqrt(sum_i w_i e_i^2) + sqrt(W) rounding)^2. */
+    /* What is squared is off by `rounding`: with W = sum_i w_i, sum_i w_i (e_i + rounding)^2 is at most
+     * (sqrt(sum_i w_i e_i^2) + sqrt(W) rounding)^2. */
     rounding = 1e2 * EPSILON * (size + target) * sqrt(weight * (double)m->c);
     compare("loss", rfm_cview(&t->loss, 1, 1), &expected,
             coarse(m) ? -1
@@ -344,9 +345,10 @@ static void check_integers(making *t) {
         free(y);
         return;
     }
-    if (rfm_model_size_i(&t->integers, &bytes) != RFM_OK) fail("rfm_model_size_i fails");
+    if (rfm_model_size_i(&t->integers, 0, &bytes) != RFM_OK) fail("rfm_model_size_i fails");
     blob = take(bytes);
-    if (rfm_model_write_i(&t->integers, blob, bytes) != RFM_OK || rfm_model_open_i(blob, bytes, &opened) != RFM_OK) {
+    if (rfm_model_write_i(&t->integers, NULL, 0, blob, bytes) != RFM_OK ||
+        rfm_model_open_i(blob, bytes, &opened) != RFM_OK) {
         fail("its blob cannot be written and opened");
         free(y);
         return;

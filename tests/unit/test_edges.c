@@ -210,10 +210,10 @@ static void test_summary_of_integers(void) {
     ROOM(arena_of(&store, kept) && arena_of(&arena, need));
     ctx.arena = &arena;
     CHECK_INT(RFM_OK, rfm_small_integers(&ctx, &opened, &data, RFM_I16, (rfm_real)0.01, &store, &integers));
-    CHECK_INT(RFM_OK, rfm_model_size_i(&integers, &size_i));
+    CHECK_INT(RFM_OK, rfm_model_size_i(&integers, 0, &size_i));
     blob_i = test_take(size_i);
     ROOM(blob_i != NULL);
-    CHECK_INT(RFM_OK, rfm_model_write_i(&integers, blob_i, size_i));
+    CHECK_INT(RFM_OK, rfm_model_write_i(&integers, NULL, 0, blob_i, size_i));
     CHECK_INT(RFM_OK, rfm_model_open_i(blob_i, size_i, &again));
     CHECK(again.summary != NULL && again.summary != integers.summary);
     bytes = 32 + 16 * 2; /* no scales; FORMAT.md */

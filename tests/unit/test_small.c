@@ -77,10 +77,10 @@ static void seal(unsigned char *blob) { put(blob + 4, rfm_crc32(0, blob + 8, get
 
 static unsigned char *kit_blob(const kit *k, size_t *size) {
     unsigned char *blob;
-    CHECK_INT(RFM_OK, rfm_model_size_i(&k->m, size));
+    CHECK_INT(RFM_OK, rfm_model_size_i(&k->m, 0, size));
     blob = (unsigned char *)test_take(*size);
     CHECK(blob != NULL);
-    CHECK_INT(RFM_OK, rfm_model_write_i(&k->m, blob, *size));
+    CHECK_INT(RFM_OK, rfm_model_write_i(&k->m, NULL, 0, blob, *size));
     return blob;
 }
 
@@ -252,10 +252,10 @@ static void check_write(const kit *k, int status) {
     size_t size = 4096, i, mark = test_mark();
     unsigned char *blob = (unsigned char *)test_take(1024);
     CHECK(blob != NULL);
-    CHECK_INT(status, rfm_model_write_i(&k->m, blob, 1024));
+    CHECK_INT(status, rfm_model_write_i(&k->m, NULL, 0, blob, 1024));
     for (i = 0; i < 1024; i++) CHECK(blob[i] == 0xff);
     if (status == RFM_ENULL || status == RFM_EZERO || status == RFM_ESHAPE) {
-        CHECK_INT(status, rfm_model_size_i(&k->m, &size));
+        CHECK_INT(status, rfm_model_size_i(&k->m, 0, &size));
         CHECK_SIZE(4096, size);
     }
     test_rewind(mark);
@@ -300,9 +300,9 @@ static void test_write_refuses(void) {
     REFUSED((k.m.n = (size_t)1 << 31, k.m.r = 2), RFM_EOVERFLOW);
 #undef REFUSED
     kit_make(&k, RFM_I8, RFM_FULL);
-    CHECK_INT(RFM_ENULL, rfm_model_size_i(NULL, &size));
-    CHECK_INT(RFM_ENULL, rfm_model_size_i(&k.m, NULL));
-    CHECK_INT(RFM_ENULL, rfm_model_write_i(&k.m, NULL, 1024));
+    CHECK_INT(RFM_ENULL, rfm_model_size_i(NULL, 0, &size));
+    CHECK_INT(RFM_ENULL, rfm_model_size_i(&k.m, 0, NULL));
+    CHECK_INT(RFM_ENULL, rfm_model_write_i(&k.m, NULL, 0, NULL, 1024));
 }
 
 static void test_write_room(void) {
@@ -310,17 +310,17 @@ static void test_write_room(void) {
     size_t size, i;
     unsigned char *memory;
     kit_make(&k, RFM_I8, RFM_DIAGONAL);
-    CHECK_INT(RFM_OK, rfm_model_size_i(&k.m, &size));
+    CHECK_INT(RFM_OK, rfm_model_size_i(&k.m, 0, &size));
     memory = (unsigned char *)test_take(size + 16);
     CHECK(memory != NULL);
     if (!test_little_endian()) {
-        CHECK_INT(RFM_ETYPE, rfm_model_write_i(&k.m, memory, size));
+        CHECK_INT(RFM_ETYPE, rfm_model_write_i(&k.m, NULL, 0, memory, size));
         return;
     }
-    CHECK_INT(RFM_EARENA, rfm_model_write_i(&k.m, memory, size - 1));
-    CHECK_INT(RFM_EALIGN, rfm_model_write_i(&k.m, memory + 4, size));
+    CHECK_INT(RFM_EARENA, rfm_model_write_i(&k.m, NULL, 0, memory, size - 1));
+    CHECK_INT(RFM_EALIGN, rfm_model_write_i(&k.m, NULL, 0, memory + 4, size));
     for (i = 0; i < size + 16; i++) CHECK(memory[i] == 0xff);
-    CHECK_INT(RFM_OK, rfm_model_write_i(&k.m, memory, size));
+    CHECK_INT(RFM_OK, rfm_model_write_i(&k.m, NULL, 0, memory, size));
     for (i = size; i < size + 16; i++) CHECK(memory[i] == 0xff);
 }
 

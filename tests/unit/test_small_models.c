@@ -912,10 +912,10 @@ static void test_integers(void) {
             CHECK_INT(RFM_OK, status);
             predict_integers(&second.to_i, is);
             CHECK_BELOW(apart(is, a.y), apart(was, a.y) + fitted[type] * range_of(a.y));
-            CHECK_INT(RFM_OK, rfm_model_size_i(&second.to_i, &bytes));
+            CHECK_INT(RFM_OK, rfm_model_size_i(&second.to_i, 0, &bytes));
             blob = test_take(bytes);
             if (blob == NULL) continue;
-            status = rfm_model_write_i(&second.to_i, blob, bytes);
+            status = rfm_model_write_i(&second.to_i, NULL, 0, blob, bytes);
             CHECK_INT(big_endian() ? RFM_ETYPE : RFM_OK, status);
             done++;
             if (status != RFM_OK) continue;

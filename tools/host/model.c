@@ -28,13 +28,78 @@ any_model any_of_integers(const rfm_model_i *model) {
 
 int has_integers(const any_model *model) { return model->type == RFM_I8 || model->type == RFM_I16; }
 
-void model_read(const char *file, char **blob, size_t *size, rfm_model *model) {
-    any_model any;
-    any_read(file, blob, size, &any);
-    if (has_integers(&any))
+void model_read(const char *file, char **blob, size_t *size, any_model *model) {
+    any_read(file, blob, size, model);
+    if (has_integers(model))
         fail("%s: a model of integers; expected the model of numbers that it was compressed from", file);
-    *model = any.numbers;
 }
+
+size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
+size_t model_targets(const rfm_model *model) { return model->task == RFM_CLASSIFY ? 1 : model->c; }
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+double record_number(const unsigned char *numbers, size_t i) {
+    double value;
+    memcpy(&value, numbers + i * sizeof value, sizeof value);
+    return value;
+}
+
+/* An entry of so many finite numbers; NULL: there is none. */
+static const unsigned char *numbers_of(const void *record, size_t size, uint16_t tag, size_t count) {
+    size_t bytes = 0, i;
+    const unsigned char *at = rfm_record_find(record, size, tag, &bytes);
+    if (at == NULL || bytes / sizeof(double) != count || bytes % sizeof(double) != 0) return NULL;
+    for (i = 0; i < count; i++)
+        if (!isfinite((rfm_real)record_number(at, i))) return NULL;
+    return at;
+}
+
+/* An entry of so many strings. */
+static const char *strings_of(const void *record, size_t size, uint16_t tag, size_t count) {
+    size_t bytes = 0, i;
+    const char *at = rfm_record_find(record, size, tag, &bytes);
+    if (at == NULL || bytes == 0 || at[bytes - 1] != 0) return NULL;
+    for (i = 0; i < bytes; i++) count -= at[i] == 0;
+    return count == 0 ? at : NULL;
+}
+
+static model_record record_of(const void *blob, size_t size, const rfm_model *model) {
+    model_record r;
+    size_t bytes = 0, targets = model_targets(model);
+    const void *at = rfm_record_open(blob, size, &bytes);
+    memset(&r, 0, sizeof r);
+    r.bytes = bytes;
+    if (at == NULL) return r;
+    r.has_options = rfm_record_options(at, bytes, &r.options) == RFM_OK;
+    r.targets = strings_of(at, bytes, RFM_RECORD_TARGETS, targets);
+    r.fill = numbers_of(at, bytes, RFM_RECORD_FILL, model->d);
+    r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
+    r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
+    return r;
+}
+
+void record_add(text *record, uint16_t tag, const void *data, size_t bytes) {
+    size_t before = record->size, used = before;
+    int status = rfm_record_add(NULL, 0, &used, tag, data, bytes);
+    while (record->size < used) text_bytes(record, "", 1);
+    if (status == RFM_OK) status = rfm_record_add((unsigned char *)record->at, used, &before, tag, data, bytes);
+    if (status != RFM_OK) fail("cannot write the record of the model: %s", rfm_status_text(status));
+}
+
+void record_add_numbers(text *record, uint16_t tag, const double *numbers, size_t count) {
+    record_add(record, tag, numbers, count * sizeof *numbers); /* no blob is written where bytes have another order */
+}
+
+void record_add_options(text *record, const rfm_options *options) {
+    unsigned char entry[RFM_RECORD_OPTIONS_BYTES + 8];
+    size_t used = 0;
+    int status = rfm_record_add_options(entry, sizeof entry, &used, options);
+    if (status != RFM_OK) fail("cannot write the options of the model: %s", rfm_status_text(status));
+    text_bytes(record, (const char *)entry, used);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
 
 void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
@@ -50,11 +115,10 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
         status = rfm_model_open(*blob, *size, &numbers);
         if (status == RFM_OK) *model = any_of_numbers(&numbers);
     }
+    if (status == RFM_OK) model->record = record_of(*blob, *size, &model->numbers);
     if (status != RFM_OK)
         fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
 }
-
-size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
 
 /* ---- words ---------------------------------------------------------------------------------- */
 

@@ -3,24 +3,47 @@
 #define MODEL_H
 
 #include "rfm_small.h"
+#include "text.h"
+
+/* What the record of a model says, as far as it fits the model; NULL: nothing. It points into the blob. */
+typedef struct {
+    int has_options;
+    rfm_options options;          /* of the fit */
+    const char *targets;          /* names of the target columns, one after the other */
+    const unsigned char *fill;    /* (d) numbers: what missing cells become */
+    const unsigned char *offsets; /* (d + targets of a regression) numbers: taken out as double */
+    const unsigned char *scales;  /* (d) numbers: of the inputs, if the summary does not have them */
+    size_t bytes;                 /* of all of it */
+} model_record;
 
 typedef struct {
     int type;             /* RFM_I8 ... RFM_F64 */
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
+    model_record record;  /* of a file */
 } any_model;
 
 /* Opens a model file; *blob is to be freed. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
 
 /* The same where only a model of numbers will do. */
-void model_read(const char *file, char **blob, size_t *size, rfm_model *model);
+void model_read(const char *file, char **blob, size_t *size, any_model *model);
 
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 int has_integers(const any_model *model);
 
 size_t model_classes(const rfm_model *model); /* 0: regression */
+size_t model_targets(const rfm_model *model); /* columns */
+
+/* ---- records ---- */
+
+double record_number(const unsigned char *numbers, size_t i);
+
+/* One more entry behind those in the text. */
+void record_add(text *record, uint16_t tag, const void *data, size_t bytes);
+void record_add_numbers(text *record, uint16_t tag, const double *numbers, size_t count);
+void record_add_options(text *record, const rfm_options *options);
 
 /* The words of the options, each in the order of the library's numbers for them; the last is NULL. */
 extern const char *const metric_words[], *const scale_words[], *const task_words[];

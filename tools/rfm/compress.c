@@ -7,27 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_METRIC 0.9999 /* a cosine that two fits of the same settings reach */
-#define MEDIAN_ROWS 128    /* rfm.h: rows that RFM_BANDWIDTH_MEDIAN looks at */
-
 typedef struct {
     const call *a;
     machine machine;
     char *blob;
     size_t blob_bytes;
-    rfm_model source; /* as it was given */
+    any_model any;    /* as it was given */
+    rfm_model source; /* its numbers */
     rfm_summary summary;
-    rfm_step path[MOST_ITERATIONS + 1];
     model_table table;
     sample_form form;
     sample learn, check;
-    size_t c, features;  /* features: to be kept; 0: not asked for */
-    rfm_real *y;         /* (rows, c) */
-    size_t *order;       /* inputs, the most important first */
-    int levels;          /* inputs are one-hot coded: their names are needed */
-    const char *names;   /* of the inputs: the model's, or else the file's */
-    rfm_options options; /* that the source was trained with */
-    int options_known;
+    size_t c, features; /* features: to be kept; 0: not asked for */
+    rfm_real *y;        /* (rows, c) */
+    size_t *order;      /* inputs, the most important first */
+    int levels;         /* inputs are one-hot coded: their names are needed */
+    const char *names;  /* of the inputs: the model's, or else the file's */
+    int raw;            /* trained without standardisation */
     tradeoff wishes;
     tradeoff_result result;
     int searched;
@@ -35,7 +31,7 @@ typedef struct {
     any_model small;
     void *small_bytes; /* as firmware gets it */
     size_t small_size;
-    void *file_bytes; /* with the names of the inputs */
+    void *file_bytes; /* with the names of the inputs and the record */
     size_t file_size;
     size_t *kept;
     char *kept_name_list;
@@ -96,12 +92,13 @@ static size_t read_features(const char *word, double *threshold) {
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static void read_model(job *t) {
-    model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->source);
+    model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
+    t->source = t->any.numbers;
     if (rfm_kernels[t->source.kernel].axes)
         fail("%s: a model of the kernel %s cannot be made smaller; train one with --kernel laplace", t->a->operands[0],
              rfm_kernels[t->source.kernel].name);
-    if (rfm_model_summary(&t->source, &t->summary, NULL, 0) == RFM_OK && t->summary.steps <= MOST_ITERATIONS + 1)
-        (void)rfm_model_summary(&t->source, &t->summary, t->path, MOST_ITERATIONS + 1);
+    (void)rfm_model_summary(&t->source, &t->summary, NULL, 0);
+    t->raw = t->summary.x_scale == NULL && t->any.record.scales == NULL;
 }
 
 /* One class for every training row, and at least two of them. */
@@ -125,10 +122,9 @@ static void read_data(job *t) {
     row_list train, test;
     size_t column, given, i;
     const csv *file = &t->table.file;
-    any_model any = any_of_numbers(&t->source);
-    int missing = fills_missing(&any, a->operands[0], a->missing);
+    int missing = fills_missing(&t->any, a->operands[0], a->missing);
     offsets none;
-    model_table_read(&t->table, &t->source, a->operands[0], a->data, !a->no_header, a->target, missing);
+    model_table_read(&t->table, &t->any, a->operands[0], a->data, !a->no_header, a->target, missing);
     use = split_read(a->split, file, USE_TRAIN);
     train = rows_of(file, use, USE_TRAIN);
     test = rows_of(file, use, USE_TEST);
@@ -153,7 +149,7 @@ static void read_data(job *t) {
     }
     for (i = 0; i < t->source.d; i++) t->levels |= t->table.inputs.at[i].level != NULL;
     column = t->table.column;
-    none = offsets_find(file, &t->table.inputs, column, t->form.classes > 0 ? 0 : t->form.targets, train, &t->source,
+    none = offsets_find(file, &t->table.inputs, column, t->form.classes > 0 ? 0 : t->form.targets, train, &t->any,
                         LOSS_REFUSED);
     t->learn = sample_read(&t->table.file, t->table.inputs, column, &t->form, train, none);
     if (t->form.classes > 0) check_classes(t, column, train);
@@ -161,7 +157,7 @@ static void read_data(job *t) {
         model_table other;
         row_list rows;
         if (a->split != NULL && test.count > 0) usage("--test and test rows in --split: expected one of them");
-        model_table_read(&other, &t->source, a->operands[0], a->test, !a->no_header,
+        model_table_read(&other, &t->any, a->operands[0], a->test, !a->no_header,
                          a->no_header || t->form.targets > 1 ? a->target : file->names[column], missing);
         rows = rows_to_score(&other.file, NULL);
         t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows, none);
@@ -169,8 +165,8 @@ static void read_data(job *t) {
         model_table_free(&other);
     } else
         t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
-    sample_fill(&t->learn, &any, a->data);
-    sample_fill(&t->check, &any, a->test != NULL ? a->test : a->data);
+    sample_fill(&t->learn, &t->any, a->data);
+    sample_fill(&t->check, &t->any, a->test != NULL ? a->test : a->data);
     if (t->form.classes > 0) {
         t->y = allocate(t->learn.rows, t->c * sizeof *t->y, "targets");
         class_targets(t->learn.labels, t->learn.rows, t->c, t->y);
@@ -184,104 +180,46 @@ static void read_data(job *t) {
     free(test.at);
 }
 
-/* ---- the settings of the source ------------------------------------------------------------- */
+/* ---- the record ----------------------------------------------------------------------------- */
 
-/* The median distance of standardised rows in the identity metric, as the library takes it: the bandwidth of a fit that
- * asks for it. */
-static double median_distance(job *t) {
-    size_t n = t->learn.rows, d = t->source.d, c = t->c, rows = n < MEDIAN_ROWS ? n : MEDIAN_ROWS, i, j;
-    rfm_real *x = allocate(rows, d * sizeof *x, "rows"), *y = allocate(rows, c * sizeof *y, "rows");
-    rfm_options o;
-    rfm_data data;
-    rfm_model model;
-    size_t scratch, store;
-    double median = 0;
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < d; j++) {
-            double v = (double)t->learn.x[i * n / rows * d + j];
-            x[i * d + j] = (rfm_real)(t->summary.x_scale != NULL ? v / (double)t->summary.x_scale[j] : v);
-        }
-    rfm_options_init(&o);
-    o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.bandwidth = 1, o.iterations = 0, o.metric = RFM_IDENTITY, o.ridge = 1;
-    memset(&data, 0, sizeof data);
-    data.x = rfm_cview(x, rows, d), data.y = rfm_cview(y, rows, c);
-    if (rfm_fit_need(&t->machine.ctx, &data, &o, &scratch, &store) == RFM_OK) {
-        machine_memory(&t->machine, scratch + store, "the median distance");
-        if (rfm_fit(&t->machine.ctx, &data, &o, t->machine.ctx.arena, &model, NULL) == RFM_OK)
-            median = (double)model.bandwidth;
-    }
-    free(x);
-    free(y);
-    return median;
-}
-
-/* How much M of a fit with these options is like the source's. */
-static double likeness(job *t, const rfm_options *o) {
-    size_t d = t->source.d, rows = t->source.metric == RFM_FULL ? d : 1;
-    rfm_real *a = allocate(rows, d * sizeof *a, "the metric"), *b = allocate(rows, d * sizeof *b, "the metric"),
-             cosine = 0;
-    rfm_model model;
-    void *blob = refit(&t->machine, o, t->learn.x, t->y, t->learn.labels, t->learn.rows, d, &t->form, t->names,
-                       t->summary.x_scale == NULL, 0, &model);
-    if (model.metric == t->source.metric) {
-        (void)model_metric(&t->source, a);
-        (void)model_metric(&model, b);
-        (void)rfm_cosine(rfm_cview(a, rows, d), rfm_cview(b, rows, d), &cosine);
-    }
-    free(blob);
-    free(a);
-    free(b);
-    return (double)cosine;
-}
-
-/* What the source was trained with, out of its summary and its metric: needed to fit anew. */
-static void find_settings(job *t) {
-    rfm_options *o = &t->options;
-    const rfm_summary *s = &t->summary;
-    size_t i, d = t->source.d, rows = t->source.metric == RFM_FULL ? d : 1;
-    rfm_real *m;
-    double trace = 0, most = 0, plain;
-    const char *word;
-    int moves = 0;
-    if (t->options_known) return;
-    if (s->rows == 0 || s->steps == 0)
-        fail("%s: has no summary of its training, expected one: it is fitted anew for --features, --budget and "
-             "--max-loss",
+/* How the source was trained: needed to fit anew. */
+static const rfm_options *settings(const job *t) {
+    if (!t->any.record.has_options)
+        fail("%s: has no record of its training, expected one, as rfm train writes it since format 1.2: the model is "
+             "fitted anew for --features, --budget and --max-loss. Train it anew",
              t->a->operands[0]);
-    m = allocate(rows, d * sizeof *m, "the metric");
-    word = model_metric(&t->source, m);
-    rfm_options_init(o);
-    o->kernel = t->source.kernel, o->exponent = t->source.exponent, o->seed = (uint32_t)t->a->seed;
-    o->metric = strcmp(word, "full") == 0 ? RFM_FULL : strcmp(word, "diag") == 0 ? RFM_DIAGONAL : RFM_IDENTITY;
-    o->iterations = o->metric == RFM_IDENTITY ? 0 : s->iterations;
-    o->ridge = s->ridge;
-    for (i = 0; i < rows * d; i++) {
-        if (rows == 1 || i % (d + 1) == 0) trace += (double)m[i];
-        most = fmax(most, fabs((double)m[i]));
+    return &t->any.record.options;
+}
+
+/* Numbers of the source's inputs that are kept: of its record, or, without that, of an array. */
+static void add_kept(const job *t, text *record, uint16_t tag, const unsigned char *from, const rfm_real *array) {
+    size_t count = t->shape.features, j;
+    double *numbers = allocate(count, sizeof *numbers, "the record");
+    for (j = 0; j < count; j++) {
+        size_t at = t->kept != NULL ? t->kept[j] : j;
+        numbers[j] = from != NULL ? record_number(from, at) : (double)array[at];
     }
-    if (o->iterations > 0)
-        o->scale = fabs(most - 1) < 1e-4                ? RFM_SCALE_MAX
-                   : fabs(trace / (double)d - 1) < 1e-4 ? RFM_SCALE_TRACE
-                                                        : RFM_SCALE_NONE;
-    for (i = 1; i <= o->iterations && i < s->steps; i++)
-        moves |= fabs((double)t->path[i].bandwidth / (double)t->path[0].bandwidth - 1) > 1e-5;
-    o->bandwidth = t->path[0].bandwidth;
-    if (moves || o->iterations == 0) { /* a multiple of the median; with no iteration it may as well be one */
-        double median = median_distance(t);
-        if (median > 0)
-            o->bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o->bandwidth = (rfm_real)((double)t->path[0].bandwidth / median);
+    record_add_numbers(record, tag, numbers, count);
+    free(numbers);
+}
+
+/* The record of the small model: what is known of the source, for the inputs that are left. */
+static void small_record(const job *t, text *record) {
+    const model_record *r = &t->any.record;
+    const rfm_real *scale = t->summary.x_scale;
+    /* a summary in integers has scales of 4 bytes */
+    int in_summary = t->a->summary && scale != NULL && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
+    size_t k;
+    text names = {NULL, 0, 0};
+    if (r->has_options) record_add_options(record, &r->options);
+    for (k = 0; k < t->form.targets; k++) {
+        const char *name = r->targets != NULL ? rfm_name(r->targets, k) : t->table.file.names[t->table.column + k];
+        text_bytes(&names, name, strlen(name) + 1);
     }
-    if (o->iterations > 0) { /* whether gradients were centred is not written down: which M is it? */
-        progress_show("finding the model's settings", 0, 1);
-        plain = likeness(t, o);
-        if (plain < SAME_METRIC) {
-            o->center = 1;
-            if (likeness(t, o) <= plain) o->center = 0;
-        }
-        progress_end();
-    }
-    free(m);
-    t->options_known = 1;
+    record_add(record, RFM_RECORD_TARGETS, names.at, names.size);
+    if (r->fill != NULL) add_kept(t, record, RFM_RECORD_FILL, r->fill, NULL);
+    if (!in_summary && (r->scales != NULL || scale != NULL)) add_kept(t, record, RFM_RECORD_SCALES, r->scales, scale);
+    free(names.at);
 }
 
 /* ---- features ------------------------------------------------------------------------------- */
@@ -370,15 +308,15 @@ static void finish(job *t) {
                15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
     rfm_model opened;
     rfm_model_i opened_i;
+    text record = {NULL, 0, 0};
     int status;
     if (t->shape.features < d) {
-        find_settings(t);
         t->kept = kept_inputs(t->order, d, t->shape.features);
         t->kept_name_list = kept_names(t->names, t->kept, t->shape.features);
         x = kept_columns(t->learn.x, t->learn.rows, d, t->kept, t->shape.features);
         if (e.input_names != NULL) e.input_names = t->kept_name_list;
-        blob = refit(&t->machine, &t->options, x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form,
-                     t->kept_name_list, t->summary.x_scale == NULL, (double)t->source.temperature, &source);
+        blob = refit(&t->machine, settings(t), x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form,
+                     t->kept_name_list, t->raw, (double)t->source.temperature, &source);
         if (t->a->rank != SIZE_MAX && t->a->rank > source.r)
             usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
         if (asked > source.n) asked = source.n;
@@ -403,11 +341,11 @@ static void finish(job *t) {
     else
         status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
     if (status != RFM_OK) fail("cannot open what was written: %s", rfm_status_text(status));
-    t->file_bytes = t->small_bytes, t->file_size = t->small_size;
-    if (e.input_names == NULL) {
-        e.input_names = t->kept_name_list != NULL ? t->kept_name_list : t->names;
-        t->file_bytes = small_blob(&t->small, &e, &t->file_size);
-    }
+    e.input_names = t->kept_name_list != NULL ? t->kept_name_list : t->names;
+    small_record(t, &record);
+    e.record = record.at, e.record_bytes = record.size;
+    t->file_bytes = small_blob(&t->small, &e, &t->file_size);
+    free(record.at);
     if (x != t->learn.x) free(x);
     free(blob);
 }
@@ -418,13 +356,14 @@ static void wish(job *t) {
     w->machine = &t->machine, w->source = &t->source;
     w->rows = t->learn.rows, w->d = t->source.d, w->c = t->c;
     w->x = t->learn.x, w->y = t->y, w->labels = t->learn.labels;
-    w->form = &t->form, w->raw = t->summary.x_scale == NULL;
+    w->form = &t->form, w->raw = t->raw;
     w->how.method = read_method(a->method);
     w->how.polish = read_polish(a->polish, &w->polish_fixed);
     w->ridge_fixed = a->refit_ridge >= 0;
-    w->how.ridge = a->refit_ridge >= 0    ? (rfm_real)a->refit_ridge
-                   : t->summary.ridge > 0 ? t->summary.ridge
-                                          : (rfm_real)1e-3;
+    w->how.ridge = a->refit_ridge >= 0                                            ? (rfm_real)a->refit_ridge
+                   : t->summary.ridge > 0                                         ? t->summary.ridge
+                   : t->any.record.has_options && t->any.record.options.ridge > 0 ? t->any.record.options.ridge
+                                                                                  : (rfm_real)1e-3;
     w->how.seed = (uint32_t)a->seed;
     w->extras.class_names = t->source.class_names;
     w->extras.summary = a->summary && t->source.summary != NULL;
@@ -520,7 +459,8 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         text_name(&out, t->a->out);
         text_add(&out, ", %zu bytes in firmware instead of %zu", t->small_size, t->blob_bytes);
         if (t->file_size != t->small_size)
-            text_add(&out, "; the file has %zu, with the names of the inputs", t->file_size);
+            text_add(&out, "; the file has %zu, with the names of the inputs and what the model was trained with",
+                     t->file_size);
         text_add(&out, "\n");
         text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n",
                  type_word(t->shape.type), t->shape.features, t->source.d, t->shape.rank, t->source.r, t->shape.centers,
@@ -599,8 +539,7 @@ int command_compress(const call *a) {
                                                      : t->learn.rows;
     t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
-        find_settings(t);
-        t->wishes.options = t->options;
+        t->wishes.options = *settings(t);
         t->result = tradeoff_search(&t->wishes);
         t->shape = t->result.chosen;
         t->searched = 1;
@@ -608,9 +547,8 @@ int command_compress(const call *a) {
     finish(t);
     if (t->searched) curve_final(t);
     if (t->check.rows > 0) {
-        any_model source = any_of_numbers(&t->source);
         s = score_small(t, &saturated);
-        full = score_sample(&t->machine, &source, &t->check, NULL);
+        full = score_sample(&t->machine, &t->any, &t->check, NULL);
         saturated_note(&t->small, saturated, t->check.rows);
     }
     file_write(t->a->out, t->file_bytes, t->file_size);

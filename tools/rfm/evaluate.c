@@ -25,7 +25,7 @@ int command_evaluate(const call *c) {
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     (void)rfm_model_summary(&model, &summary, NULL, 0);
-    model_table_read(&table, &model, operands[0], operands[1], !c->no_header, c->target,
+    model_table_read(&table, &any, operands[0], operands[1], !c->no_header, c->target,
                      fills_missing(&any, operands[0], c->missing));
     rows = rows_to_score(&table.file, c->split);
     given = sample_read(&table.file, table.inputs, table.column, &table.form, rows,

@@ -16,11 +16,16 @@ static void add_input(text *t, const char *names, size_t i) {
 }
 
 /* The inputs with the largest diagonal of M. */
-static void show_top(text *t, const rfm_model *model) {
+static void show_top(text *t, const any_model *any) {
+    const rfm_model *model = &any->numbers;
     size_t d = model->d, shown[MOST_SHOWN], count = 0, j, i;
     rfm_real *m = allocate(d, sizeof *m, "the metric");
     double trace = 0;
     model_diagonal(model, m);
+    for (j = 0; any->record.scales != NULL && j < d; j++) {
+        double unit = record_number(any->record.scales, j); /* M_jj of the standardised input */
+        m[j] = (rfm_real)((double)m[j] * unit * unit);
+    }
     for (j = 0; j < d; j++) trace += (double)m[j];
     while (count < MOST_SHOWN && count < d) {
         size_t best = d;
@@ -67,7 +72,7 @@ static void sections(const any_model *any, size_t size, text *t,
     struct {
         const char *name;
         size_t bytes;
-    } list[12];
+    } list[13];
     int full = m->metric == RFM_FULL;
     rfm_summary s;
     if (has_integers(any)) {
@@ -92,6 +97,7 @@ static void sections(const any_model *any, size_t size, text *t,
     if (rfm_model_summary(m, &s, NULL, 0) == RFM_OK) /* rfm/FORMAT.md */
         list[count].bytes =
             32 + 16 * (size_t)s.steps + (s.x_scale != NULL ? m->d * (has_integers(any) ? sizeof(float) : type) : 0);
+    list[++count].name = "record", list[count].bytes = any->record.bytes;
     for (i = 0; i <= count; i++) {
         if (list[i].bytes > 0) each(t, list[i].name, list[i].bytes);
         size -= list[i].bytes;
@@ -132,6 +138,42 @@ static void ranges_json(text *t, const rfm_model_i *m) {
         json_add(&objects, &one);
     }
     json_array(t, "ranges", &objects);
+}
+
+/* ---- the record ------------------------------------------------------------------------------- */
+
+/* As the options of rfm train have them. */
+static void show_options(text *t, const rfm_options *o) {
+    text_add(t, "trained with  --kernel %s", rfm_kernels[o->kernel].name);
+    if (kernel_has_exponent(o->kernel)) text_add(t, " --exponent %.6g", (double)o->exponent);
+    text_add(t, " --metric %s --bandwidth %.6g%s --ridge %.6g --iterations %zu", metric_words[o->metric],
+             (double)o->bandwidth, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? "m" : "", (double)o->ridge,
+             o->iterations);
+    text_add(t, "%s --normalize %s --seed %lu\n", o->center ? " --center" : "", scale_words[o->scale],
+             (unsigned long)o->seed);
+}
+
+static void record_json(text *t, const model_record *r, size_t targets) {
+    const rfm_options *o = &r->options;
+    text inside = {NULL, 0, 0};
+    if (r->targets != NULL) json_names(t, "targets", r->targets, targets);
+    json_number(t, "fills_missing", r->fill != NULL);
+    if (!r->has_options) return;
+    json_text(&inside, "kernel", rfm_kernels[o->kernel].name);
+    json_real(&inside, "exponent", o->exponent);
+    json_text(&inside, "metric", metric_words[o->metric]);
+    json_text(&inside, "normalize", scale_words[o->scale]);
+    json_number(&inside, "center", o->center);
+    json_number(&inside, "bandwidth_median", o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN);
+    json_real(&inside, "bandwidth", o->bandwidth);
+    json_real(&inside, "ridge", o->ridge);
+    json_number(&inside, "iterations", (double)o->iterations);
+    json_number(&inside, "agop_points", (double)o->agop_points);
+    json_number(&inside, "seed", o->seed);
+    json_number(&inside, "select", o->select);
+    json_number(&inside, "score", o->score);
+    json_object(t, "options", &inside);
+    free(inside.at);
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */
@@ -180,6 +222,7 @@ int command_info(const call *c) {
         json_number(&t, "scratch_bytes", (double)(RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes));
         sections(&any, size, &parts, section_json);
         json_object(&t, "sections", &parts);
+        record_json(&t, &any.record, model_targets(&model));
         if (integers) ranges_json(&t, &any.integers);
         if (model.class_names != NULL && classes > 0) json_names(&t, "classes", model.class_names, classes);
         if (model.input_names != NULL) json_names(&t, "inputs", model.input_names, model.d);
@@ -197,6 +240,13 @@ int command_info(const call *c) {
         text_add(&t, "%s\ninputs        %zu\noutputs       %zu\n", classes > 20 ? " ..." : "", model.d, model.c);
         text_add(&t, "numbers       %s%s\n", type_word(any.type),
                  model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
+        for (i = 0; any.record.targets != NULL && i < model_targets(&model); i++) {
+            text_add(&t, i == 0 ? "target        " : ", ");
+            text_name(&t, rfm_name(any.record.targets, i));
+        }
+        if (any.record.targets != NULL) text_add(&t, "\n");
+        if (any.record.fill != NULL) text_add(&t, "missing       cells become the means of the training rows\n");
+        if (any.record.has_options) show_options(&t, &any.record.options);
         if (model.summary != NULL)
             text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
         else
@@ -211,7 +261,7 @@ int command_info(const call *c) {
         if (integers)
             show_ranges(&t, &any.integers);
         else if (strcmp(word, "identity") != 0)
-            show_top(&t, &model);
+            show_top(&t, &any);
         if (s.validation != 0) text_add(&t, "validation    %.4f\n", (double)s.validation);
         text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size,
                  RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Outputs that differ by less than rfm_real can tell at the size of the model's offset are computed once more without
- * that. Returns what is to be added to them (c), to be freed; NULL: nothing. */
+/* Outputs whose offset was taken out when training, or, where that is not recorded, which differ by less than rfm_real
+ * can tell at the size of the model's offset, are computed once more without it. Returns what is to be added to them
+ * (c), to be freed; NULL: nothing. */
 static rfm_real *move_outputs(machine *m, const any_model *model, const sample *s, rfm_real *y) {
     size_t c = model->numbers.c, i, k;
     offsets moved = {NULL, NULL};
@@ -15,9 +16,11 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
     if (has_integers(model) || model->numbers.task != RFM_REGRESS || model->numbers.offset == NULL) return NULL;
     for (k = 0; k < c; k++) {
         double offset = (double)model->numbers.offset[k], low = offset, high = offset;
+        const model_record *r = &model->record;
+        if (r->has_options && (r->offsets == NULL || record_number(r->offsets, model->numbers.d + k) == 0)) continue;
         for (i = 0; i < s->rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
-        if (!column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53),
-                          fmax(high - low, fabs(offset) * 1e-300)))
+        if (!r->has_options && !column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53),
+                                             fmax(high - low, fabs(offset) * 1e-300)))
             continue;
         if (moved.y == NULL) moved.y = allocate(c, sizeof *moved.y, "offsets");
         moved.y[k] = model->numbers.offset[k];
@@ -62,8 +65,7 @@ int command_predict(const call *c) {
     rows = rows_of(&file, use, USE_TEST);
     memset(&s, 0, sizeof s);
     s.rows = rows.count, s.x = allocate(rows.count, model.d * sizeof *s.x, "inputs");
-    s.moved = offsets_find(&file, &inputs, 0, 0, rows, has_integers(&any) ? NULL : &model,
-                           has_integers(&any) ? LOSS_STAYS : LOSS_MOVED);
+    s.moved = offsets_find(&file, &inputs, 0, 0, rows, &any, has_integers(&any) ? LOSS_STAYS : LOSS_MOVED);
     y = allocate(rows.count, model.c * sizeof *y, "predictions");
     inputs_fill(&file, inputs, rows, missing, s.moved.x, s.x);
     sample_fill(&s, &any, operands[1]);

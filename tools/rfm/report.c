@@ -203,7 +203,7 @@ int command_report(const call *c) {
         r.path = allocate(r.summary.steps, sizeof *r.path, "the path");
         (void)rfm_model_summary(&r.model, &r.summary, r.path, r.summary.steps);
     }
-    model_table_read(&table, &r.model, model_file, c->data, !c->no_header, c->target,
+    model_table_read(&table, &r.any, model_file, c->data, !c->no_header, c->target,
                      fills_missing(&r.any, model_file, c->missing));
     r.classes = table.form.classes;
     r.labels = name_list(r.model.class_names, r.classes, "class ", 0);

@@ -128,6 +128,8 @@ static void read_data(job *t) {
     const call *a = t->a;
     unsigned char *use;
     offsets moved;
+    text names = {NULL, 0, 0};
+    size_t i;
     int task = word_or_auto("--task", a->task, task_words);
     csv_read(&t->file, a->operands[0], !a->no_header);
     use = split_read(a->split, &t->file, USE_TRAIN);
@@ -149,6 +151,11 @@ static void read_data(job *t) {
              task == RFM_CLASSIFY ? "classes (--task regress for numbers)" : "numbers (--task classify for classes)");
     }
     t->form.target = a->target;
+    for (i = 0; i < t->targets; i++) {
+        const char *name = t->file.names[t->target + i];
+        text_bytes(&names, name, strlen(name) + 1);
+    }
+    t->form.target_names = names.at;
     t->form.targets = t->targets;
     t->form.missing_mean = a->missing != NULL && strcmp(a->missing, "mean") == 0;
     if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);

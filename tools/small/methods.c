@@ -61,9 +61,9 @@ static double score_integers(machine *m, const rfm_model *model, const rfm_data 
     memory_for(m, scratch, &store, kept);
     must(rfm_small_integers(&m->ctx, model, rows, type, ridge, &store, &made), "integers");
     made.input_names = NULL, made.summary = NULL;
-    must(rfm_model_size_i(&made, bytes), "the blob");
+    must(rfm_model_size_i(&made, 0, bytes), "the blob");
     blob = allocate_aligned(*bytes, "the blob");
-    must(rfm_model_write_i(&made, blob, *bytes), "the blob");
+    must(rfm_model_write_i(&made, NULL, 0, blob, *bytes), "the blob");
     must(rfm_model_open_i(blob, *bytes, &opened), "the blob");
     any = any_of_integers(&opened);
     result = score_sample(m, &any, s, NULL);
@@ -138,6 +138,7 @@ int main(int argc, char **argv) {
     unsigned char *use;
     char *blob;
     size_t size, scratch, kept, r, m, p, g, a;
+    any_model any;
     rfm_model model;
     rfm_summary summary;
     list rank, count, polish, ridge, method;
@@ -155,12 +156,13 @@ int main(int argc, char **argv) {
     for (g = 0; g < method.count; g++)
         if (method.at[g] < 0 || method.at[g] > 3) usage("--methods: expected 0 to 3, found %g", method.at[g]);
     machine_start(&j.machine, 1, "auto");
-    model_read(model_file, &blob, &size, &model);
+    model_read(model_file, &blob, &size, &any);
+    model = any.numbers;
     must(rfm_model_summary(&model, &summary, NULL, 0), model_file);
-    model_table_read(&data, &model, model_file, file, 1, NULL, 0);
+    model_table_read(&data, &any, model_file, file, 1, NULL, 0);
     use = split_read(split, &data.file, USE_TRAIN);
     loss = offsets_find(&data.file, &data.inputs, data.column, data.form.classes > 0 ? 0 : data.form.targets,
-                        rows_of(&data.file, use, USE_TRAIN), &model, LOSS_REFUSED);
+                        rows_of(&data.file, use, USE_TRAIN), &any, LOSS_REFUSED);
     j.learn = sample_read(&data.file, data.inputs, data.column, &data.form, rows_of(&data.file, use, USE_TRAIN), loss);
     j.check = sample_read(&data.file, data.inputs, data.column, &data.form, rows_of(&data.file, use, USE_TEST), loss);
     j.rows.x = rfm_cview(j.learn.x, j.learn.rows, model.d);

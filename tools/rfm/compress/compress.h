@@ -30,12 +30,14 @@ int shrink(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, si
 int to_integers(const rfm_ctx *ctx, const rfm_model *source, const rfm_data *rows, int type, rfm_real ridge,
                 rfm_model_i *small, void **memory);
 
-/* What goes into a blob beside the numbers. Sizes are those of the blob that firmware gets: without the names of the
- * inputs, unless there is a summary, without which a blob can be written anew to the bit. */
+/* What goes into a blob beside the numbers. Sizes are those of the blob that firmware gets: without a record, and
+ * without the names of the inputs unless there is a summary. */
 typedef struct {
     const char *class_names, *input_names; /* NULL: left out */
     int summary;
-    size_t nodes; /* of phi in 8 bits; 0: as many as there can be */
+    const void *record;
+    size_t record_bytes; /* 0: left out */
+    size_t nodes;        /* of phi in 8 bits; 0: as many as there can be */
 } extras;
 
 /* Bytes of a blob of such sizes. `source` has d, c, the kernel's form, task and summary. */

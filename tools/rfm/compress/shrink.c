@@ -128,7 +128,8 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         summary_of(source, &summary, path, MOST_ITERATIONS + 1);
         parts.model = &m, parts.task = source->task, parts.class_names = e->class_names,
         parts.input_names = e->input_names;
-        if (e->summary) parts.summary = &summary, parts.x_mean = parts.x_scale = summary.x_scale;
+        if (e->summary) parts.summary = &summary;
+        parts.record = e->record, parts.record_bytes = e->record_bytes;
         status = rfm_model_size(&parts, &bytes);
     } else {
         static const int32_t there[2] = {0, 0}; /* what arrays point to where only their sizes count */
@@ -142,7 +143,7 @@ size_t shape_bytes(const rfm_model *source, const extras *e, int type, size_t ra
         if (m.metric == RFM_FULL) m.p = there, m.shifts = (const uint8_t *)there;
         m.phi = (const uint16_t *)there, m.units = (const float *)there;
         m.class_names = e->class_names, m.input_names = e->input_names, m.summary = e->summary ? source->summary : NULL;
-        status = rfm_model_size_i(&m, &bytes);
+        status = rfm_model_size_i(&m, e->record_bytes, &bytes);
     }
     if (status != RFM_OK) fail("cannot tell the size of a model: %s", rfm_status_text(status));
     return bytes;
@@ -168,7 +169,8 @@ void *firmware_blob(const any_model *model, const void *blob, size_t size, size_
     void *copy;
     memset(&e, 0, sizeof e);
     e.class_names = model->numbers.class_names;
-    if (model->numbers.summary == NULL) return small_blob(model, &e, bytes);
+    if (model->numbers.summary != NULL) e.summary = 1, e.input_names = model->numbers.input_names;
+    if (model->numbers.summary == NULL || model->record.bytes > 0) return small_blob(model, &e, bytes);
     copy = allocate_aligned(size, "the model");
     memcpy(copy, blob, size);
     *bytes = size;
@@ -182,38 +184,27 @@ void *small_blob(const any_model *model, const extras *e, size_t *bytes) {
         rfm_model_i m = model->integers;
         m.class_names = e->class_names, m.input_names = e->input_names;
         if (!e->summary) m.summary = NULL;
-        status = rfm_model_size_i(&m, bytes);
+        status = rfm_model_size_i(&m, e->record_bytes, bytes);
         if (status == RFM_OK) {
             blob = allocate_aligned(*bytes, "the model");
-            status = rfm_model_write_i(&m, blob, *bytes);
+            status = rfm_model_write_i(&m, e->record, e->record_bytes, blob, *bytes);
         }
     } else {
         rfm_model m = model->numbers;
         rfm_step path[MOST_ITERATIONS + 1];
         rfm_summary summary;
-        rfm_real *p = NULL, *zeros = NULL;
         rfm_contents parts;
         memset(&parts, 0, sizeof parts);
         parts.model = &m, parts.task = m.task, parts.temperature = m.temperature;
         parts.class_names = e->class_names, parts.input_names = e->input_names;
         summary_of(&m, &summary, path, MOST_ITERATIONS + 1);
         if (e->summary) parts.summary = &summary;
-        if (e->summary && summary.x_scale !=
-                              NULL) { /* the summary has scales only if they are folded in: out of P they come before */
-            size_t rows = m.metric == RFM_FULL ? m.r : 1, i;
-            p = allocate(rows, m.d * sizeof *p, "the metric");
-            zeros = allocate(m.d, sizeof *zeros, "the shift");
-            for (i = 0; i < rows * m.d; i++) p[i] = m.p[i] * summary.x_scale[i % m.d];
-            parts.x_mean = m.shift, parts.x_scale = summary.x_scale;
-            m.p = p, m.shift = zeros;
-        }
+        parts.record = e->record, parts.record_bytes = e->record_bytes;
         status = rfm_model_size(&parts, bytes);
         if (status == RFM_OK) {
             blob = allocate_aligned(*bytes, "the model");
             status = rfm_model_write(&parts, blob, *bytes);
         }
-        free(p);
-        free(zeros);
     }
     if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
     return blob;

@@ -156,12 +156,29 @@ static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, r
     return to;
 }
 
+/* What the model was trained with, and what its tools need to take the same columns in the same way. */
+static void lesson_record(const lesson *l, const rfm_options *options, text *record) {
+    size_t d = l->d, targets = l->form->classes > 0 ? 0 : l->form->targets, j;
+    double *numbers = allocate(d + targets, sizeof *numbers, "the record");
+    const char *names = l->form->target_names;
+    record_add_options(record, options);
+    if (names != NULL)
+        record_add(record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, l->form->targets) - names));
+    for (j = 0; j < d; j++) numbers[j] = (double)l->mean[j];
+    if (l->form->missing_mean) record_add_numbers(record, RFM_RECORD_FILL, numbers, d);
+    for (j = 0; j < d; j++) numbers[j] = l->moved.x != NULL ? (double)l->moved.x[j] : 0;
+    for (j = 0; j < targets; j++) numbers[d + j] = l->moved.y != NULL ? (double)l->moved.y[j] : 0;
+    if (l->moved.x != NULL || l->moved.y != NULL) record_add_numbers(record, RFM_RECORD_OFFSETS, numbers, d + targets);
+    free(numbers);
+}
+
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
                   size_t *bytes, rfm_model *opened) {
     rfm_contents parts;
     rfm_summary summary;
     rfm_model moved;
     rfm_real *room = NULL;
+    text record = {NULL, 0, 0};
     void *blob = NULL;
     int status, regress = l->form->classes == 0;
     size_t last = options->iterations;
@@ -179,6 +196,8 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     if (!l->raw && regress) parts.y_mean = l->y_mean, parts.y_scale = l->y_scale;
     parts.class_names = l->form->class_names, parts.input_names = l->input_names;
     parts.summary = &summary;
+    lesson_record(l, options, &record);
+    parts.record = record.at, parts.record_bytes = record.size;
     status = rfm_model_size(&parts, bytes);
     if (status == RFM_OK) {
         blob = allocate_aligned(*bytes, "the model");
@@ -187,5 +206,6 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     if (status == RFM_OK) status = rfm_model_open(blob, *bytes, opened);
     if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
     free(room);
+    free(record.at);
     return blob;
 }

@@ -10,23 +10,46 @@ size_t form_outputs(const sample_form *form) {
     return form->classes == 0 ? form->targets : form->classes == 2 ? 1 : form->classes;
 }
 
-sample_form form_of_model(const rfm_model *model, const char *model_file, const char *target, int missing_mean) {
+sample_form form_of_model(const any_model *model, const char *model_file, const char *target, int missing_mean) {
     sample_form form;
     form.target = target;
-    form.classes = model_classes(model);
-    form.class_names = model->class_names;
-    form.targets = form.classes > 0 ? 1 : model->c;
+    form.classes = model_classes(&model->numbers);
+    form.class_names = model->numbers.class_names;
+    form.targets = model_targets(&model->numbers);
+    form.target_names = model->record.targets;
     form.missing_mean = missing_mean;
     if (form.classes > 0 && form.class_names == NULL) fail("%s: expected a model that has class names", model_file);
     return form;
 }
 
-void model_table_read(model_table *t, const rfm_model *model, const char *model_file, const char *data, int header,
+/* The first of the targets that the model was trained on, if the file has them side by side; else its columns. */
+static size_t target_recorded(const csv *c, const sample_form *form) {
+    size_t column, k;
+    if (form->target != NULL || form->target_names == NULL) return c->columns;
+    column = csv_column(c, form->target_names);
+    for (k = 0; column < c->columns && k < form->targets; k++)
+        if (column + k >= c->columns || strcmp(c->names[column + k], rfm_name(form->target_names, k)) != 0)
+            return c->columns;
+    return column;
+}
+
+void model_table_read(model_table *t, const any_model *any, const char *model_file, const char *data, int header,
                       const char *target, int missing_mean) {
-    t->form = form_of_model(model, model_file, target, missing_mean);
+    const rfm_model *model = &any->numbers;
+    t->form = form_of_model(any, model_file, target, missing_mean);
     csv_read(&t->file, data, header);
+    t->column = target_recorded(&t->file, &t->form);
+    if (t->column < t->file.columns && t->form.targets == 1) target = t->file.names[t->column];
     t->inputs = inputs_of_model(&t->file, model->input_names, model->d, target, t->form.targets);
-    if (target == NULL && t->form.targets == 1) target = target_guess(&t->file, t->inputs);
+    if (t->column < t->file.columns) return;
+    if (target == NULL && t->form.targets == 1) {
+        target = target_guess(&t->file, t->inputs);
+        if (target == NULL && header && t->form.target_names != NULL &&
+            csv_column(&t->file, "target") == t->file.columns)
+            fail("%s: line 1: expected a column %s, the target of %s, found none of that name (--target NAME for "
+                 "another)",
+                 data, t->form.target_names, model_file);
+    }
     t->column = target_find(&t->file, target, t->form.targets);
 }
 
@@ -62,19 +85,24 @@ static void say_loss(const csv *c, size_t column, double off, double spread, dou
     free(t.at);
 }
 
-/* center, scale (NULL: not known): of a model that was trained on such a column. */
+/* center, scale (NULL: not known): of a model that was trained on such a column. recorded: what was taken out of it
+ * then; NULL: that is not known, and these rows say whether it has to be. */
 static rfm_real offset_of(const csv *c, size_t column, row_list rows, const rfm_real *center, const rfm_real *scale,
-                          int loss) {
+                          const double *recorded, int loss) {
     column_range r = column_look(c, column, rows);
-    rfm_real middle = center != NULL ? *center : (rfm_real)r.mean;
+    rfm_real middle = center != NULL ? *center : (rfm_real)r.mean, known = 0;
     double spread;
-    if (r.count == 0) return 0;
+    if (recorded != NULL && loss == LOSS_MOVED) {
+        known = (rfm_real)*recorded;
+        if (known == 0) return 0;
+    }
+    if (r.count == 0) return known;
     if (center != NULL) r.low = fmin(r.low, (double)middle), r.high = fmax(r.high, (double)middle);
     spread = fmax(r.high - r.low, scale != NULL ? (double)*scale : 0);
-    if (!column_loses(r.off, spread)) return 0;
+    if (!column_loses(r.off, spread)) return known;
     if (center == NULL || scale != NULL || r.count >= FEW_ROWS)
         say_loss(c, column, r.off, spread, (double)middle, loss);
-    return loss == LOSS_MOVED ? middle : 0;
+    return known != 0 ? known : loss == LOSS_MOVED ? middle : 0;
 }
 
 /* NULL in place of zeros only. */
@@ -87,21 +115,27 @@ static rfm_real *none_if_zero(rfm_real *offset, size_t count) {
 }
 
 offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
-                     const rfm_model *like, int loss) {
-    const rfm_real *shift = like != NULL ? like->shift : NULL, *offset = like != NULL ? like->offset : NULL;
+                     const any_model *like, int loss) {
+    const rfm_model *model = like != NULL && !has_integers(like) ? &like->numbers : NULL;
+    const rfm_real *shift = model != NULL ? model->shift : NULL, *offset = model != NULL ? model->offset : NULL;
+    int known = model != NULL && like->record.has_options; /* without an entry nothing was taken out */
     rfm_summary summary;
     offsets o;
     size_t i;
     memset(&summary, 0, sizeof summary);
-    if (like != NULL) (void)rfm_model_summary(like, &summary, NULL, 0);
+    if (model != NULL) (void)rfm_model_summary(model, &summary, NULL, 0);
     o.x = allocate(inputs->count, sizeof *o.x, "offsets");
     o.y = allocate(targets, sizeof *o.y, "offsets");
-    for (i = 0; i < inputs->count; i++)
-        if (inputs->at[i].level == NULL)
+    for (i = 0; i < inputs->count + targets; i++) {
+        double recorded = known && like->record.offsets != NULL ? record_number(like->record.offsets, i) : 0;
+        const double *said = known ? &recorded : NULL;
+        if (i >= inputs->count)
+            o.y[i - inputs->count] = offset_of(c, target + (i - inputs->count), rows,
+                                               offset != NULL ? offset + (i - inputs->count) : NULL, NULL, said, loss);
+        else if (inputs->at[i].level == NULL)
             o.x[i] = offset_of(c, inputs->at[i].column, rows, shift != NULL ? shift + i : NULL,
-                               summary.x_scale != NULL ? summary.x_scale + i : NULL, loss);
-    for (i = 0; i < targets; i++)
-        o.y[i] = offset_of(c, target + i, rows, offset != NULL ? offset + i : NULL, NULL, loss);
+                               summary.x_scale != NULL ? summary.x_scale + i : NULL, said, loss);
+    }
     o.x = none_if_zero(o.x, inputs->count), o.y = none_if_zero(o.y, targets);
     return o;
 }
@@ -135,8 +169,8 @@ any_model any_moved(const any_model *model, const offsets *moved, rfm_real **roo
 /* ---- samples -------------------------------------------------------------------------------- */
 
 offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model) {
-    return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows,
-                        has_integers(model) ? NULL : &model->numbers, has_integers(model) ? LOSS_STAYS : LOSS_MOVED);
+    return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows, model,
+                        has_integers(model) ? LOSS_STAYS : LOSS_MOVED);
 }
 
 sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows, offsets moved) {
@@ -239,14 +273,24 @@ const char *const missing_words[] = {"mean", "error", NULL};
 
 int fills_missing(const any_model *model, const char *model_file, const char *word) {
     int refuses = word != NULL && options_word("--missing", word, missing_words) == 1;
-    if (word != NULL && !refuses && has_integers(model))
-        fail("%s: a model of integers has no means for --missing mean; expected data without missing cells",
+    int means = !has_integers(model) || model->record.fill != NULL;
+    if (word != NULL && !refuses && !means)
+        fail("%s: a model of integers has no means for --missing mean unless it was trained with that; expected data "
+             "without missing cells",
              model_file);
-    return !refuses && !has_integers(model);
+    return !refuses && means;
 }
 
 void sample_fill(sample *s, const any_model *model, const char *data) {
-    size_t count = has_integers(model) ? 0 : sample_impute(s, model->numbers.d, model->numbers.shift);
+    size_t d = model->numbers.d, count, j;
+    rfm_real *means;
+    if (has_integers(model) && model->record.fill == NULL) return;
+    means = allocate(d, sizeof *means, "means");
+    for (j = 0; j < d; j++)
+        means[j] =
+            model->record.fill != NULL ? (rfm_real)record_number(model->record.fill, j) : model->numbers.shift[j];
+    count = sample_impute(s, d, means);
+    free(means);
     if (count > 0)
         note("%s: %zu empty cell%s: the mean of the training rows is taken (--missing error to refuse them)", data,
              count, count == 1 ? "" : "s");

@@ -23,16 +23,17 @@ typedef struct {
 #define LOSS_STAYS   1 /* it is only said */
 #define LOSS_REFUSED 2
 
-/* For training (like NULL) by the means of the rows, else by the shift and the offset of a model. targets 0: only
- * inputs. */
+/* For training (like NULL) by the means of the rows; else those of a model's record, or where it has none by its shift
+ * and its offset. targets 0: only inputs. */
 offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
-                     const rfm_model *like, int loss);
+                     const any_model *like, int loss);
 offsets offsets_copy(const offsets *o, size_t d, size_t targets);
 
 /* What the rows of a file have to look like. */
 typedef struct {
-    const char *target; /* --target, or NULL */
-    size_t targets;     /* columns */
+    const char *target;       /* --target, or NULL */
+    size_t targets;           /* columns */
+    const char *target_names; /* of these, one after the other; NULL: not known */
     const char *class_names;
     size_t classes; /* 0: regression */
     int missing_mean;
@@ -41,7 +42,7 @@ typedef struct {
 size_t form_outputs(const sample_form *form); /* c of a model of such rows */
 
 /* The form of the rows that a model was trained on. */
-sample_form form_of_model(const rfm_model *model, const char *model_file, const char *target, int missing_mean);
+sample_form form_of_model(const any_model *model, const char *model_file, const char *target, int missing_mean);
 
 /* `x` still has NaN where a cell was missing: sample_impute comes before it is used. */
 sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows,
@@ -81,7 +82,8 @@ typedef struct {
     size_t column; /* the first target */
 } model_table;
 
-void model_table_read(model_table *t, const rfm_model *model, const char *model_file, const char *data, int header,
+/* Without a name the target is the column that the model was trained on, or what target_guess says. */
+void model_table_read(model_table *t, const any_model *model, const char *model_file, const char *data, int header,
                       const char *target, int missing_mean);
 offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model);
 void model_table_free(model_table *t);
@@ -91,11 +93,11 @@ row_list rows_to_score(const csv *c, const char *split);
 
 extern const char *const missing_words[]; /* of --missing: mean, error */
 
-/* 1 if missing cells become the means that a model has: that is what --missing says, or what can be done without it.
- * Ends the program if means are asked for and there are none. */
+/* 1 if missing cells become the means that a model has, of integers in its record: that is what --missing says, or what
+ * can be done without it. Ends the program if means are asked for and there are none. */
 int fills_missing(const any_model *model, const char *model_file, const char *word);
 
-/* sample_impute with the means of a model of numbers; says how many cells. */
+/* sample_impute with the means of a model; says how many cells. */
 void sample_fill(sample *s, const any_model *model, const char *data);
 
 /* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits
