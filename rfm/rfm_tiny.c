@@ -342,7 +342,7 @@ static int choose_step(const rfm_hyperbf *f, int task, size_t k, rfm_real *step)
     const size_t end = task == RFM_REGRESS ? k + 1 : f->c;
     rfm_real most = R(0);
     float unit;
-    for (k = task == RFM_REGRESS ? k : 0; k < end; k++) {
+    for (; k < end; k++) { /* of a classifier k is 0 */
         rfm_real sum = R(0);
         size_t i;
         for (i = 0; i < f->n; i++) {

@@ -705,6 +705,8 @@ static void test_tail(void) {
     CHECK(opened.class_names == (const char *)blob + size + 8);
     put(blob + size + 4, 8, 4); /* the padding would be a third name */
     TAIL(16, RFM_ECONTENT);
+    blob[size + 15] = 'x'; /* two zeros, and a third name that does not end */
+    TAIL(16, RFM_ECONTENT);
     put(blob + size + 4, 6, 4); /* without its end */
     TAIL(16, RFM_ECONTENT);
     put(blob + size + 4, 0, 4);
@@ -1248,6 +1250,7 @@ static void test_make_refuses(void) {
     REFUSED(f.offset[1] = (rfm_real)NAN, RFM_EFINITE, 0);
     REFUSED(f.labels[4] = 2, RFM_EVALUE, 0);
     REFUSED(f.labels[4] = 0xffffffffu, RFM_EVALUE, 0);
+    REFUSED((f.labels[4] = 2, f.alpha[8] = f.alpha[9] = 0), RFM_EVALUE, 0);
     REFUSED(f.alpha[1 - f.labels[0]] = 1, RFM_EVALUE, 0); /* of another class */
 #undef REFUSED
     make_net(2);
