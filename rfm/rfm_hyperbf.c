@@ -25,21 +25,6 @@
 
 /* ==== 1. Arguments ============================================================================ */
 
-static int check_view(rfm_cmat a) {
-    if (a.at == NULL) return RFM_ENULL;
-    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
-    if (a.stride < a.cols) return RFM_ESTRIDE;
-    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
-    return RFM_OK;
-}
-
-static int finite_view(rfm_cmat a) {
-    size_t i;
-    for (i = 0; i < a.rows; i++)
-        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
-    return 1;
-}
-
 static int check_arena(const rfm_arena *arena) {
     if (arena == NULL) return RFM_ENULL;
     if (arena->status != RFM_OK) return arena->status;

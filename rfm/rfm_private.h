@@ -48,4 +48,23 @@ static inline int32_t phi_at(const rfm_model_i *m, uint32_t t) {
 
 #endif
 
+#ifndef RFM_NO_TRAIN
+
+static inline int check_view(rfm_cmat a) {
+    if (a.at == NULL) return RFM_ENULL;
+    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
+    if (a.stride < a.cols) return RFM_ESTRIDE;
+    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
+    return RFM_OK;
+}
+
+static inline int finite_view(rfm_cmat a) {
+    size_t i;
+    for (i = 0; i < a.rows; i++)
+        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
+    return 1;
+}
+
+#endif
+
 #endif

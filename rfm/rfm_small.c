@@ -361,13 +361,6 @@ static int scale_numbers(size_t n, rfm_real *x, int e) {
     return most > REAL_EPS * REAL_EPS && rfm_largest(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
 }
 
-static int finite_view(rfm_cmat a) {
-    size_t i;
-    for (i = 0; i < a.rows; i++)
-        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
-    return 1;
-}
-
 /* In (0, 1). */
 static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
 
@@ -413,14 +406,6 @@ typedef struct {
     rfm_ctx inner;        /* a context on that memory, without ticks */
     rfm_real done, total; /* how much work there is, for ticks */
 } rows;
-
-static int check_view(rfm_cmat a) {
-    if (a.at == NULL) return RFM_ENULL;
-    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
-    if (a.stride < a.cols) return RFM_ESTRIDE;
-    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
-    return RFM_OK;
-}
 
 /* The memory layout, by sizes only; rows_values looks at the values. */
 static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int with_y, rows *s) {
