@@ -14,7 +14,6 @@
 #include <string.h>
 
 /* The loops in assembly take all registers, so they are functions of their own. */
-#define ALONE __attribute__((noinline))
 
 static inline uint32_t load(const void *at) {
     uint32_t word;
@@ -101,7 +100,7 @@ static inline uint32_t larger(uint32_t a, uint32_t b) {
                    "r5}\n\tadd r8, #8\n\t"
 
 /* t (rows) = rows (rows, n) times v. */
-static ALONE void dots(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows) {
+static RFM_ALONE void dots(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows) {
     const uint32_t phi432 = 0, last = 0; /* not used */
     size_t j, i;
     if (n >= 4) {
@@ -136,14 +135,14 @@ static inline uint32_t phi_at(uint32_t phi432, int32_t last, uint32_t t) {
 
 /* t: phi of the rows (rows, n), by pairs: of rows 4 i and 4 i + 1 in word 4 i, of the next two in word 4 i + 1; v is
  * -z. */
-static ALONE void phis(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
-                       int32_t last) {
+static RFM_ALONE void phis(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
+                           int32_t last) {
     WALK("8", DISTANCE, PHIS);
 }
 
 /* The same for any n. */
-static ALONE void phis_any(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
-                           int32_t last) {
+static RFM_ALONE void phis_any(const int8_t *a, const int16_t *v, size_t n, uint32_t *t, size_t rows, uint32_t phi432,
+                               int32_t last) {
     size_t i, j;
     for (i = 0; i < rows; i++) t[i] = 8;
     if (n >= 4) {
@@ -180,7 +179,8 @@ static inline int16_t negated(int32_t x) {
     } while (0)
 
 /* scores (4) += alpha' phi (rows), as phis() has them; the larger of `largest` and phi, pair by pair. */
-static ALONE uint32_t add4(const int8_t *alpha, const uint32_t *phi, size_t rows, int32_t *scores, uint32_t largest) {
+static RFM_ALONE uint32_t add4(const int8_t *alpha, const uint32_t *phi, size_t rows, int32_t *scores,
+                               uint32_t largest) {
     const uint32_t *end = phi + rows;
     int32_t s0 = scores[0], s1 = scores[1], s2 = scores[2], s3 = scores[3];
     do {
@@ -194,8 +194,8 @@ static ALONE uint32_t add4(const int8_t *alpha, const uint32_t *phi, size_t rows
 }
 
 /* The same for c outputs. */
-static ALONE uint32_t add(const int8_t *alpha, size_t c, const uint32_t *phi, size_t rows, int32_t *scores,
-                          uint32_t largest) {
+static RFM_ALONE uint32_t add(const int8_t *alpha, size_t c, const uint32_t *phi, size_t rows, int32_t *scores,
+                              uint32_t largest) {
     for (; rows > 0; rows -= 4, alpha += 4 * c, phi += 4) {
         uint32_t f01 = phi[0], f23 = phi[1];
         size_t k;

@@ -173,8 +173,6 @@ rfm_real rfm_loop_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scores
 
 #include <arm_mve.h>
 
-#define ALONE __attribute__((noinline)) /* a function of its own has all registers for its loop */
-
 #define ROWS 32 /* rows whose sums are computed in one go: a multiple of 8 */
 
 /* The sums of rows (a multiple of 4) of n numbers go from `to` to `end`: `first` + their TERMs with v. LOAD fetches
@@ -214,21 +212,21 @@ rfm_real rfm_loop_helium(const rfm_model *m, rfm_real *scratch, rfm_real *scores
 #define DISTANCE_I(Q, T) "vsub.i16 " Q ", " Q ", q0\n\tvmladava.s16 " T ", " Q ", " Q "\n\t"
 
 /* t = the sums of rows (rows, n). t is filled up to a multiple of 4 by repeating the first of the last four rows. */
-#define SUMS(name, bytes, first, LOAD, TERM, NEXT)                                                 \
-    static ALONE void name(const char *a0, size_t n, const int16_t *v, uint32_t *t, size_t rows) { \
-        const size_t step = n * (bytes), beyond = (0 - n) % 8 * (bytes);                           \
-        for (;;) {                                                                                 \
-            const char *a1 = a0 + step, *a2 = a1 + step, *a3 = a2 + step;                          \
-            uint32_t *to = t, *end = t + (rows < 4 ? 4 : rows / 4 * 4);                            \
-            if (rows < 4) {                                                                        \
-                a3 = a0;                                                                           \
-                if (rows < 3) a2 = a0;                                                             \
-                if (rows < 2) a1 = a0;                                                             \
-            }                                                                                      \
-            WALK_I(first, LOAD, TERM, NEXT);                                                       \
-            if (rows < 4 || rows % 4 == 0) return;                                                 \
-            rows %= 4, t = end;                                                                    \
-        }                                                                                          \
+#define SUMS(name, bytes, first, LOAD, TERM, NEXT)                                                     \
+    static RFM_ALONE void name(const char *a0, size_t n, const int16_t *v, uint32_t *t, size_t rows) { \
+        const size_t step = n * (bytes), beyond = (0 - n) % 8 * (bytes);                               \
+        for (;;) {                                                                                     \
+            const char *a1 = a0 + step, *a2 = a1 + step, *a3 = a2 + step;                              \
+            uint32_t *to = t, *end = t + (rows < 4 ? 4 : rows / 4 * 4);                                \
+            if (rows < 4) {                                                                            \
+                a3 = a0;                                                                               \
+                if (rows < 3) a2 = a0;                                                                 \
+                if (rows < 2) a1 = a0;                                                                 \
+            }                                                                                          \
+            WALK_I(first, LOAD, TERM, NEXT);                                                           \
+            if (rows < 4 || rows % 4 == 0) return;                                                     \
+            rows %= 4, t = end;                                                                        \
+        }                                                                                              \
     }
 SUMS(dots_8, 1, "0", LOAD_8, DOT_I, NEXT_8)
 SUMS(dots_16, 2, "0", LOAD_16, DOT_I, NEXT_16)
@@ -278,7 +276,7 @@ static inline void z_diagonal(int16_t *z, const int16_t *u, const int32_t *bias,
  * bit that is set moved to the top, past so many zeros: the node is 8 (31 - 3) - 8, plus the first four bits, less 8
  * for every zero, so at most 231; the next 16 bits are the fraction. That has no sign, and VMULH takes it for 65536
  * less where its own first bit is set. From `last` on phi is 0. */
-static ALONE int16x8_t phis(const rfm_model_i *m, uint32_t *t, size_t rows, int16x8_t largest) {
+static RFM_ALONE int16x8_t phis(const rfm_model_i *m, uint32_t *t, size_t rows, int16x8_t largest) {
     const int32_t last = m->nodes < 233 ? (int32_t)m->nodes - 1 : 232;
     int16_t *phi = (int16_t *)t;
     __asm__ volatile(
@@ -319,23 +317,23 @@ static ALONE int16x8_t phis(const rfm_model_i *m, uint32_t *t, size_t rows, int1
 
 /* scores (c) += alpha' phi of `rows` centres, one output after the other. WORK is a vector of `lanes` bits each: phi of
  * so many centres, their alpha for this output, which lie `offsets` from the first, and what they add to the sum. */
-#define ADD(name, number, lanes, offsets_of, WORK)                                                     \
-    static ALONE void name(const rfm_model_i *m, const number *alpha, const int16_t *phi, size_t rows, \
-                           int32_t *scores) {                                                          \
-        const size_t c = m->c, step = 128 / (lanes)*c * sizeof(number);                                \
-        const int32_t *end = scores + c;                                                               \
-        for (; scores < end; scores++, alpha++) {                                                      \
-            const number *at = alpha;                                                                  \
-            const int16_t *f = phi;                                                                    \
-            int32_t sum = *scores;                                                                     \
-            __asm__ volatile("dlstp." #lanes " lr, %[rows]\n"                                          \
-                             "1:\n\t" WORK "add %[at], %[step]\n\t"                                    \
-                             "letp lr, 1b"                                                             \
-                             : [at] "+&r"(at), [phi] "+&l"(f), [sum] "+&Te"(sum)                       \
-                             : [rows] "r"(rows), [step] "r"(step), [offsets] "w"(offsets_of(c))        \
-                             : "memory", "lr", "q0", "q1");                                            \
-            *scores = sum;                                                                             \
-        }                                                                                              \
+#define ADD(name, number, lanes, offsets_of, WORK)                                                         \
+    static RFM_ALONE void name(const rfm_model_i *m, const number *alpha, const int16_t *phi, size_t rows, \
+                               int32_t *scores) {                                                          \
+        const size_t c = m->c, step = 128 / (lanes)*c * sizeof(number);                                    \
+        const int32_t *end = scores + c;                                                                   \
+        for (; scores < end; scores++, alpha++) {                                                          \
+            const number *at = alpha;                                                                      \
+            const int16_t *f = phi;                                                                        \
+            int32_t sum = *scores;                                                                         \
+            __asm__ volatile("dlstp." #lanes " lr, %[rows]\n"                                              \
+                             "1:\n\t" WORK "add %[at], %[step]\n\t"                                        \
+                             "letp lr, 1b"                                                                 \
+                             : [at] "+&r"(at), [phi] "+&l"(f), [sum] "+&Te"(sum)                           \
+                             : [rows] "r"(rows), [step] "r"(step), [offsets] "w"(offsets_of(c))            \
+                             : "memory", "lr", "q0", "q1");                                                \
+            *scores = sum;                                                                                 \
+        }                                                                                                  \
     }
 #define OFFSETS_8(c)  vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)(c))
 #define OFFSETS_16(c) vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)(c))

@@ -56,16 +56,6 @@ typedef uint32_t real_bits;
 #define REAL_SIGN_BIT      UINT32_C(0x80000000)
 #endif
 
-/* AT_4: tells the compiler that `at` is a multiple of 4. ALONE: not inlined, so that the code exists once and is
- * shorter. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE    __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
-
 /* The sign bit of the result is set if x is a NaN or an infinity: their exponent is all ones, and adding its lowest
  * bit carries into the sign. */
 static real_bits not_finite(rfm_real x) {
@@ -74,7 +64,7 @@ static real_bits not_finite(rfm_real x) {
     return (bits & REAL_EXPONENT_BITS) + (REAL_EXPONENT_BITS & (~REAL_EXPONENT_BITS + 1));
 }
 
-ALONE int rfm_finite(size_t n, const rfm_real *x) {
+RFM_ALONE int rfm_finite(size_t n, const rfm_real *x) {
     real_bits bad = 0;
     size_t i;
     for (i = 0; i < n; i++) bad |= not_finite(x[i]);
@@ -225,7 +215,7 @@ static int little_endian(void) {
 /* A field of a blob: `at` is a multiple of 4. */
 static uint32_t get_u32(const unsigned char *at) {
     uint32_t u;
-    memcpy(&u, AT_4(at), 4);
+    memcpy(&u, RFM_AT_4(at), 4);
     return little_endian() ? u : u >> 24 | (u >> 8 & 0xff00) | (u & 0xff00) << 8 | u << 24;
 }
 
@@ -301,7 +291,7 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
 /* What the sections say beyond their numbers, and the sizes in the head. */
-static ALONE int blob_right(const unsigned char *b) {
+static RFM_ALONE int blob_right(const unsigned char *b) {
     uint32_t bytes = get_u32(b + 12), sections = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
     if (sections < SECTIONS || sections > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
@@ -348,7 +338,7 @@ const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t coun
     return left == 0 ? at : NULL;
 }
 
-ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
+RFM_ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
     uint32_t bytes;
     return section_at(head->at, section, &bytes);
 }
@@ -445,7 +435,7 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
  */
 
 /* A function of its own, so that the loop of the other kernels has all registers. */
-static ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
+static RFM_ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
     rfm_real sum = R(0);
     for (; r > 0; r--) sum += small_abs(*a++ - *b++);
     return sum;
@@ -558,7 +548,7 @@ static rfm_real unit_of(rfm_real largest) {
     return largest == R(0) ? R(1) : max_real(unit, UNIT_LEAST);
 }
 
-static rfm_real largest_of(size_t n, const rfm_real *x) {
+rfm_real rfm_largest(size_t n, const rfm_real *x) {
     rfm_real largest = R(0);
     size_t i;
     for (i = 0; i < n; i++) largest = max_real(largest, RFM_MATH(fabs)(x[i]));
@@ -568,7 +558,7 @@ static rfm_real largest_of(size_t n, const rfm_real *x) {
 static rfm_real largest_entry(rfm_cmat a) {
     rfm_real largest = R(0);
     size_t i;
-    for (i = 0; i < a.rows; i++) largest = max_real(largest, largest_of(a.cols, a.at + i * a.stride));
+    for (i = 0; i < a.rows; i++) largest = max_real(largest, rfm_largest(a.cols, a.at + i * a.stride));
     return largest;
 }
 
@@ -1732,7 +1722,7 @@ static rfm_real reflector(size_t n, rfm_real *x, rfm_real *beta) {
     rfm_real tail = dot(n - 1, x + 1, x + 1), alpha, unit = R(1), b;
     size_t i;
     if (tail < SQUARE_LEAST) {
-        unit = unit_of(largest_of(n, x));
+        unit = unit_of(rfm_largest(n, x));
         multiply(n, x, R(1) / unit);
         tail = dot(n - 1, x + 1, x + 1);
     }
@@ -2432,7 +2422,7 @@ static void squared_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real 
 }
 
 static int norms_right(const rfm_port *port, size_t n, const rfm_real *norms) {
-    return finite_row(port, n, norms) && largest_of(n, norms) <= NORM_MOST ? RFM_OK : RFM_ERANGE;
+    return finite_row(port, n, norms) && rfm_largest(n, norms) <= NORM_MOST ? RFM_OK : RFM_ERANGE;
 }
 
 typedef struct {
@@ -2869,10 +2859,10 @@ static int place_centers(training *f) {
             project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
     }
     if (!finite_row(port, n * r, f->centers)) return RFM_ERANGE;
-    f->unit = distance_unit(largest_of(n * r, f->centers));
+    f->unit = distance_unit(rfm_largest(n * r, f->centers));
     multiply(n * r, f->centers, R(1) / f->unit);
     squared_norms(n, r, f->centers, f->norms);
-    if (!(largest_of(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
+    if (!(rfm_largest(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
     f->m.bandwidth = f->o->bandwidth;
     if (f->o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN && n > 1) {
         rfm_real median = median_distance(f);
@@ -3123,7 +3113,7 @@ static void center_agop(training *f) {
  * kernel's constant factor; update_metric puts both back. */
 static int agop(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
-    f->alpha_unit = unit_of(largest_of(n * c, f->alpha));
+    f->alpha_unit = unit_of(rfm_largest(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
     if (f->o->center) {
         memset(f->mean, 0, c * r * sizeof *f->mean);
@@ -3203,7 +3193,7 @@ static int update_metric(training *f) {
         multiply(rank * d, f->p, gradient_factor(&f->kernel, R(1) / f->m.bandwidth));
         multiply(rank * d, f->p, f->alpha_unit);
     } else {
-        multiply(rank * d, f->p, R(1) / unit_of(largest_of(rank * d, f->p)));
+        multiply(rank * d, f->p, R(1) / unit_of(rfm_largest(rank * d, f->p)));
         for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
             rfm_real sum = R(0);
             for (i = 0; i < rank; i++) sum += f->p[i * d + j] * f->p[i * d + j];

@@ -102,6 +102,11 @@ rfm_real rfm_sqrt(rfm_real x);
  * numbers cannot remove the check. */
 int rfm_finite(size_t n, const rfm_real *x);
 
+#ifndef RFM_NO_TRAIN
+/* The largest |x_i|; 0 if n is 0. */
+rfm_real rfm_largest(size_t n, const rfm_real *x);
+#endif
+
 /* ---- models --------------------------------------------------------------------------------- */
 
 /* Kernels, phi as a function of s = |x - z|_M and the bandwidth L. */
@@ -148,6 +153,16 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #define RFM_ALIGNED _Alignas(RFM_ALIGN)
 #else
 #define RFM_ALIGNED /* no standard way: align a static array by hand */
+#endif
+
+/* For the library's own sources. RFM_AT_4: tells the compiler that `at` is a multiple of 4. RFM_ALONE: not inlined, so
+ * that the function's loop has all registers and its code exists once. */
+#if defined(__GNUC__)
+#define RFM_AT_4(at) __builtin_assume_aligned(at, 4)
+#define RFM_ALONE    __attribute__((noinline))
+#else
+#define RFM_AT_4(at) (at)
+#define RFM_ALONE
 #endif
 
 /* What the outputs mean. */
@@ -573,7 +588,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_OFFSETS \
     4 /* (d + targets) what was taken out of inputs and targets while they had all their digits */
 #define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
-#define RFM_RECORD_CONFORMAL 6 /* reserved */
+#define RFM_RECORD_CONFORMAL 6 /* a coverage and its threshold, 8-byte numbers: rfm_conformal_set */
 
 #define RFM_RECORD_OPTIONS_BYTES 48
 

@@ -23,22 +23,7 @@
 #define BLOCK_ROWS    256
 #define WORTH_SHARING 4194304 /* multiply-adds of a product, below which one thread is faster than several */
 
-/* ==== 1. Arguments ================================================================================================ */
-
-static int check_view(rfm_cmat a) {
-    if (a.at == NULL) return RFM_ENULL;
-    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
-    if (a.stride < a.cols) return RFM_ESTRIDE;
-    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
-    return RFM_OK;
-}
-
-static int finite_view(rfm_cmat a) {
-    size_t i;
-    for (i = 0; i < a.rows; i++)
-        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
-    return 1;
-}
+/* ==== 1. Arguments ============================================================================ */
 
 static int check_arena(const rfm_arena *arena) {
     if (arena == NULL) return RFM_ENULL;
@@ -215,7 +200,7 @@ int rfm_hyperbf_model(const rfm_hyperbf *f, rfm_arena *store, rfm_model *model) 
     return status;
 }
 
-/* ==== 2. Rows =====================================================================================================
+/* ==== 2. Rows ====================================================================================
  *
  * What a batch is made of: the rows of the data, then `drawn` more that are made of two of them, or of one and noise.
  * Those are kept as recipes, and made again whenever they are used.
@@ -296,7 +281,7 @@ static void measure_inputs(rfm_cmat x, rfm_real *mean, rfm_real *spread) {
     }
 }
 
-/* ==== 3. Loss and gradient ======================================================================================== */
+/* ==== 3. Loss and gradient ==================================================================== */
 
 /* The arrays that move. */
 enum { ALPHA, CENTERS, P, OFFSET, BANDWIDTH, ARRAYS };
@@ -685,7 +670,7 @@ int rfm_hyperbf_loss(const rfm_ctx *ctx, const rfm_hyperbf *f, const rfm_data *d
     return status;
 }
 
-/* ==== 4. Least squares ============================================================================================
+/* ==== 4. Least squares ===========================================================================
  *
  * alpha and offset that minimise sum_i weight_i |y_i - offset - Phi_i alpha|^2 + ridge |alpha|^2: with Q = [Phi 1] the
  * normal equations (Q'Q + ridge) [alpha; offset] = Q'Y. Prototypes: for each output those of its own centres.
@@ -783,7 +768,7 @@ static int solve_alpha(pass *s, rfm_hyperbf *f, const source *from, rfm_real sha
     return status;
 }
 
-/* ==== 5. Start ==================================================================================================== */
+/* ==== 5. Start ================================================================================ */
 
 typedef struct {
     const rfm_ctx *ctx;
@@ -1135,7 +1120,7 @@ int rfm_hyperbf_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
     return status;
 }
 
-/* ==== 6. Descent ================================================================================================== */
+/* ==== 6. Descent ============================================================================== */
 
 #define PI               R(3.14159265358979323846)
 #define ADAM_LEAST       R(1e-8)
@@ -1171,7 +1156,7 @@ void rfm_hyperbf_options_init(rfm_hyperbf_options *o) {
     memset(o, 0, sizeof *o);
     rfm_hyperbf_cost_init(&o->cost);
     o->method = RFM_HYPERBF_ADAM, o->steps = 4000, o->batch = 256;
-    o->rate = R(0.02), o->floor = R(0.01);
+    o->rate = R(0.02), o->floor = R(0.01), o->warm = R(0.02);
     o->alpha_rate = o->center_rate = o->p_rate = o->offset_rate = R(1);
     o->momentum = R(0.9), o->second = R(0.999);
     o->look = 200, o->most = R(100);
@@ -1184,7 +1169,7 @@ static int decay_right(rfm_real x) { return x >= R(0) && x < R(1); }
 
 static int options_right(const rfm_hyperbf_options *o) {
     if (!cost_right(&o->cost) || !between(RFM_HYPERBF_PLAIN, o->method, RFM_HYPERBF_ADAM)) return 0;
-    if (!(o->rate > R(0)) || !rfm_finite(1, &o->rate) || !share_right(o->floor)) return 0;
+    if (!(o->rate > R(0)) || !rfm_finite(1, &o->rate) || !share_right(o->floor) || !share_right(o->warm)) return 0;
     if (!factor_right(o->alpha_rate) || !factor_right(o->center_rate) || !factor_right(o->p_rate)) return 0;
     if (!factor_right(o->bandwidth_rate) || !factor_right(o->offset_rate)) return 0;
     if (!decay_right(o->momentum) || !decay_right(o->second)) return 0;
@@ -1260,7 +1245,7 @@ int rfm_hyperbf_descend_need(const rfm_ctx *ctx, const rfm_data *data, const rfm
     return status;
 }
 
-/* ---- targets ----------------------------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 /* What the loss compares with, of a teacher's scores: probabilities for the cross-entropy. */
 static void scores_to_targets(const rfm_hyperbf_cost *cost, size_t c, rfm_real *y) {
@@ -1279,7 +1264,7 @@ static void scores_to_targets(const rfm_hyperbf_cost *cost, size_t c, rfm_real *
     for (k = 0; k < c; k++) y[k] /= sum;
 }
 
-/* Targets (count, c) of `count` rows from `first` on: what the teacher says, and the truth, which is y or its mixture. */
+/* Targets (count, c) of rows first..: what the teacher says, and the truth, which is y or its mixture. */
 static int ask_teacher(rfm_hyperbf_descent *g, size_t first, size_t count, rfm_real *to) {
     const rfm_hyperbf_options *o = g->o;
     const source *from = &g->from;
@@ -1340,7 +1325,7 @@ static void draw_rows(rfm_hyperbf_descent *g) {
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void arrays_of(rfm_hyperbf_descent *g, arrays *a) {
     a->at[ALPHA] = g->f->alpha;
@@ -1536,11 +1521,13 @@ static void move_array(const rfm_hyperbf_descent *g, size_t n, rfm_real rate, co
         }
 }
 
-/* 0: a parameter has left the numbers. */
+/* 0: L has left its range. Other numbers that are not finite are found by the next product. */
 static int move(rfm_hyperbf_descent *g) {
     const rfm_hyperbf_options *o = g->o;
     const rfm_real share = R(g->report.steps) / R(o->steps);
-    const rfm_real factor = o->floor + (R(1) - o->floor) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share));
+    const rfm_real rise = o->warm * R(o->steps), now_at = R(g->report.steps + 1);
+    const rfm_real factor = (now_at < rise ? now_at / rise : R(1)) *
+                            (o->floor + (R(1) - o->floor) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share)));
     arrays now;
     int k;
     arrays_of(g, &now);
@@ -1548,7 +1535,6 @@ static int move(rfm_hyperbf_descent *g) {
     for (k = 0; k < ARRAYS; k++) {
         if (g->sizes[k] == 0) continue;
         move_array(g, g->sizes[k], g->unit[k] * factor, g->g.at[k], g->first.at[k], g->second.at[k], now.at[k]);
-        if (!rfm_finite(g->sizes[k], now.at[k])) return 0;
     }
     if (!(RFM_MATH(fabs)(g->log_bandwidth) <= BANDWIDTH_BOUNDS)) return 0;
     set_bandwidth(g);

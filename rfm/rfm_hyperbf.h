@@ -17,7 +17,7 @@ extern "C" {
 
 #ifndef RFM_NO_TRAIN
 
-/* ---- parameters ------------------------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* A plain description of arrays that live elsewhere. 0 < r <= d. The kernel is one whose norm is 2. */
 typedef struct {
@@ -39,12 +39,13 @@ typedef struct {
 int rfm_hyperbf_model(const rfm_hyperbf *f, rfm_arena *store, rfm_model *model);
 int rfm_hyperbf_model_need(const rfm_hyperbf *f, size_t *store);
 
-/* ---- loss and gradient ------------------------------------------------------------------------------------------ */
+/* ---- loss and gradient ----------------------------------------------------------------------- */
 
 #define RFM_HYPERBF_SQUARED 0 /* |y - f|^2 */
 #define RFM_HYPERBF_ENTROPY 1 /* cross-entropy of softmax(f / temperature), y >= 0; c = 1: logistic, -1 <= y <= 1 */
 
-/* H = sum_i weight_i loss(y_i, f(x_i)) + ridge |alpha|^2. rfm_hyperbf_cost_init() sets what is said in (parentheses). */
+/* H = sum_i weight_i loss(y_i, f(x_i)) + ridge |alpha|^2. rfm_hyperbf_cost_init() sets what is said in
+ * (parentheses). */
 typedef struct {
     int kind;             /* (RFM_HYPERBF_SQUARED) */
     rfm_real temperature; /* (1) of the cross-entropy, > 0 */
@@ -67,7 +68,7 @@ int rfm_hyperbf_loss(const rfm_ctx *ctx, const rfm_hyperbf *f, const rfm_data *d
                      rfm_real *loss, rfm_hyperbf_gradient *gradient);
 int rfm_hyperbf_loss_need(const rfm_ctx *ctx, const rfm_hyperbf *f, size_t rows, size_t *bytes);
 
-/* ---- where to start --------------------------------------------------------------------------------------------- */
+/* ---- where to start -------------------------------------------------------------------------- */
 
 #define RFM_HYPERBF_KMEANS  0 /* means of clusters of the projected rows */
 #define RFM_HYPERBF_CLASSES 1 /* likewise, in each class by itself; as many of each as can be */
@@ -83,7 +84,8 @@ typedef struct {
     int offset;             /* (1) 0: none */
     int kernel;             /* (RFM_GAUSSIAN) */
     rfm_real exponent;      /* (1) */
-    rfm_real bandwidth;     /* (1) L in units of the root mean squared distance of a row to the nearest centre */
+    rfm_real bandwidth;     /* (1) L in units of the root mean squared distance of a row to the nearest centre;
+                               RFM_HYPERBF_MODEL: of the model's L */
     rfm_real ridge;         /* (1e-3) of the least squares that give alpha and offset, > 0 */
     const rfm_model *model; /* (NULL) W is its P, cut to the rank as rfm_small_rank does. NULL: W is random */
     uint32_t seed;          /* (0) */
@@ -100,11 +102,11 @@ int rfm_hyperbf_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
 int rfm_hyperbf_start_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperbf_start_options *options,
                            size_t *scratch, size_t *store);
 
-/* ---- descent ---------------------------------------------------------------------------------------------------- */
+/* ---- descent --------------------------------------------------------------------------------- */
 
 #define RFM_HYPERBF_PLAIN    0 /* minus the rate times the gradient */
 #define RFM_HYPERBF_MOMENTUM 1 /* v = momentum v + gradient; minus the rate times v */
-#define RFM_HYPERBF_ADAM     2 /* rates in units of the root mean square of each array at the start (of 1 if that is 0) */
+#define RFM_HYPERBF_ADAM     2 /* rates in units of each array's root mean square at the start (1 if that is 0) */
 
 /* What is minimised is H / rows, weights scaled to a mean of 1. rfm_hyperbf_options_init() sets what is said in
  * (parentheses). */
@@ -115,6 +117,7 @@ typedef struct {
     size_t batch;            /* (256) rows of a step, drawn with replacement; 0: all rows, in their order */
     rfm_real rate;           /* (0.02) at the start */
     rfm_real floor;          /* (0.01) share of it at the end, falling as a cosine; 1: constant */
+    rfm_real warm;           /* (0.02) share of the steps in which the rate rises from 0 */
     rfm_real alpha_rate;     /* (1) factors of the rate; 0: held fixed */
     rfm_real center_rate;    /* (1) */
     rfm_real p_rate;         /* (1) */
@@ -136,8 +139,8 @@ typedef struct {
     rfm_real noise; /* (0.1) its size in standard deviations of each input */
     size_t drawn;   /* (0: three times the rows) how many mixed and noisy rows there are */
 
-    /* Rounding in the loop: turns the parameters into those that loss and gradient see. *seen has arrays of its own,
-     * with copies of all of them; change any of alpha, centers, p, offset, bandwidth. The gradient found there moves the
+    /* Rounding in the loop: turns the parameters into those that loss and gradient see. *seen is a copy whose alpha,
+     * centers, p and offset are arrays of its own; change them, or bandwidth. The gradient found there moves the
      * parameters themselves. Anything but RFM_OK ends the descent with it. Not with f->inputs. */
     int (*project)(void *project_arg, const rfm_hyperbf *f, rfm_hyperbf *seen);
     void *project_arg;
@@ -162,8 +165,8 @@ int rfm_hyperbf_descend(const rfm_ctx *ctx, const rfm_data *data, const rfm_hype
 int rfm_hyperbf_descend_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperbf_options *options,
                              const rfm_hyperbf *f, size_t *bytes);
 
-/* The same step by step. A descent holds memory of ctx->arena from begin to end, as much as rfm_hyperbf_descend needs, and
- * looks at all arguments of begin until then; so nothing else may be given back to the arena in between. */
+/* The same step by step. From begin to end a descent holds memory of ctx->arena, as much as rfm_hyperbf_descend needs,
+ * and looks at all arguments of begin. What the arena hands out in between must have gone back before the end. */
 typedef struct rfm_hyperbf_descent rfm_hyperbf_descent;
 
 /* *descent is NULL after a failure. */

@@ -11,19 +11,60 @@
 #define REAL_EPS   RFM_LIMIT(EPSILON)
 #define REAL_LEAST RFM_LIMIT(MIN) /* below this numbers lose digits */
 
-/* AT_4: tells the compiler that `at` is a multiple of 4. ALONE: not inlined, so that the function's loop has all
- * registers and its code exists once. */
-#if defined(__GNUC__)
-#define AT_4(at) __builtin_assume_aligned(at, 4)
-#define ALONE    __attribute__((noinline))
-#else
-#define AT_4(at) (at)
-#define ALONE
-#endif
-
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 static inline int between(int low, int value, int high) { return value >= low && value <= high; }
+
+#ifdef RFM_SMALL_H /* for those who included it: models of integers */
+
+/* Element i of P, the centres or alpha. */
+static inline int32_t number(int type, const void *at, size_t i) {
+    return type == RFM_I8 ? ((const int8_t *)at)[i] : ((const int16_t *)at)[i];
+}
+
+/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the node is given by e and the first three bits of f.
+ * The next 16 bits say how far T is on the way to the next node. */
+static inline int32_t phi_at(const rfm_model_i *m, uint32_t t) {
+    const uint16_t *phi;
+    uint32_t i = 8 * (31 - 3);
+    t += 8;
+#if defined(__ARM_FEATURE_CLZ)
+    i -= 8 * (uint32_t)__builtin_clz(t);
+    t <<= __builtin_clz(t);
+#else
+    if (t >> 16 == 0) t <<= 16, i -= 8 * 16;
+    if (t >> 24 == 0) t <<= 8, i -= 8 * 8;
+    if (t >> 28 == 0) t <<= 4, i -= 8 * 4;
+    if (t >> 30 == 0) t <<= 2, i -= 8 * 2;
+    if (t >> 31 == 0) t <<= 1, i -= 8 * 1;
+#endif
+    t <<= 1;
+    i += t >> 29;
+    if (i + 1 >= m->nodes) return 0;
+    phi = m->phi + i;
+    return phi[0] + ((phi[1] - phi[0]) * (int32_t)(t << 3 >> 16) >> 16);
+}
+
+#endif
+
+#ifndef RFM_NO_TRAIN
+
+static inline int check_view(rfm_cmat a) {
+    if (a.at == NULL) return RFM_ENULL;
+    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
+    if (a.stride < a.cols) return RFM_ESTRIDE;
+    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
+    return RFM_OK;
+}
+
+static inline int finite_view(rfm_cmat a) {
+    size_t i;
+    for (i = 0; i < a.rows; i++)
+        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
+    return 1;
+}
+
+#endif
 
 #endif

@@ -57,13 +57,9 @@ static int32_t limit_of(size_t r, int type) {
 
 static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
-static int32_t number(int type, const void *at, size_t i) {
-    return type == RFM_I8 ? ((const int8_t *)at)[i] : ((const int16_t *)at)[i];
-}
-
 static uint32_t bits_of(const void *at) {
     uint32_t bits;
-    memcpy(&bits, AT_4(at), 4);
+    memcpy(&bits, RFM_AT_4(at), 4);
     return bits;
 }
 
@@ -73,7 +69,7 @@ static uint32_t section_bytes(const rfm_blob *head, uint32_t section) {
 }
 
 /* left - count * each, a product that need not fit; 0 if that is not positive. */
-static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
+static RFM_ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
     for (; each > 0; each--) {
         if (left <= count) return 0;
         left -= count;
@@ -83,7 +79,7 @@ static ALONE uint32_t less(uint32_t left, uint32_t count, uint32_t each) {
 
 /* How much the length of the first section is off from what the sizes say: 0, or anything. What a line computes does
  * not overflow where the section was long enough for the lines before. */
-static ALONE uint32_t length_off(const rfm_blob *head) {
+static RFM_ALONE uint32_t length_off(const rfm_blob *head) {
     uint32_t left = section_bytes(head, SECTION_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
     left = less(left, 4 + 4, head->c);
@@ -94,7 +90,7 @@ static ALONE uint32_t length_off(const rfm_blob *head) {
 }
 
 /* The model in a blob whose length is right, but for names and summary; `at` is the first section. */
-static ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
+static RFM_ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
     m->n = head->n, m->d = head->d, m->c = head->c, m->r = head->r;
     m->type = head->type, m->metric = head->metric, m->task = head->task;
     m->limit = limit_of(head->r, head->type);
@@ -111,7 +107,7 @@ static ALONE void describe(const rfm_blob *head, const char *at, const void *phi
 
 /* Are there any numbers, and all between -low and most - low? As signed numbers: an unsigned one that is too large
  * looks negative. */
-static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
+static RFM_ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t low, uint32_t most) {
     do {
         if (count-- == 0) return 0;
         if ((bytes == 4 ? bits_of((const float *)at + count) : (uint32_t)number((int)bytes, at, count)) + low > most)
@@ -121,7 +117,7 @@ static ALONE int within(const void *at, uint32_t bytes, size_t count, uint32_t l
 }
 
 /* |start_i| + weight * sum_j |a_ij| <= SUM_MOST for all i: of bias and P, of offset and alpha'? */
-static ALONE int sums_right(const rfm_model_i *m, int is_p) {
+static RFM_ALONE int sums_right(const rfm_model_i *m, int is_p) {
     const int32_t *start = m->offset, *end = start + m->c;
     const void *a = m->alpha;
     size_t first = 0, cols = m->n, step = m->c, next = 1, i, j;
@@ -145,7 +141,7 @@ static ALONE int sums_right(const rfm_model_i *m, int is_p) {
 }
 
 /* Everything else that the head of this section relies on, of a model whose arrays are there. */
-static ALONE int content_right(const rfm_model_i *m) {
+static RFM_ALONE int content_right(const rfm_model_i *m) {
     const rfm_input_i *in = m->inputs, *end = in + m->d;
     uint32_t limit = (uint32_t)m->limit;
     if (!within(m->units, 4, m->c, 0u - 1, BITS_INFINITY - 2))
@@ -168,7 +164,7 @@ static int all_right(const rfm_model_i *m) {
     return content_right(m);
 }
 
-static ALONE int numbers_right(const rfm_blob *head, const char *at, const void *phi) {
+static RFM_ALONE int numbers_right(const rfm_blob *head, const char *at, const void *phi) {
     rfm_model_i m;
     describe(head, at, phi, &m);
     return all_right(&m);
@@ -196,7 +192,7 @@ int rfm_model_open_i(const void *blob, size_t size, rfm_model_i *model) {
  */
 
 /* sum_j row_j u_j, j < n */
-static ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) {
+static RFM_ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     int32_t sum = 0;
@@ -211,7 +207,7 @@ static ALONE int32_t dot(int type, const void *row, const int16_t *u, size_t n) 
 }
 
 /* sum_p (row_p - z_p)^2, p < n */
-static ALONE uint32_t distance(int type, const void *row, const int16_t *z, size_t n) {
+static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     uint32_t sum = 0;
@@ -227,7 +223,7 @@ static ALONE uint32_t distance(int type, const void *row, const int16_t *z, size
 }
 
 /* scores_k += row_k phi, k < n */
-static ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
+static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
     const int16_t *a16 = (const int16_t *)row;
     n--;
@@ -239,30 +235,7 @@ static ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, s
         while (n-- > 0);
 }
 
-/* phi of t by its table. With T = t + 8 = 2^e (1 + f), e >= 3, the node is given by e and the first three bits of f.
- * The next 16 bits say how far T is on the way to the next node. */
-static int32_t phi_at(const rfm_model_i *m, uint32_t t) {
-    const uint16_t *phi;
-    uint32_t i = 8 * (31 - 3);
-    t += 8;
-#if defined(__ARM_FEATURE_CLZ)
-    i -= 8 * (uint32_t)__builtin_clz(t);
-    t <<= __builtin_clz(t);
-#else
-    if (t >> 16 == 0) t <<= 16, i -= 8 * 16;
-    if (t >> 24 == 0) t <<= 8, i -= 8 * 8;
-    if (t >> 28 == 0) t <<= 4, i -= 8 * 4;
-    if (t >> 30 == 0) t <<= 2, i -= 8 * 2;
-    if (t >> 31 == 0) t <<= 1, i -= 8 * 1;
-#endif
-    t <<= 1;
-    i += t >> 29;
-    if (i + 1 >= m->nodes) return 0;
-    phi = m->phi + i;
-    return phi[0] + ((phi[1] - phi[0]) * (int32_t)(t << 3 >> 16) >> 16);
-}
-
-static ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
+static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
     int16_t *z = scratch + m->d;
     size_t i;
@@ -370,13 +343,6 @@ int rfm_input_integers(const rfm_model_i *m, const rfm_real *x, int16_t *xi) {
 #define BLOCK_ROWS  128
 #define SMALL_BLOCK 8 /* few outputs can need more memory than many, so the last block is measured as well */
 
-static rfm_real most_of(size_t n, const rfm_real *x) {
-    rfm_real most = R(0);
-    size_t i;
-    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
-    return most;
-}
-
 /* e with 1/2 <= |x| 2^-e < 1, or the nearest one for which 2^e and 2^-e are normal numbers; 0 for 0. */
 static int exponent_of(rfm_real x) {
     int e = 0;
@@ -388,18 +354,11 @@ static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
 /* x 2^e in place. RFM_ERANGE: the result is not finite, or has lost digits (and x was more than rounding). */
 static int scale_numbers(size_t n, rfm_real *x, int e) {
-    rfm_real most = most_of(n, x);
+    rfm_real most = rfm_largest(n, x);
     size_t i;
     for (i = 0; e != 0 && i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], e);
     if (!rfm_finite(n, x)) return RFM_ERANGE;
-    return most > REAL_EPS * REAL_EPS && most_of(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
-}
-
-static int finite_view(rfm_cmat a) {
-    size_t i;
-    for (i = 0; i < a.rows; i++)
-        if (!rfm_finite(a.cols, a.at + i * a.stride)) return 0;
-    return 1;
+    return most > REAL_EPS * REAL_EPS && rfm_largest(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
 }
 
 /* In (0, 1). */
@@ -447,14 +406,6 @@ typedef struct {
     rfm_ctx inner;        /* a context on that memory, without ticks */
     rfm_real done, total; /* how much work there is, for ticks */
 } rows;
-
-static int check_view(rfm_cmat a) {
-    if (a.at == NULL) return RFM_ENULL;
-    if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
-    if (a.stride < a.cols) return RFM_ESTRIDE;
-    if (a.rows > UINT32_MAX || a.stride > (size_t)PTRDIFF_MAX / sizeof(rfm_real) / a.rows) return RFM_EOVERFLOW;
-    return RFM_OK;
-}
 
 /* The memory layout, by sizes only; rows_values looks at the values. */
 static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, int with_y, rows *s) {
@@ -553,7 +504,7 @@ static int advance(rows *s, rfm_real work) {
 /* Brings projected points to units of 2^unit. RFM_ERANGE: they lose digits, or are so many bandwidths away that
  * squares could overflow. */
 static int scale_points(const rows *s, size_t n, rfm_real *z) {
-    const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? most_of(n, z) : R(-1);
+    const rfm_real scale = power(-s->unit), most = rfm_finite(n, z) ? rfm_largest(n, z) : R(-1);
     size_t i;
     if (most < R(0) || (most > R(0) && most < REAL_LEAST / REAL_EPS) || !(most * scale <= FARTHEST)) return RFM_ERANGE;
     for (i = 0; i < n; i++) z[i] *= scale;
@@ -754,7 +705,7 @@ static int reduce_rank(ranking *g, rfm_real *share) {
     size_t i, j, q, r = m->r;
     int status = columns_have_digits(m) ? project_rows(s) : RFM_ERANGE;
     if (status != RFM_OK) return status;
-    scale = power(-exponent_of(most_of(s->n * r, s->z))); /* a unit of z: it changes neither P nor the shares */
+    scale = power(-exponent_of(rfm_largest(s->n * r, s->z))); /* a unit of z: it changes neither P nor the shares */
     for (q = 0; q < r; q++) g->mean[q] = R(0);
     for (i = 0; i < s->n; i++) {
         rfm_real w = weight_of(s, i);
@@ -1357,7 +1308,7 @@ static int polish(thinning *t) {
             for (k = 0; k < r; k++)
                 t->next[i * r + k] = t->centers[i * r + k] - (h > R(0) ? length * t->g[i * r + k] / h : R(0));
         }
-        if (!rfm_finite(m * r, t->next) || most_of(m * r, t->next) > FARTHEST) break;
+        if (!rfm_finite(m * r, t->next) || rfm_largest(m * r, t->next) > FARTHEST) break;
         swap_reals(&t->g, &t->next_g);
         swap_reals(&t->curve, &t->next_curve);
         status = refit(t, t->next, t->next_alpha);
@@ -1484,7 +1435,7 @@ static int loss_of(thinning *t, rfm_real *loss) {
     rows *s = &t->rows;
     const rfm_model *m = &s->m;
     size_t count = m->n * m->r, i, k;
-    rfm_real most = most_of(m->n * m->c, m->alpha);
+    rfm_real most = rfm_largest(m->n * m->c, m->alpha);
     int status = project_rows(s), e;
     for (k = 0; k < m->c; k++) {
         t->base[k] = m->offset != NULL ? m->offset[k] : R(0);
@@ -1763,7 +1714,7 @@ static int place_centers(quantising *g) {
         size_t nearest = 0;
         rfm_real best = R(-1);
         for (q = 0; q < r; q++) center[q] = m->centers[i * r + q] * power(-s->unit);
-        if (!rfm_finite(r, center) || most_of(r, center) > FARTHEST) return RFM_ERANGE;
+        if (!rfm_finite(r, center) || rfm_largest(r, center) > FARTHEST) return RFM_ERANGE;
         for (k = 0; k < s->n; k++) {
             rfm_real s2 = distance2(r, center, s->z + k * r);
             if (best < R(0) || s2 < best) best = s2, nearest = k;

@@ -23,17 +23,20 @@
  *   score_k             sum_a |alpha_ak| <= 65279 is checked, phi <= 2^15, |offset| 256 <= 2^23
  */
 
-#define MAGIC    0x636d6672u /* "rfmc" */
-#define VERSION  1
-#define HEAD     24
-#define COVERED  8 /* the checksum is of everything from here on */
-#define P_MOST   65535u
-#define SUM_MOST 65279u
+#define MAGIC         0x636d6672u /* "rfmc" */
+#define VERSION       1
+#define HEAD          24
+#define COVERED       8 /* the checksum is of everything from here on */
+#define SHIFT_MOST    31
+#define PHI_MOST      14
+#define EXPONENT_MOST 126 /* 2^e and 2^-e are normal floats */
+#define P_MOST        65535u
+#define SUM_MOST      65279u
 
-#define HAS_COUNTS    1 /* bits of the flags */
-#define HAS_OFFSET    2
-#define HAS_EXPONENTS 4
-#define HAS_UNITS     8
+#define HAS_COUNTS    1u /* bits of the flags */
+#define HAS_OFFSET    2u
+#define HAS_EXPONENTS 4u
+#define HAS_UNITS     8u
 
 /* Entries behind the numbers. */
 #define TAG_CLASS_NAMES 256u
@@ -42,6 +45,11 @@
 #define ARRAYS 9
 
 static uint32_t get_u16(const unsigned char *at) { return (uint32_t)(at[0] | at[1] << 8); }
+
+static int little_endian(void) {
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one == 1;
+}
 
 /* Bytes of the arrays, in the order of the blob: units, bias, offset, P, centres, alpha, counts, shifts, exponents. */
 static void array_bytes(const rfm_tiny *m, uint32_t flags, uint32_t *bytes) {
@@ -66,53 +74,66 @@ static uint32_t sum_of(const int8_t *v, uint32_t n, uint32_t step) {
     return sum;
 }
 
-/* No sum overflows, every number is in its range. */
+static int exponent_of(const rfm_tiny *m, size_t j) { return m->exponents != NULL ? m->exponents[j] : m->exponent; }
+
+/* No sum overflows, every number is in its range; the counts add up. */
 static int numbers_right(const rfm_tiny *m) {
-    uint32_t i, k, all = 0;
+    uint32_t i, left = m->n, bits;
+    const int8_t *alpha = m->alpha;
+    if (m->d == 0 || m->n == 0 || m->c == 0 || m->r == 0 || m->phi_shift > PHI_MOST) return 0;
+    if (m->counts != NULL && (m->units != NULL || m->c < 2)) return 0;
+    for (i = 0; i < m->d; i++)
+        if (!between(-EXPONENT_MOST, exponent_of(m, i), EXPONENT_MOST)) return 0;
     for (i = 0; i < m->r; i++)
-        if (m->shifts[i] > 31 || sum_of(m->p + i * m->d, m->d, 1) > P_MOST) return 0;
-    for (k = 0; k < m->c; k++) {
-        uint32_t count = m->counts != NULL ? m->counts[k] : m->n;
-        if (count > m->n - (m->counts != NULL ? all : 0)) return 0;
-        if (m->counts != NULL ? sum_of(m->alpha + all, count, 1) > SUM_MOST
-                              : sum_of(m->alpha + k, m->n, m->c) > SUM_MOST)
-            return 0;
-        all += count;
-    }
-    return m->counts == NULL || all == m->n;
-}
-
-/* Names behind the numbers: as many as there are, each with its 0. */
-static int names_right(const unsigned char *text, uint32_t bytes, uint32_t strings) {
-    uint32_t i;
-    for (i = 0; i < bytes; i++)
-        if (text[i] == 0) strings--;
-    return bytes > 0 && strings == 0 && text[bytes - 1] == 0;
-}
-
-/* The entries from `at` to the blob's end: u16 tag, u16 0, u32 bytes, the bytes, zeros up to a multiple of 4. */
-static int read_tail(const unsigned char *blob, uint32_t at, uint32_t end, rfm_tiny *m) {
-    while (at < end) {
-        uint32_t bytes, tag;
-        if (end - at < 8) return 0;
-        tag = get_u16(blob + at), bytes = rfm_get_u32(blob + at + 4);
-        at += 8;
-        if (bytes > end - at || end - at < ((bytes + 3) & ~3u)) return 0;
-        if (tag == TAG_CLASS_NAMES || tag == TAG_INPUT_NAMES) {
-            if (!names_right(blob + at, bytes, tag == TAG_INPUT_NAMES ? m->d : m->c == 1 ? 2 : m->c)) return 0;
-            if (tag == TAG_CLASS_NAMES)
-                m->class_names = (const char *)blob + at;
-            else
-                m->input_names = (const char *)blob + at;
+        if (m->shifts[i] > SHIFT_MOST || sum_of(m->p + i * m->d, m->d, 1) > P_MOST) return 0;
+    for (i = 0; i < m->c; i++) {
+        if (m->units != NULL) { /* a float is positive and finite if its bits are between those of 0 and of infinity */
+            memcpy(&bits, &m->units[i], 4);
+            if (bits - 1 >= 0x7f7fffffu) return 0;
         }
-        at += (bytes + 3) & ~3u;
+        if (m->counts == NULL) {
+            if (sum_of(alpha + i, m->n, m->c) > SUM_MOST) return 0;
+        } else {
+            if (m->counts[i] > left || sum_of(alpha, m->counts[i], 1) > SUM_MOST) return 0;
+            alpha += m->counts[i], left -= m->counts[i];
+        }
+    }
+    return m->counts == NULL || left == 0;
+}
+
+/* As many strings as there are to be, each with its 0. */
+static int names_right(const unsigned char *text, uint32_t bytes, uint32_t strings) {
+    unsigned char last = 1;
+    for (; bytes > 0; bytes--)
+        if ((last = *text++) == 0) strings--;
+    return last == 0 && strings == 0;
+}
+
+/* The entries from `at` to the end, both multiples of 4: u16 tag, u16 0, u32 bytes, the bytes, zeros up to a multiple
+ * of 4. */
+static int read_tail(const unsigned char *at, uint32_t left, rfm_tiny *m) {
+    while (left > 0) {
+        uint32_t tag, bytes, strings;
+        if (left < 8) return 0;
+        tag = get_u16(at), bytes = rfm_get_u32(at + 4);
+        at += 8, left -= 8;
+        if (bytes > left) return 0;
+        if (tag == TAG_CLASS_NAMES || tag == TAG_INPUT_NAMES) {
+            strings = m->c == 1 ? 2 : m->c;
+            if (tag == TAG_INPUT_NAMES)
+                strings = m->d, m->input_names = (const char *)at;
+            else
+                m->class_names = (const char *)at;
+            if (!names_right(at, bytes, strings)) return 0;
+        }
+        bytes = (bytes + 3) & ~3u;
+        at += bytes, left -= bytes;
     }
     return 1;
 }
 
 int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model) {
     const unsigned char *b = (const unsigned char *)blob, *array[ARRAYS];
-    const uint16_t one = 1;
     uint32_t bytes, flags, at = HEAD, lengths[ARRAYS], i;
     rfm_tiny m;
     if (blob == NULL || model == NULL) return RFM_ENULL;
@@ -123,34 +144,31 @@ int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model) {
     bytes = rfm_get_u32(b + 8);
     if (bytes > size || bytes < HEAD) return RFM_ETRUNCATED;
     if (rfm_crc32(0, b + COVERED, bytes - COVERED) != rfm_get_u32(b + 4)) return RFM_ECHECKSUM;
-    if (*(const unsigned char *)&one != 1) return RFM_ETYPE;
-    memset(&m, 0, sizeof m);
+    if (!little_endian()) return RFM_ETYPE;
     flags = b[13], m.phi_shift = b[14], m.exponent = (int8_t)b[15];
     m.d = get_u16(b + 16), m.n = get_u16(b + 18), m.c = get_u16(b + 20), m.r = b[22];
     m.task = flags & HAS_UNITS ? RFM_REGRESS : RFM_CLASSIFY;
-    if (m.d == 0 || m.n == 0 || m.c == 0 || m.r == 0 || m.phi_shift > 14 || flags > 15 || bytes % 4 != 0)
-        return RFM_ECONTENT;
-    if ((flags & HAS_COUNTS) != 0 && ((flags & HAS_UNITS) != 0 || m.c < 2)) return RFM_ECONTENT;
+    if (flags > 15 || bytes % 4 != 0) return RFM_ECONTENT;
     array_bytes(&m, flags, lengths);
     for (i = 0; i < ARRAYS; i++) {
         if (lengths[i] > bytes - at) return RFM_ECONTENT;
-        array[i] = b + at, at += lengths[i];
+        array[i] = lengths[i] > 0 ? b + at : NULL, at += lengths[i];
     }
-    if (lengths[0] > 0) m.units = (const float *)(const void *)array[0];
-    m.bias = (const int16_t *)(const void *)array[1];
-    if (lengths[2] > 0) m.offset = (const int16_t *)(const void *)array[2];
+    m.units = (const float *)(const void *)array[0];
+    m.bias = (const int16_t *)(const void *)array[1], m.offset = (const int16_t *)(const void *)array[2];
     m.p = (const int8_t *)array[3], m.centers = (const int8_t *)array[4], m.alpha = (const int8_t *)array[5];
-    if (lengths[6] > 0) m.counts = array[6];
-    m.shifts = array[7];
-    if (lengths[8] > 0) m.exponents = (const int8_t *)array[8];
-    if (!numbers_right(&m) || !read_tail(b, (at + 3) & ~3u, bytes, &m)) return RFM_ECONTENT;
+    m.counts = array[6], m.shifts = array[7], m.exponents = (const int8_t *)array[8];
+    m.class_names = m.input_names = NULL;
+    at = (at + 3) & ~3u;
+    if (!numbers_right(&m) || !read_tail(b + at, bytes - at, &m)) return RFM_ECONTENT;
     *model = m;
     return RFM_OK;
 }
 
 /* ==== 2. Prediction ============================================================================= */
 
-/* 2^15 2^(-t / 2^s). Between powers of two, with f in [0, 1), 2^-f is 1 - f / 2 - (11 / 64) f (1 - f). */
+/* 2^15 2^(-t / 2^s). Between powers of two, with f in [0, 1), 2^-f is 1 - f / 2 - (11 / 64) f (1 - f),
+ * which is off by 0.32 % at most. */
 static int32_t phi_of(uint32_t t, uint32_t s) {
     uint32_t halvings = t >> s, f = (t << (14 - s)) & 16383; /* t < 2^24, so what is cut off is not in the mask */
     if (halvings > 15) return 0;
@@ -198,7 +216,7 @@ size_t rfm_tiny_class(const rfm_tiny *m, const int32_t *scores) {
     return best;
 }
 
-/* 2^e for -126 <= e <= 127, by its bits. */
+/* 2^e for a normal float, by its bits. */
 static float power_of_two(int e) {
     uint32_t bits = (uint32_t)(e + 127) << 23;
     float power;
@@ -211,11 +229,6 @@ static int16_t integer_of(rfm_real x, int exponent) {
     if (value >= R(32767)) return 32767;
     if (value <= R(-32768)) return -32768;
     return (int16_t)(value < R(0) ? value - R(0.5) : value + R(0.5));
-}
-
-static int exponent_of(const rfm_tiny *m, size_t j) {
-    int e = m->exponents != NULL ? m->exponents[j] : m->exponent;
-    return e < -126 ? -126 : e;
 }
 
 int rfm_tiny_integers(const rfm_tiny *m, const rfm_real *x, int16_t *xi) {
@@ -232,116 +245,183 @@ int rfm_tiny_integers(const rfm_tiny *m, const rfm_real *x, int16_t *xi) {
  *
  * z = W (input - f->shift) becomes integers zi = unit z, so that |centres| <= 127 and exp(-|z|^2 / (2 L^2)) =
  * 2^(-|zi|^2 / 2^s): unit = 2^(s/2) sqrt(log2(e) / 2) / L. Of all s the largest that leaves room for the centres.
- * Row p of W, as it meets the integers, is P_p step_p, the step being the least power of two with |P| <= 127.
+ * Row p of W, as it meets the integers, is P_p 2^-shift, of all shifts the largest with |P| <= 127 and sums that fit.
  */
 
 static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
 
-static rfm_real clamp_real(rfm_real x, rfm_real most) { return x > most ? most : x < -most ? -most : x; }
-
-static rfm_real most_of(const rfm_real *v, size_t n) {
-    rfm_real most = R(0);
-    size_t i;
-    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(v[i]));
-    return most;
+/* The nearest integer, at most 127. */
+static rfm_real round_byte(rfm_real x) {
+    const rfm_real value = round_real(x);
+    return value > R(127) ? R(127) : value < R(-127) ? R(-127) : value;
 }
 
-/* unit and s; RFM_ERANGE: not even s = 0 has room. */
-static int choose_unit(const rfm_hyperbf *f, rfm_real *unit, uint32_t *phi_shift) {
-    const rfm_real root = R(0.84932180028801907) / f->bandwidth, most = most_of(f->centers, f->n * f->r);
-    uint32_t s = 14;
-    while (s > 0 && RFM_MATH(ldexp)(root * RFM_MATH(sqrt)(R(s % 2 + 1)), (int)(s / 2)) * most > R(127)) s--;
-    *unit = RFM_MATH(ldexp)(root * RFM_MATH(sqrt)(R(s % 2 + 1)), (int)(s / 2)), *phi_shift = s;
-    return *unit * most <= R(127.5) && rfm_finite(1, unit) && *unit > R(0) ? RFM_OK : RFM_ERANGE;
+static int check_network(const rfm_hyperbf *f) {
+    size_t ignored;
+    int status = rfm_hyperbf_model_need(f, &ignored);
+    if (status != RFM_OK) return status;
+    return f->kernel == RFM_GAUSSIAN && max_size(f->n, max_size(f->d, f->c)) <= 65535 && f->r <= 255 ? RFM_OK
+                                                                                                     : RFM_EVALUE;
 }
 
-/* What W_pj becomes times before it is divided by the step: z units for one count of input j. */
-static rfm_real input_unit(const rfm_tiny_inputs *in, size_t j) {
-    return RFM_MATH(ldexp)(in->scale != NULL ? R(1) / in->scale[j] : R(1), -in->exponents[j]);
-}
-
-/* The exponent of row p's step, and the row. RFM_ERANGE: the step is more than 1, or below 2^-31. */
-static int round_row(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, size_t p, int *shift,
-                     int8_t *row) {
-    const rfm_real *w = f->p + p * f->d;
-    rfm_real most = R(0), sum = R(0);
+/* Everything but the network's numbers. */
+static int check_sources(const rfm_hyperbf *f, const rfm_tiny_inputs *in) {
     size_t j;
-    int e;
-    for (j = 0; j < f->d; j++) most = max_real(most, RFM_MATH(fabs)(w[j] * unit * input_unit(in, j)));
-    if (!rfm_finite(1, &most)) return RFM_ERANGE;
-    for (e = 31; e > 0 && RFM_MATH(ldexp)(most, e) > R(127.49); e--) continue;
-    if (RFM_MATH(ldexp)(most, e) > R(127.49)) return RFM_ERANGE;
-    for (;; e--) { /* half of it, if the sum could overflow */
-        for (sum = R(0), j = 0; j < f->d; j++) {
-            rfm_real value = round_real(RFM_MATH(ldexp)(w[j] * unit * input_unit(in, j), e));
-            sum += RFM_MATH(fabs)(value);
-            if (row != NULL) row[j] = (int8_t)clamp_real(value, R(127));
-        }
-        if (sum <= R(P_MOST)) break;
-        if (e == 0) return RFM_ERANGE;
-    }
-    *shift = e;
+    int status = in == NULL || in->exponents == NULL ? RFM_ENULL : check_network(f);
+    if (status != RFM_OK) return status;
+    if (!between(RFM_REGRESS, in->task, RFM_CLASSIFY)) return RFM_EVALUE;
+    if (f->labels != NULL && (in->task != RFM_CLASSIFY || f->c < 2)) return RFM_EVALUE;
+    if ((in->mean != NULL && !rfm_finite(f->d, in->mean)) || (in->scale != NULL && !rfm_finite(f->d, in->scale)))
+        return RFM_EFINITE;
+    for (j = 0; j < f->d; j++)
+        if (!between(-EXPONENT_MOST, in->exponents[j], EXPONENT_MOST) || (in->scale != NULL && !(in->scale[j] > R(0))))
+            return RFM_EVALUE;
     return RFM_OK;
+}
+
+static int check_numbers(const rfm_hyperbf *f) {
+    size_t i, k;
+    if (!rfm_finite(f->n * f->r, f->centers) || !rfm_finite(f->n * f->c, f->alpha) || !rfm_finite(f->r * f->d, f->p))
+        return RFM_EFINITE;
+    if (!rfm_finite(f->d, f->shift) || (f->offset != NULL && !rfm_finite(f->c, f->offset))) return RFM_EFINITE;
+    for (i = 0; f->labels != NULL && i < f->n; i++)
+        for (k = 0; k < f->c; k++)
+            if (f->labels[i] >= f->c || (k != f->labels[i] && f->alpha[i * f->c + k] != R(0))) return RFM_EVALUE;
+    return RFM_OK;
+}
+
+/* zi for one count of input j where W_pj is 1. */
+static rfm_real gain_of(const rfm_tiny_inputs *in, rfm_real unit, size_t j) {
+    return unit * RFM_MATH(ldexp)(in->scale != NULL ? R(1) / in->scale[j] : R(1), -in->exponents[j]);
+}
+
+/* unit and s. RFM_ERANGE: not even s = 0 has room, or a gain is no number. */
+static int choose_unit(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real *unit, uint32_t *phi_shift) {
+    const rfm_real root = R(0.84932180028801907) / f->bandwidth, most = rfm_largest(f->n * f->r, f->centers);
+    uint32_t s = PHI_MOST;
+    size_t j;
+    for (;; s--) {
+        *unit = RFM_MATH(ldexp)(root * (s % 2 != 0 ? R(1.4142135623730951) : R(1)), (int)(s / 2));
+        if (*unit * most < R(127.5)) break;
+        if (s == 0) return RFM_ERANGE;
+    }
+    *phi_shift = s;
+    for (j = 0; j < f->d; j++) {
+        rfm_real gain = gain_of(in, *unit, j);
+        if (!rfm_finite(1, &gain) || gain < REAL_LEAST) return RFM_ERANGE;
+    }
+    return RFM_OK;
+}
+
+/* P_pj, if row p has this shift. */
+static rfm_real rounded_p(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, size_t p, size_t j,
+                          int shift) {
+    return round_byte(RFM_MATH(ldexp)(f->p[p * f->d + j] * gain_of(in, unit, j), shift));
+}
+
+/* RFM_ERANGE: not even 0 serves. */
+static int choose_shift(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, size_t p, int *shift) {
+    rfm_real most = R(0), sum;
+    size_t j;
+    int s;
+    for (j = 0; j < f->d; j++) most = max_real(most, RFM_MATH(fabs)(f->p[p * f->d + j] * gain_of(in, unit, j)));
+    for (s = SHIFT_MOST; s >= 0; s--) {
+        if (!(RFM_MATH(ldexp)(most, s) < R(127.5))) continue;
+        for (sum = R(0), j = 0; j < f->d; j++) sum += RFM_MATH(fabs)(rounded_p(f, in, unit, p, j, s));
+        if (sum <= R(P_MOST)) break;
+    }
+    *shift = s;
+    return s >= 0 ? RFM_OK : RFM_ERANGE;
+}
+
+#define OFFSET_STEPS (R(RFM_TINY_ONE) / R(RFM_TINY_OFFSET)) /* of `offset` in a step of alpha */
+
+/* What 1 in alpha of output k is: so much that the largest fits, and the sum, and the offset. All outputs of a
+ * classifier have the same, because their scores are compared. It is a float, as the model's units are. */
+static int choose_step(const rfm_hyperbf *f, int task, size_t k, rfm_real *step) {
+    const size_t end = task == RFM_REGRESS ? k + 1 : f->c;
+    rfm_real most = R(0);
+    float unit;
+    for (; k < end; k++) { /* of a classifier k is 0 */
+        rfm_real sum = R(0);
+        size_t i;
+        for (i = 0; i < f->n; i++) {
+            rfm_real alpha = RFM_MATH(fabs)(f->alpha[i * f->c + k]);
+            most = max_real(most, alpha / R(127));
+            sum += alpha;
+        }
+        /* Each alpha may be rounded up by a half; this sum is off by less than 512 itself. */
+        most = max_real(most, sum / (R(SUM_MOST - 512) - R(f->n) / R(2)));
+        if (f->offset != NULL) most = max_real(most, RFM_MATH(fabs)(f->offset[k]) * (OFFSET_STEPS / R(32767)));
+    }
+    if (!(most > R(0))) most = R(1);
+    if (most > R(FLT_MAX) || most < R(FLT_MIN) * R(RFM_TINY_ONE)) return RFM_ERANGE;
+    unit = (float)(most / R(RFM_TINY_ONE));
+    *step = R(unit) * R(RFM_TINY_ONE);
+    return RFM_OK;
+}
+
+static rfm_real rounded_offset(rfm_real offset, rfm_real step) {
+    const rfm_real value = round_real(offset / step * OFFSET_STEPS);
+    return value > R(32767) ? R(32767) : value < R(-32767) ? R(-32767) : value;
 }
 
 int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen) {
     const rfm_tiny_inputs *in = (const rfm_tiny_inputs *)inputs;
     rfm_real unit, step;
     uint32_t s;
-    size_t i, j;
-    int status = in == NULL || f == NULL || seen == NULL || in->exponents == NULL ? RFM_ENULL : RFM_OK, shift;
-    if (status == RFM_OK && f->kernel != RFM_GAUSSIAN) status = RFM_EVALUE;
-    if (status == RFM_OK) status = choose_unit(f, &unit, &s);
+    size_t i, j, k;
+    int status = seen == NULL ? RFM_ENULL : check_sources(f, in), shift;
+    if (status == RFM_OK) status = choose_unit(f, in, &unit, &s);
     for (i = 0; status == RFM_OK && i < f->r; i++) {
-        status = round_row(f, in, unit, i, &shift, NULL);
-        for (j = 0; status == RFM_OK && j < f->d; j++) {
-            rfm_real back = unit * input_unit(in, j);
-            rfm_real value = clamp_real(round_real(RFM_MATH(ldexp)(f->p[i * f->d + j] * back, shift)), R(127));
-            seen->p[i * f->d + j] = back > R(0) ? RFM_MATH(ldexp)(value, -shift) / back : R(0);
-        }
+        status = choose_shift(f, in, unit, i, &shift);
+        for (j = 0; status == RFM_OK && j < f->d; j++)
+            seen->p[i * f->d + j] = RFM_MATH(ldexp)(rounded_p(f, in, unit, i, j, shift), -shift) / gain_of(in, unit, j);
     }
-    if (status != RFM_OK) return status;
-    for (i = 0; i < f->n * f->r; i++) seen->centers[i] = clamp_real(round_real(f->centers[i] * unit), R(127)) / unit;
-    step = most_of(f->alpha, f->n * f->c) / R(127);
-    for (i = 0; step > R(0) && i < f->n * f->c; i++) seen->alpha[i] = round_real(f->alpha[i] / step) * step;
-    return RFM_OK;
+    for (k = 0; status == RFM_OK && k < f->c; k++) {
+        if (k == 0 || in->task == RFM_REGRESS) status = choose_step(f, in->task, k, &step);
+        if (status != RFM_OK) break;
+        for (i = 0; i < f->n; i++) seen->alpha[i * f->c + k] = round_byte(f->alpha[i * f->c + k] / step) * step;
+        if (f->offset != NULL) seen->offset[k] = rounded_offset(f->offset[k], step) / OFFSET_STEPS * step;
+    }
+    for (i = 0; status == RFM_OK && i < f->n * f->r; i++) seen->centers[i] = round_byte(f->centers[i] * unit) / unit;
+    return status;
+}
+
+/* The exponent of column j; more than EXPONENT_MOST: any serves, it is all zeros. */
+static int column_exponent(rfm_cmat x, size_t j, int each) {
+    rfm_real low = x.at[j], high = low, most;
+    size_t i;
+    int whole = 1, e, width;
+    for (i = 0; i < x.rows; i++) {
+        rfm_real v = x.at[i * x.stride + j];
+        low = v < low ? v : low, high = max_real(high, v);
+        whole = whole && RFM_MATH(floor)(v) == v;
+    }
+    most = max_real(high, -low);
+    if (!(most > R(0))) return EXPONENT_MOST + 1;
+    if (!each && whole && most >= R(4) && low >= R(-32768) && high <= R(32767)) return 0;
+    (void)RFM_MATH(frexp)(most, &e); /* most < 2^e */
+    (void)RFM_MATH(frexp)(high > low ? high / R(2) - low / R(2) : most / R(2), &width);
+    e = 15 - e, width = 7 - width;
+    if (each && width < e) e = width; /* 8 bits for the width, unless the numbers are too far from 0 for that */
+    return e > EXPONENT_MOST ? EXPONENT_MOST : e;
 }
 
 int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents) {
-    size_t i, j;
-    int common = 126;
-    if (x.at == NULL || exponents == NULL) return RFM_ENULL;
-    if (x.rows == 0 || x.cols == 0) return RFM_EZERO;
-    if (x.stride < x.cols) return RFM_ESTRIDE;
-    for (i = 0; i < x.rows; i++)
-        if (!rfm_finite(x.cols, x.at + i * x.stride)) return RFM_EFINITE;
+    size_t j;
+    int e, least = EXPONENT_MOST + 1, status = exponents == NULL ? RFM_ENULL : check_view(x);
+    if (status != RFM_OK) return status;
+    if (!finite_view(x)) return RFM_EFINITE;
     for (j = 0; j < x.cols; j++) {
-        rfm_real most = R(0), low = x.at[j], high = low;
-        int whole = 1, e, most_exponent;
-        for (i = 0; i < x.rows; i++) {
-            rfm_real v = x.at[i * x.stride + j];
-            most = max_real(most, RFM_MATH(fabs)(v));
-            low = v < low ? v : low, high = v > high ? v : high;
-            whole = whole && RFM_MATH(floor)(v) == v;
-        }
-        if (!(most > R(0))) {
-            exponents[j] = 0;
-            continue;
-        }
-        (void)RFM_MATH(frexp)(most, &most_exponent); /* most < 2^most_exponent */
-        e = 15 - most_exponent;
-        if (each) { /* 8 bits for the width, unless the numbers are too far from 0 for that */
-            int width = most_exponent;
-            if (high > low) (void)RFM_MATH(frexp)(high - low, &width);
-            if (8 - width < e) e = 8 - width;
-        } else if (whole && most >= R(4) && e >= 0)
-            e = 0;
-        if (e < -126) return RFM_ERANGE;
-        if (e > 126) e = 126;
-        exponents[j] = (int8_t)e;
-        if (e < common) common = e;
+        e = column_exponent(x, j, each);
+        least = e < least ? e : least;
     }
-    for (j = 0; !each && j < x.cols; j++) exponents[j] = (int8_t)common;
+    if (least < -EXPONENT_MOST) return RFM_ERANGE;
+    for (j = 0; j < x.cols; j++) {
+        e = each ? column_exponent(x, j, each) : least;
+        exponents[j] = (int8_t)(e > EXPONENT_MOST ? 0 : e);
+    }
     return RFM_OK;
 }
 
@@ -354,13 +434,6 @@ typedef struct {
     int8_t *p, *centers, *alpha, *exponents;
     uint8_t *counts, *shifts;
 } tiny_arrays;
-
-static int check_network(const rfm_hyperbf *f) {
-    if (f == NULL || f->shift == NULL || f->alpha == NULL || f->centers == NULL || f->p == NULL) return RFM_ENULL;
-    if (f->n == 0 || f->d == 0 || f->c == 0 || f->r == 0) return RFM_EZERO;
-    if (f->n > 65535 || f->d > 65535 || f->c > 65535 || f->r > 255) return RFM_EVALUE;
-    return RFM_OK;
-}
 
 static int tiny_layout(rfm_arena *store, const rfm_hyperbf *f, tiny_arrays *a) {
     a->units = (float *)rfm_arena_take(store, f->c, sizeof(float));
@@ -386,19 +459,21 @@ int rfm_tiny_make_need(const rfm_hyperbf *f, size_t *store) {
     return status;
 }
 
-/* P, bias, shifts. zi_p = unit sum_j W_pj ((xi_j 2^-e - mean_j) / scale_j - shift_j). The shift to the right rounds down,
- * which half a unit in the bias makes up for. */
+/* P, bias, shifts. zi_p = unit sum_j W_pj ((xi_j 2^-e - mean_j) / scale_j - shift_j). The shift to the right rounds
+ * down, which half a unit in the bias makes up for. */
 static int set_rows(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, tiny_arrays *a) {
     size_t p, j;
     for (p = 0; p < f->r; p++) {
         rfm_real bias = R(0);
-        int shift, status = round_row(f, in, unit, p, &shift, a->p + p * f->d);
+        int shift, status = choose_shift(f, in, unit, p, &shift);
         if (status != RFM_OK) return status;
         a->shifts[p] = (uint8_t)shift;
-        for (j = 0; j < f->d; j++) { /* with P as it was rounded: at the mean of the inputs z is what it was */
+        for (j = 0; j < f->d; j++) { /* with P as it is rounded: where input = f->shift, z is 0 */
+            const rfm_real value = rounded_p(f, in, unit, p, j, shift);
             rfm_real center =
                 (in->mean != NULL ? in->mean[j] : R(0)) + (in->scale != NULL ? in->scale[j] : R(1)) * f->shift[j];
-            bias -= RFM_MATH(ldexp)(R(a->p[p * f->d + j]) * RFM_MATH(ldexp)(center, in->exponents[j]), -shift);
+            bias -= RFM_MATH(ldexp)(value * RFM_MATH(ldexp)(center, in->exponents[j]), -shift);
+            a->p[p * f->d + j] = (int8_t)value;
         }
         bias = round_real(bias + (shift > 0 ? R(0.5) : R(0)));
         if (!(RFM_MATH(fabs)(bias) <= R(32767))) return RFM_ERANGE;
@@ -407,55 +482,41 @@ static int set_rows(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real un
     return RFM_OK;
 }
 
-/* alpha and offset of outputs first.. in one unit: that of the largest alpha, or a larger one if an offset or a sum
- * needs it. */
-static int set_outputs(const rfm_hyperbf *f, size_t first, size_t count, tiny_arrays *a) {
-    rfm_real step = R(0), offset = R(0), scale;
+/* Units, offset, and alpha if it is a matrix. */
+static int set_outputs(const rfm_hyperbf *f, int task, tiny_arrays *a) {
+    rfm_real step = R(1);
     size_t i, k, c = f->c;
-    for (k = first; k < first + count; k++) {
-        rfm_real sum = R(0);
-        for (i = 0; i < f->n; i++) {
-            step = max_real(step, RFM_MATH(fabs)(f->alpha[i * c + k]) / R(127));
-            sum += RFM_MATH(fabs)(f->alpha[i * c + k]);
-        }
-        step = max_real(step, sum / R(SUM_MOST - 65535 / 2)); /* each alpha may be rounded up by a half */
-        offset = f->offset != NULL ? max_real(offset, RFM_MATH(fabs)(f->offset[k])) : offset;
-    }
-    scale = R(RFM_TINY_ONE) / R(RFM_TINY_OFFSET);
-    step = max_real(step, offset / (scale * R(32767)));
-    if (!(step > R(0))) step = R(1);
-    if (!rfm_finite(1, &step) || step < RFM_LIMIT(MIN)) return RFM_ERANGE;
-    for (k = first; k < first + count; k++) {
+    for (k = 0; k < c; k++) {
+        int status = k == 0 || task == RFM_REGRESS ? choose_step(f, task, k, &step) : RFM_OK;
+        if (status != RFM_OK) return status;
         a->units[k] = (float)(step / R(RFM_TINY_ONE));
-        a->offset[k] = (int16_t)(f->offset != NULL ? round_real(f->offset[k] / step * scale) : R(0));
-        if (f->labels != NULL) continue;
-        for (i = 0; i < f->n; i++) a->alpha[i * c + k] = (int8_t)round_real(f->alpha[i * c + k] / step);
+        a->offset[k] = (int16_t)(f->offset != NULL ? rounded_offset(f->offset[k], step) : R(0));
+        for (i = 0; f->labels == NULL && i < f->n; i++)
+            a->alpha[i * c + k] = (int8_t)round_byte(f->alpha[i * c + k] / step);
     }
-    if (f->labels != NULL) /* in the order of the centres: set_centers sorts both */
-        for (i = 0; i < f->n; i++) a->alpha[i] = (int8_t)round_real(f->alpha[i * c + f->labels[i]] / step);
     return RFM_OK;
 }
 
-static void put_center(const rfm_hyperbf *f, rfm_real unit, size_t from, int8_t *to) {
+static void set_center(const rfm_hyperbf *f, rfm_real unit, size_t from, int8_t *to) {
     size_t q;
-    for (q = 0; q < f->r; q++) to[q] = (int8_t)clamp_real(round_real(f->centers[from * f->r + q] * unit), R(127));
+    for (q = 0; q < f->r; q++) to[q] = (int8_t)round_byte(f->centers[from * f->r + q] * unit);
 }
 
-/* Centres; with labels sorted by class, and alpha with them, by as many passes over them as there are classes. */
-static int set_centers(const rfm_hyperbf *f, rfm_real unit, rfm_real step, tiny_arrays *a) {
+/* Centres, counts and alpha of prototypes, by as many passes over them as there are classes. */
+static int set_prototypes(const rfm_hyperbf *f, rfm_real unit, tiny_arrays *a) {
+    const rfm_real step = R(a->units[0]) * R(RFM_TINY_ONE);
     size_t i, k, to = 0;
-    for (k = 0; k < (f->labels != NULL ? f->c : 1); k++) {
-        size_t before = to;
+    for (k = 0; k < f->c; k++) {
+        size_t first = to;
         for (i = 0; i < f->n; i++) {
-            if (f->labels != NULL && f->labels[i] != k) continue;
-            put_center(f, unit, i, a->centers + to * f->r);
-            if (f->labels != NULL) a->alpha[to] = (int8_t)round_real(f->alpha[i * f->c + k] / step);
-            to++;
+            if (f->labels[i] != k) continue;
+            set_center(f, unit, i, a->centers + to * f->r);
+            a->alpha[to++] = (int8_t)round_byte(f->alpha[i * f->c + k] / step);
         }
-        if (f->labels != NULL && to - before > 255) return RFM_EVALUE;
-        a->counts[k] = (uint8_t)(to - before);
+        if (to - first > 255) return RFM_EVALUE;
+        a->counts[k] = (uint8_t)(to - first);
     }
-    return to == f->n ? RFM_OK : RFM_EVALUE;
+    return RFM_OK;
 }
 
 static int same_exponents(const int8_t *e, size_t d) {
@@ -465,43 +526,35 @@ static int same_exponents(const int8_t *e, size_t d) {
     return 1;
 }
 
-int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *in, int task, rfm_arena *store, rfm_tiny *tiny) {
+int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_arena *store, rfm_tiny *tiny) {
     rfm_tiny m;
     tiny_arrays a;
     rfm_real unit = R(1);
-    size_t k, used;
-    int status = in == NULL || in->exponents == NULL || store == NULL || tiny == NULL ? RFM_ENULL : check_network(f);
+    size_t i, used;
+    int status = store == NULL || tiny == NULL ? RFM_ENULL : check_sources(f, in);
+    if (status == RFM_OK) status = store->status;
+    if (status == RFM_OK && store->base == NULL) status = RFM_EARENA;
+    if (status == RFM_OK) status = check_numbers(f);
     if (status != RFM_OK) return status;
-    if (store->status != RFM_OK) return store->status;
-    if (store->base == NULL) return RFM_EARENA;
-    if (f->kernel != RFM_GAUSSIAN || (task != RFM_REGRESS && task != RFM_CLASSIFY)) return RFM_EVALUE;
-    if (f->labels != NULL && (task != RFM_CLASSIFY || f->c < 2)) return RFM_EVALUE;
-    if (!(f->bandwidth > R(0)) || !rfm_finite(f->n * f->r, f->centers) || !rfm_finite(f->n * f->c, f->alpha) ||
-        !rfm_finite(f->r * f->d, f->p) || !rfm_finite(f->d, f->shift) ||
-        (f->offset != NULL && !rfm_finite(f->c, f->offset)))
-        return RFM_EFINITE;
     memset(&m, 0, sizeof m);
     used = store->used;
     status = tiny_layout(store, f, &a);
-    if (status == RFM_OK) status = choose_unit(f, &unit, &m.phi_shift);
+    if (status == RFM_OK) status = choose_unit(f, in, &unit, &m.phi_shift);
     if (status == RFM_OK) status = set_rows(f, in, unit, &a);
-    if (status == RFM_OK && task == RFM_CLASSIFY) status = set_outputs(f, 0, f->c, &a);
-    for (k = 0; status == RFM_OK && task == RFM_REGRESS && k < f->c; k++) status = set_outputs(f, k, 1, &a);
-    if (status == RFM_OK) status = set_centers(f, unit, R(a.units[0]) * R(RFM_TINY_ONE), &a);
-    if (status == RFM_OK) {
-        m.n = (uint32_t)f->n, m.d = (uint32_t)f->d, m.c = (uint32_t)f->c, m.r = (uint32_t)f->r, m.task = task;
-        memcpy(a.exponents, in->exponents, f->d);
-        m.units = task == RFM_REGRESS ? a.units : NULL, m.bias = a.bias, m.offset = f->offset != NULL ? a.offset : NULL;
-        m.p = a.p, m.centers = a.centers, m.alpha = a.alpha, m.counts = f->labels != NULL ? a.counts : NULL;
-        m.shifts = a.shifts, m.exponent = in->exponents[0];
-        m.exponents = same_exponents(in->exponents, f->d) ? NULL : a.exponents;
-        if (!numbers_right(&m)) status = RFM_ERANGE;
-    }
+    if (status == RFM_OK) status = set_outputs(f, in->task, &a);
+    if (status == RFM_OK && f->labels != NULL) status = set_prototypes(f, unit, &a);
     if (status != RFM_OK) {
         rfm_arena_release(store, used);
         store->status = RFM_OK;
         return status;
     }
+    for (i = 0; f->labels == NULL && i < f->n; i++) set_center(f, unit, i, a.centers + i * f->r);
+    memcpy(a.exponents, in->exponents, f->d);
+    m.n = (uint32_t)f->n, m.d = (uint32_t)f->d, m.c = (uint32_t)f->c, m.r = (uint32_t)f->r, m.task = in->task;
+    m.units = in->task == RFM_REGRESS ? a.units : NULL, m.bias = a.bias, m.offset = f->offset != NULL ? a.offset : NULL;
+    m.p = a.p, m.centers = a.centers, m.alpha = a.alpha, m.counts = f->labels != NULL ? a.counts : NULL;
+    m.shifts = a.shifts, m.exponent = a.exponents[0];
+    m.exponents = same_exponents(a.exponents, f->d) ? NULL : a.exponents;
     *tiny = m;
     return RFM_OK;
 }
@@ -527,11 +580,12 @@ int rfm_tiny_size(const rfm_tiny *m, size_t record_bytes, size_t *bytes) {
         return RFM_ENULL;
     if (m->n == 0 || m->d == 0 || m->c == 0 || m->r == 0) return RFM_EZERO;
     if (m->n > 65535 || m->d > 65535 || m->c > 65535 || m->r > 255 || record_bytes % 4 != 0) return RFM_EVALUE;
+    if (record_bytes > UINT32_MAX) return RFM_EOVERFLOW;
     array_bytes(m, flags_of(m), lengths);
     for (i = 0; i < ARRAYS; i++) total += lengths[i];
     total = ((total + 3) & ~(uint64_t)3) + entry_bytes(names_bytes(m->class_names, m->c == 1 ? 2 : m->c)) +
             entry_bytes(names_bytes(m->input_names, m->d)) + record_bytes;
-    if (total > UINT32_MAX || total > SIZE_MAX || record_bytes > UINT32_MAX) return RFM_EOVERFLOW;
+    if (total > UINT32_MAX) return RFM_EOVERFLOW;
     *bytes = (size_t)total;
     return RFM_OK;
 }
@@ -546,8 +600,8 @@ static size_t put_entry(unsigned char *blob, size_t at, uint32_t tag, const char
 
 int rfm_tiny_write(const rfm_tiny *m, const void *record, size_t record_bytes, void *blob, size_t size) {
     const void *from[ARRAYS];
+    rfm_tiny ignored;
     unsigned char *b = (unsigned char *)blob;
-    const uint16_t one = 1;
     uint32_t lengths[ARRAYS], i;
     size_t total, at = HEAD;
     int status =
@@ -555,10 +609,10 @@ int rfm_tiny_write(const rfm_tiny *m, const void *record, size_t record_bytes, v
     if (status != RFM_OK) return status;
     if ((uintptr_t)blob % 4 != 0) return RFM_EALIGN;
     if (size < total) return RFM_EARENA;
-    if (*(const unsigned char *)&one != 1) return RFM_ETYPE;
-    if (m->phi_shift > 14 || (m->task == RFM_REGRESS) != (m->units != NULL) || (m->counts != NULL && m->c < 2) ||
-        (m->counts != NULL && m->task != RFM_CLASSIFY) || m->exponent < -126 || m->exponent > 126 || !numbers_right(m))
-        return RFM_EVALUE;
+    if (!little_endian()) return RFM_ETYPE;
+    if (m->task != (m->units != NULL ? RFM_REGRESS : RFM_CLASSIFY) || !numbers_right(m)) return RFM_EVALUE;
+    ignored = *m;
+    if (!read_tail((const unsigned char *)record, (uint32_t)record_bytes, &ignored)) return RFM_EVALUE;
     memset(b, 0, total);
     rfm_put_u32(b, MAGIC);
     rfm_put_u32(b + 8, (uint32_t)total);

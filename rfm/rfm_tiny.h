@@ -5,7 +5,7 @@
  *   f_k = offset_k + sum_a alpha_ak phi(t_a),  phi(t) = 2^(-t / 2^s)
  *
  * A Gaussian, in other words, whose width is a power of two in the units of z. phi is a formula of shifts and two
- * products, right to 0.3 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
+ * products, right to 0.33 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
  * ("prototypes"). There is no division, no table, no floating-point operation; sums of 32 bits cannot overflow; every
  * machine gives the same bits. FORMAT.md, "Tiny models", has the bytes. Such a model is made of an rfm_hyperbf, whose
  * descent can see its rounding.
@@ -44,16 +44,17 @@ typedef struct {
     const uint8_t *counts;   /* (c) prototypes: the first counts[0] centres are of class 0, and so on; else NULL */
     const uint8_t *shifts;   /* (r) 0 to 31 */
     const int8_t *exponents; /* (d) x_j is input j times 2^exponents[j]; NULL: all are `exponent` */
-    int exponent;
+    int exponent;            /* -126 to 126, as all exponents */
     const char *class_names, *input_names; /* as in rfm_model; NULL: none */
 } rfm_tiny;
 
-/* Opens a blob in place, which is not trusted: everything that prediction touches is checked. RFM_ENULL, RFM_EALIGN (not
- * a multiple of 4), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (a big-endian machine),
+/* Opens a blob in place, which is not trusted: everything that prediction touches is checked. RFM_ENULL, RFM_EALIGN
+ * (not a multiple of 4), RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED, RFM_ECHECKSUM, RFM_ETYPE (a big-endian machine),
  * RFM_ECONTENT: *model is unchanged. */
 int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model);
 
-/* scores (c), x (d), scratch (r) numbers. *nearest, if not NULL: the largest phi, RFM_TINY_ONE at a centre. RFM_ENULL. */
+/* scores (c), x (d), scratch (r) numbers. *nearest, if not NULL: the largest phi, RFM_TINY_ONE at a centre.
+ * RFM_ENULL. */
 int rfm_tiny_predict(const rfm_tiny *model, const int16_t *x, int32_t *scores, int8_t *scratch, uint32_t *nearest);
 
 /* The class that the scores mean: the first of the largest; c = 1: 1 where the score is positive. 0 for RFM_REGRESS. */
@@ -67,30 +68,35 @@ int rfm_tiny_integers(const rfm_tiny *model, const rfm_real *x, int16_t *xi);
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
-/* How a network's inputs come from integers: input = (xi 2^-exponent - mean) / scale. */
+/* How a network's inputs come from integers: input = (xi 2^-exponent - mean) / scale; and what its outputs mean. */
 typedef struct {
     const rfm_real *mean, *scale; /* (d) NULL: 0 and 1 */
-    const int8_t *exponents;      /* (d) */
+    const int8_t *exponents;      /* (d) -126 to 126 */
+    int task;                     /* RFM_REGRESS: each output has a unit of its own; RFM_CLASSIFY: they share one */
 } rfm_tiny_inputs;
 
-/* Exponents for these rows (m, d), in raw units: one for all inputs, or, if `each`, one for each, so that all vary over
- * about as many integers. Columns of integers keep them where they can: exponent 0. RFM_ENULL, RFM_EZERO, RFM_ESTRIDE,
- * RFM_EFINITE; RFM_ERANGE: no exponent between -126 and 126 serves. */
+/* Exponents for these rows (m, d), in raw units. One for all inputs: the largest with which all fit into an int16_t,
+ * but at most 0 where a column has integers, the largest of which is at least 4. Or, if `each`, one for each, so that
+ * all vary over 128 to 256 integers where an int16_t has room for that. RFM_ENULL, RFM_EZERO, RFM_ESTRIDE,
+ * RFM_EOVERFLOW, RFM_EFINITE, RFM_ERANGE (no exponent between -126 and 126 serves): nothing written. */
 int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents);
 
-/* For rfm_hyperbf_options.project; `inputs` is an rfm_tiny_inputs. What is seen are the rounded P, centres and alpha.
- * RFM_EVALUE: the kernel is not RFM_GAUSSIAN. RFM_ERANGE: there are no such integers. */
+/* For rfm_hyperbf_options.project; `inputs` is an rfm_tiny_inputs. What is seen are P, centres, alpha and offset as
+ * rfm_tiny_make rounds them. Status as rfm_tiny_make's, but the network's numbers are not looked at. */
 int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen);
 
 /* The network as a tiny model; arrays from `store`. Centres are sorted by class where they have labels. Prototypes are
- * for RFM_CLASSIFY and c > 1. RFM_ENULL, RFM_EZERO, RFM_EVALUE (kernel, task, more than 255 for r or centres of a class,
- * more than 65535 for n, d, c), RFM_EFINITE, RFM_EARENA, RFM_ERANGE: neither *tiny nor `store` has changed. */
-int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, int task, rfm_arena *store, rfm_tiny *tiny);
+ * for RFM_CLASSIFY and c > 1. An offset above twice the largest alpha makes the steps of alpha coarser. RFM_ENULL,
+ * RFM_EZERO, RFM_EVALUE (a kernel other than RFM_GAUSSIAN, task, labels, a scale that is not positive, exponents,
+ * more
+ * than 255 for r or centres of a class, more than 65535 for n, d, c), RFM_EFINITE, RFM_EARENA, RFM_ERANGE (there are no
+ * such integers): neither *tiny nor `store` has changed. */
+int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *inputs, rfm_arena *store, rfm_tiny *tiny);
 int rfm_tiny_make_need(const rfm_hyperbf *f, size_t *store);
 
 /* Its blob: names are the model's, NULL leaves them out; `record`, if not NULL, is added as it is (rfm_record_add).
- * `blob` is aligned to 4. RFM_ENULL, RFM_EALIGN, RFM_EARENA (size too small), RFM_EVALUE (what rfm_tiny_open would
- * refuse), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
+ * `blob` is aligned to 4. RFM_ENULL, RFM_EZERO, RFM_EALIGN, RFM_EARENA (size too small), RFM_EVALUE (what rfm_tiny_open
+ * would refuse), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
 int rfm_tiny_size(const rfm_tiny *tiny, size_t record_bytes, size_t *bytes);
 int rfm_tiny_write(const rfm_tiny *tiny, const void *record, size_t record_bytes, void *blob, size_t size);
 

@@ -84,10 +84,11 @@ void fuzz_put32(unsigned char *at, unsigned long value) {
 void fuzz_seal(unsigned char *blob, size_t size) {
     uint32_t crc = 0xFFFFFFFFu;
     size_t i;
+    const int tiny = size >= FUZZ_TINY_HEADER && fuzz_get32(blob) == FUZZ_TINY;
     int bit;
 
-    if (size < FUZZ_HEADER) return;
-    fuzz_put32(blob + FUZZ_BYTES, (unsigned long)size);
+    if (size < (tiny ? FUZZ_TINY_HEADER : FUZZ_HEADER)) return;
+    fuzz_put32(blob + (tiny ? FUZZ_TINY_BYTES : FUZZ_BYTES), (unsigned long)size);
     for (i = FUZZ_COVERED; i < size; i++) {
         crc ^= blob[i];
         for (bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0xEDB88320u & (0u - (crc & 1u)));
@@ -112,6 +113,43 @@ static size_t seed_record(unsigned char *record, size_t room) {
     return used;
 }
 
+/* Tiny models: matrices and prototypes, with and without units, exponents, offset and names. */
+static size_t seed_tiny(size_t index, unsigned char *blob) {
+    static const struct {
+        uint32_t n, d, c, r;
+        int prototypes, units, extras;
+    } seeds[] = {
+        {1, 1, 1, 1, 0, 0, 0}, {2, 3, 2, 1, 1, 0, 1},   {6, 4, 3, 2, 1, 0, 0},
+        {3, 2, 2, 2, 0, 1, 1}, {20, 8, 10, 4, 0, 0, 1},
+    };
+    static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
+    float units[16];
+    int16_t bias[16], offset[16];
+    int8_t p[256], centers[256], alpha[256], exponents[16];
+    uint8_t counts[16], shifts[16];
+    rfm_tiny m;
+    size_t size = 0, i;
+    uint32_t x = (uint32_t)index + 177;
+
+    if (index >= sizeof seeds / sizeof seeds[0]) return 0;
+    memset(&m, 0, sizeof m);
+    m.n = seeds[index].n, m.d = seeds[index].d, m.c = seeds[index].c, m.r = seeds[index].r;
+    m.task = seeds[index].units ? RFM_REGRESS : RFM_CLASSIFY, m.phi_shift = 14 - (uint32_t)index, m.exponent = -3;
+    for (i = 0; i < 16; i++) {
+        units[i] = 0.25f, bias[i] = (int16_t)(next(&x) % 300 - 150), offset[i] = (int16_t)(next(&x) - 32768);
+        exponents[i] = (int8_t)(next(&x) % 20), shifts[i] = (uint8_t)(next(&x) % 20);
+        counts[i] = (uint8_t)(m.n / m.c);
+    }
+    for (i = 0; i < 256; i++)
+        p[i] = (int8_t)(next(&x) - 32768), centers[i] = (int8_t)(next(&x) % 256 - 128), alpha[i] = (int8_t)next(&x);
+    m.bias = bias, m.p = p, m.centers = centers, m.alpha = alpha, m.shifts = shifts;
+    m.units = seeds[index].units ? units : NULL, m.counts = seeds[index].prototypes ? counts : NULL;
+    if (seeds[index].extras) m.exponents = exponents, m.offset = offset, m.class_names = names, m.input_names = names;
+    require(rfm_tiny_size(&m, 0, &size) == RFM_OK && size <= FUZZ_LARGEST, "size of a tiny seed");
+    require(rfm_tiny_write(&m, NULL, 0, blob, size) == RFM_OK, "a tiny seed is written");
+    return size;
+}
+
 /* Blobs that the commands of formats 1.0 and 1.1 wrote. */
 static size_t seed_old(size_t index, unsigned char *blob) {
 #if RFM_REAL_BYTES == 4
@@ -122,7 +160,7 @@ static size_t seed_old(size_t index, unsigned char *blob) {
     static const size_t sizes[] = {sizeof f64_full, sizeof i8_full, sizeof i16_diag};
 #endif
 
-    if (index >= sizeof sizes / sizeof sizes[0]) return 0;
+    if (index >= sizeof sizes / sizeof sizes[0]) return seed_tiny(index - sizeof sizes / sizeof sizes[0], blob);
     memcpy(blob, at[index], sizes[index]);
     return sizes[index];
 }
@@ -318,6 +356,36 @@ static void use_model_i(const rfm_model_i *m) {
     free(scratch);
 }
 
+static void use_tiny(const rfm_tiny *m) {
+    int16_t *x = malloc(m->d * sizeof *x);
+    rfm_real *raw = malloc(m->d * sizeof *raw);
+    int32_t *scores = malloc(m->c * sizeof *scores);
+    int8_t *scratch = malloc(m->r);
+    size_t which, i, classes = m->c == 1 ? 2 : m->c;
+
+    require(x != NULL && raw != NULL && scores != NULL && scratch != NULL, "memory");
+    for (which = 0; which < 5; which++) {
+        uint32_t nearest = 0xffffffffu;
+
+        for (i = 0; i < m->d; i++) {
+            x[i] = (int16_t)(which == 0 ? 0 : which == 1 ? -32768 : which == 2 ? 32767 : i % 2 ? -32768 : 32767);
+            raw[i] = which == 0 ? REAL_MAX : (rfm_real)(i % 2 ? -1e20 : 3);
+        }
+        for (i = 0; which == 4 && i < m->d; i++) x[i] = (int16_t)(m->p[i] < 0 ? -32768 : 32767); /* the largest sum */
+        require(rfm_tiny_predict(m, x, scores, scratch, &nearest) == RFM_OK, "status of a tiny prediction");
+        require(nearest <= RFM_TINY_ONE, "nearest");
+        require(rfm_tiny_class(m, scores) < classes, "class");
+        require(rfm_tiny_integers(m, raw, x) == RFM_OK, "integers");
+    }
+    for (i = 0; i < classes; i++) require(strlen(rfm_name(m->class_names, i)) < SIZE_MAX, "class names");
+    for (i = 0; i < m->d; i++) require(strlen(rfm_name(m->input_names, i)) < SIZE_MAX, "input names");
+    for (i = 0; m->units != NULL && i < m->c; i++) require(m->units[i] > 0 && m->units[i] <= FLT_MAX, "units");
+    free(x);
+    free(raw);
+    free(scores);
+    free(scratch);
+}
+
 /* The record of a blob that is right; of one that was refused there may be none. All of its bytes are read. */
 static void use_record(const unsigned char *blob, size_t size) {
     size_t bytes = 77, length, tag;
@@ -347,14 +415,16 @@ int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
     unsigned char *block = malloc(size + shift > 0 ? size + shift : 1), *blob;
     rfm_model model, before;
     rfm_model_i model_i, before_i;
-    int status, status_i;
+    rfm_tiny tiny, before_tiny;
+    int status, status_i, status_tiny;
 
     require(block != NULL && (uintptr_t)block % RFM_ALIGN == 0, "aligned memory");
     blob = block + shift;
     if (size > 0) memcpy(blob, bytes, size);
     memset(&model, 0xA5, sizeof model);
     memset(&model_i, 0xA5, sizeof model_i);
-    before = model, before_i = model_i;
+    memset(&tiny, 0xA5, sizeof tiny);
+    before = model, before_i = model_i, before_tiny = tiny;
     status = rfm_model_open(blob, size, &model);
     status_i = rfm_model_open_i(blob, size, &model_i);
     if (status == RFM_OK)
@@ -365,10 +435,17 @@ int fuzz_use(const unsigned char *bytes, size_t size, size_t shift) {
         use_model_i(&model_i);
     else
         require(memcmp(&model_i, &before_i, sizeof model_i) == 0, "a refusal leaves the model of integers alone");
+    status_tiny = rfm_tiny_open(blob, size, &tiny);
+    if (status_tiny == RFM_OK)
+        use_tiny(&tiny);
+    else
+        require(memcmp(&tiny, &before_tiny, sizeof tiny) == 0, "a refusal leaves the tiny model alone");
+    require(status_tiny != RFM_OK || (status != RFM_OK && status_i != RFM_OK), "no blob is of both kinds");
     use_record(blob, size);
     require(status == RFM_ETYPE || status_i == RFM_ETYPE || status == status_i,
             "the two agree on what they have in common");
     require(size == 0 || memcmp(blob, bytes, size) == 0, "the blob is only read");
     free(block);
+    if (size >= 4 && fuzz_get32(bytes) == FUZZ_TINY) return status_tiny;
     return status == RFM_ETYPE ? status_i : status;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "rfm_small.h"
+#include "rfm_tiny.h"
 
 /* Ends the program with a message if the condition does not hold. */
 void require(int condition, const char *what);
@@ -15,19 +16,20 @@ void require(int condition, const char *what);
 
 /* Where things are in a blob: rfm/FORMAT.md. */
 enum { FUZZ_CRC = 4, FUZZ_COVERED = 8, FUZZ_BYTES = 12, FUZZ_HEADER = 48, FUZZ_SECTIONS = 9, FUZZ_LARGEST = 4096 };
+enum { FUZZ_TINY = 0x636d6672, FUZZ_TINY_BYTES = 8, FUZZ_TINY_HEADER = 24 };
 
 unsigned long fuzz_get32(const unsigned char *at);
 void fuzz_put32(unsigned char *at, unsigned long value);
 
-/* Makes the checksum right, and the length of the blob what there is of it. */
+/* Makes the checksum right, and the length of the blob what there is of it: as a tiny model, if the magic is its. */
 void fuzz_seal(unsigned char *blob, size_t size);
 
 /* Valid blob number `index` of those there are, at most FUZZ_LARGEST bytes: all number types, kernels and metrics,
- * small and larger, with names and summary and without. Its size; 0 after the last. */
+ * small and larger, with names and summary and without; tiny models. Its size; 0 after the last. */
 size_t fuzz_seed(size_t index, unsigned char *blob);
 
-/* Opens a copy of the bytes in memory that ends with them, `shift` bytes past an aligned address, as a model of reals
- * and of integers, and uses what there is. The status of opening. */
+/* Opens a copy of the bytes in memory that ends with them, `shift` bytes past an aligned address, as a model of reals,
+ * of integers and as a tiny one, and uses what there is. The status of opening. */
 int fuzz_use(const unsigned char *bytes, size_t size, size_t shift);
 
 /* ---- bytes as decisions --------------------------------------------------------------------- */

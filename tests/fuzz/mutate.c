@@ -49,6 +49,31 @@ static void swap(unsigned char *a, unsigned char *b, size_t bytes) {
     }
 }
 
+/* One change of a tiny model. */
+static size_t change_tiny(unsigned char *blob, size_t size) {
+    size_t a;
+
+    if (size < FUZZ_TINY_HEADER) return size;
+    switch (below(6)) {
+    case 0: /* a bit */ blob[below(size)] ^= (unsigned char)(1 << below(8)); return size;
+    case 1: /* a byte, anywhere */ blob[below(size)] = (unsigned char)below(256); return size;
+    case 2: /* the end cut off */ return size - 1 - below(size < 40 ? size : 40);
+    case 3: /* something behind the end: an entry, or nearly */
+        if (size + 24 > ROOM) return size;
+        memset(blob + size, 0, 24);
+        blob[size] = (unsigned char)below(2), blob[size + 1] = (unsigned char)below(2);
+        blob[size + 4] = (unsigned char)below(20), blob[size + 7] = (unsigned char)(below(4) ? 0 : 255);
+        return size + 4 * below(7);
+    case 4: /* a word with a number to trip over */
+        a = 4 * below(size / 4);
+        fuzz_put32(blob + a, interesting(fuzz_get32(blob + a)));
+        return size;
+    default: /* sizes and flags */
+        blob[12 + below(12)] = (unsigned char)(below(4) ? below(8) : below(256));
+        return size;
+    }
+}
+
 /* One change. The blob may become shorter or longer; never more than ROOM. */
 static size_t change(unsigned char *blob, size_t size, size_t seeds) {
     static const unsigned char specials[][4] = {{0, 0, 0x80, 0x7F}, {0, 0, 0x80, 0xFF},       {0, 0, 0xC0, 0x7F},
@@ -57,6 +82,7 @@ static size_t change(unsigned char *blob, size_t size, size_t seeds) {
     static unsigned char other[FUZZ_LARGEST];
     size_t a, b, count, longer;
 
+    if (size >= 4 && fuzz_get32(blob) == FUZZ_TINY) return change_tiny(blob, size);
     if (size < FUZZ_HEADER + 8 * FUZZ_SECTIONS) return size;
     switch (below(11)) {
     case 0: /* a bit */ blob[below(size)] ^= (unsigned char)(1 << below(8)); return size;

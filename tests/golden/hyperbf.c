@@ -1,8 +1,8 @@
 /* The golden cases of rfm_hyperbf on every port that runs here: hyperbf FILE...
  *
- * For each case and port: H and its gradient by C, T and W; then five steps of plain descent, H and the parameters after
- * each; all on exactly the memory that is needed, and the same bits with 1, 2 and 7 workers. A case on a port is one
- * test. */
+ * For each case and port: H and its gradient by C, T and W; then five steps of plain descent, H and the parameters
+ * after each; all on exactly the memory that is needed, and the same bits with 1, 2 and 7 workers. A case on a port is
+ * one test. */
 #include <float.h>
 #include <math.h>
 
@@ -112,7 +112,7 @@ static int descent_right(const rfm_ctx *ctx, golden *g, rfm_real *h) {
     void *memory;
     int good;
     rfm_hyperbf_options_init(&o);
-    o.method = RFM_HYPERBF_PLAIN, o.steps = STEPS, o.batch = 0, o.floor = 1, o.look = 1;
+    o.method = RFM_HYPERBF_PLAIN, o.steps = STEPS, o.batch = 0, o.floor = 1, o.warm = 0, o.look = 1;
     o.rate = (rfm_real)(g->rate * (double)g->n); /* the descent is on the mean over the rows */
     good = rfm_hyperbf_descend_need(ctx, &g->data, &o, &g->f, &bytes) == RFM_OK;
     memory = take(bytes, 1);

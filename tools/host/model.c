@@ -91,6 +91,7 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     model_record r;
     size_t bytes = 0, targets = model_targets(model);
     const void *at;
+    const unsigned char *conformal;
     memset(&r, 0, sizeof r);
     if (is_tiny(any))
         at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
@@ -102,6 +103,9 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.fill = numbers_of(at, bytes, RFM_RECORD_FILL, model->d);
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
+    conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
+    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 1) >= 0)
+        r.coverage = record_number(conformal, 0), r.threshold = record_number(conformal, 1);
     return r;
 }
 

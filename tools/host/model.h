@@ -14,6 +14,7 @@ typedef struct {
     const unsigned char *fill;    /* (d) numbers: what missing cells become */
     const unsigned char *offsets; /* (d + targets of a regression) numbers: taken out as double */
     const unsigned char *scales;  /* (d) numbers: of the inputs, if the summary does not have them */
+    double coverage, threshold;   /* of conformal sets; coverage 0: none */
     size_t bytes;                 /* of all of it */
 } model_record;
 

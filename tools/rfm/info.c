@@ -193,6 +193,7 @@ static void record_json(text *t, const model_record *r, size_t targets) {
     text inside = {NULL, 0, 0};
     if (r->targets != NULL) json_names(t, "targets", r->targets, targets);
     json_number(t, "fills_missing", r->fill != NULL);
+    if (r->coverage > 0) json_number(t, "coverage", r->coverage), json_number(t, "threshold", r->threshold);
     if (!r->has_options) return;
     json_text(&inside, "kernel", rfm_kernels[o->kernel].name);
     json_real(&inside, "exponent", o->exponent);
@@ -286,6 +287,8 @@ int command_info(const call *c) {
         }
         if (any.record.targets != NULL) text_add(&t, "\n");
         if (any.record.fill != NULL) text_add(&t, "missing       cells become the means of the training rows\n");
+        if (any.record.coverage > 0)
+            text_add(&t, "sets          coverage %g, threshold %.4g\n", any.record.coverage, any.record.threshold);
         if (any.record.has_options) show_options(&t, &any.record.options);
         if (model.summary != NULL)
             text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);

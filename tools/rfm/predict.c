@@ -1,6 +1,9 @@
 #include "command.h"
 #include "learn/score.h"
 
+#include "rfm_certify.h"
+
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,108 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
     return moved.y;
 }
 
+/* What certificates of rows need; of a model of numbers or of integers. */
+typedef struct {
+    rfm_real *scores, *scratch, *moves;
+    int32_t *scores_i;
+    int16_t *x_i, *scratch_i;
+    int64_t *room_i;
+    uint16_t *counts;
+} certifier;
+
+static certifier certifier_make(const any_model *model, const char *file) {
+    size_t d = model->numbers.d, c = model->numbers.c, r = model->numbers.r;
+    certifier t;
+    memset(&t, 0, sizeof t);
+    if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (is_tiny(model)) fail("%s: a tiny model has no certificates; expected one of numbers, i16 or i8", file);
+    if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
+        fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    t.moves = allocate(d, sizeof *t.moves, "certificates");
+    t.scores = allocate(c, sizeof *t.scores, "certificates");
+    t.scratch = allocate(RFM_CERTIFY_SCRATCH(d, r, c), sizeof *t.scratch, "certificates");
+    if (!has_integers(model)) return t;
+    t.scores_i = allocate(c, sizeof *t.scores_i, "certificates");
+    t.x_i = allocate(d, sizeof *t.x_i, "certificates");
+    t.scratch_i = allocate(RFM_PREDICT_I_SCRATCH(d, r), sizeof *t.scratch_i, "certificates");
+    t.room_i = allocate(RFM_CERTIFY_I_ROOM(r, c), sizeof *t.room_i, "certificates");
+    t.counts = allocate(d, sizeof *t.counts, "certificates");
+    return t;
+}
+
+static void certifier_free(certifier *t) {
+    free(t->moves);
+    free(t->scores);
+    free(t->scratch);
+    free(t->scores_i);
+    free(t->x_i);
+    free(t->scratch_i);
+    free(t->room_i);
+    free(t->counts);
+}
+
+/* The radius of a row whose class was found to be class_at, and t->moves in the units of the table: infinite for an
+ * input that does not matter. */
+static double certify_row(certifier *t, const any_model *model, const rfm_real *x, size_t class_at) {
+    const rfm_model_i *m = &model->integers;
+    rfm_real radius = 0;
+    size_t found = class_at, j;
+    uint32_t square;
+    int status;
+    if (has_integers(model)) {
+        status = rfm_input_integers(m, x, t->x_i);
+        if (status == RFM_OK)
+            status = rfm_certify_i(m, t->x_i, t->scores_i, t->scratch_i, t->room_i, &found, &square, t->counts);
+        must(status, "certify");
+        for (j = 0; j < m->d; j++) {
+            int free_input = t->counts[j] == RFM_CERTIFY_I_FREE;
+            t->moves[j] = free_input ? (rfm_real)INFINITY : (rfm_real)ldexp(t->counts[j], -m->inputs[j].exponent);
+        }
+        return sqrt(square);
+    }
+    must(rfm_certify(&model->numbers, x, t->scores, t->scratch, &found, &radius, t->moves), "certify");
+    for (j = 0; j < model->numbers.d; j++) {
+        if (t->moves[j] >= RFM_LIMIT(MAX)) t->moves[j] = (rfm_real)INFINITY;
+        if (found != class_at && isfinite(t->moves[j])) t->moves[j] = 0; /* two ways of rounding: too close to call */
+    }
+    return found == class_at ? (double)radius : 0;
+}
+
+/* Radius, the input that may move least, and by how much; both empty if no input matters. Six digits of a number that
+ * is a little smaller are rounded down. */
+static void certificate_add(text *lines, double radius, const certifier *t, input_list inputs) {
+    size_t least = 0, j;
+    for (j = 1; j < inputs.count; j++)
+        if (t->moves[j] < t->moves[least]) least = j;
+    text_add(lines, ",%.6g,", radius * (1 - 5e-6));
+    if (!isfinite(t->moves[least])) {
+        text_add(lines, ",");
+        return;
+    }
+    csv_add(lines, rfm_name(inputs.names, least));
+    text_add(lines, ",%.6g", (double)t->moves[least] * (1 - 5e-6));
+}
+
+/* The conformal set of a row: its labels, separated by |. member: room, a byte for each class. */
+static void set_add(text *lines, const any_model *model, const rfm_real *scores, unsigned char *member) {
+    const rfm_model *m = &model->numbers;
+    size_t count = 0, k;
+    text set = {NULL, 0, 0};
+    must(rfm_conformal_set(m->c, scores, (rfm_real)model->record.threshold, member, &count), "--sets");
+    for (k = 0; k < model_classes(m); k++) {
+        if (!member[k]) continue;
+        if (set.size > 0) text_add(&set, "|");
+        if (m->class_names != NULL)
+            text_add(&set, "%s", rfm_name(m->class_names, k));
+        else
+            text_add(&set, "%zu", k);
+    }
+    text_bytes(&set, "", 1);
+    text_add(lines, ",");
+    csv_add(lines, set.at);
+    free(set.at);
+}
+
 int command_predict(const call *c) {
     const char *const *operands = c->operands;
     int missing, scores = c->scores, confidence = c->confidence;
@@ -44,12 +149,13 @@ int command_predict(const call *c) {
     char *blob;
     input_list inputs;
     row_list rows;
-    unsigned char *use;
+    unsigned char *use, *member;
     rfm_real *y, *added, *room;
     any_model moved;
     sample s;
     uint32_t *classes;
     size_t saturated;
+    certifier certificates;
     text lines = {NULL, 0, 0};
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
@@ -58,6 +164,11 @@ int command_predict(const call *c) {
     missing = fills_missing(&any, operands[0], c->missing);
     if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0))
         fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
+    memset(&certificates, 0, sizeof certificates);
+    if (c->sets && any.record.coverage <= 0)
+        fail("%s: has no threshold for --sets, expected a model of rfm train --coverage", operands[0]);
+    member = allocate(model.c + 1, 1, "sets");
+    if (c->certify) certificates = certifier_make(&any, operands[0]);
     csv_read(&file, operands[1], !c->no_header);
     file_check(c->out);
     inputs = inputs_of_model(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
@@ -90,6 +201,10 @@ int command_predict(const call *c) {
             (void)rfm_class(&model, at, &sure);
             text_add(&lines, ",%.4f", (double)sure);
         }
+        if (c->sets) set_add(&lines, &any, at, member);
+        if (c->certify)
+            certificate_add(&lines, certify_row(&certificates, &moved, s.x + i * model.d, classes[i]), &certificates,
+                            inputs);
         text_bytes(&lines, "\n", 1);
     }
     file_write(c->out, lines.at, lines.size);
@@ -99,6 +214,8 @@ int command_predict(const call *c) {
     free(use);
     free(rows.at);
     inputs_free(&inputs);
+    certifier_free(&certificates);
+    free(member);
     free(classes);
     free(y);
     free(added);

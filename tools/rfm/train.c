@@ -3,6 +3,7 @@
 #include "learn/learn.h"
 #include "learn/search.h"
 
+#include <float.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,11 +29,14 @@ static void check_arguments(const call *a) {
         usage("--target names one column, --targets takes the last ones: expected one of them");
     if (a->targets > 0 && strcmp(a->task, "classify") == 0)
         usage("--targets: expected --task regress with it; a class is one column (--target)");
+    if (a->coverage == 0 || a->coverage >= 1) usage("--coverage: expected a number above 0 and below 1");
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
     if (!is_network(a) && (a->network_centers != SIZE_MAX || a->network_rank != SIZE_MAX))
         usage("--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
+    if (is_network(a) && a->coverage > 0)
+        usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
     if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
@@ -112,6 +116,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     p->centers[p->center_count++] = a->center;
     if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
     p->time_limit = a->time_limit;
+    p->coverage = fmax(a->coverage, 0);
     p->interrupted = &interrupted;
 }
 
@@ -174,6 +179,8 @@ static void read_data(job *t) {
     t->form.targets = t->targets;
     t->form.missing_mean = a->missing != NULL && strcmp(a->missing, "mean") == 0;
     if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);
+    if (task == RFM_REGRESS && a->coverage > 0)
+        fail("%s: --coverage is for classes, expected no numbers as targets", a->operands[0]);
     t->c = form_outputs(&t->form);
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
     t->d = t->inputs.count;
@@ -249,7 +256,7 @@ static void choose(job *t) {
         t->choice.options.bandwidth_rule = p->bandwidth_rule;
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
-        t->choice.validation = (double)NAN;
+        t->choice.validation = (double)NAN, t->choice.threshold = -1;
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
@@ -300,6 +307,14 @@ static void fit(job *t) {
     if (t->fit.path[o->iterations].ridge > o->ridge)
         note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
              (double)t->fit.path[o->iterations].ridge);
+    if (t->a->coverage > 0) {
+        if (t->choice.threshold < 0)
+            fail("%s: --coverage needs rows to hold out, expected at least 5 training rows", t->a->operands[0]);
+        t->fit.coverage = t->a->coverage, t->fit.threshold = t->choice.threshold;
+        if (t->choice.threshold >= (double)RFM_LIMIT(MAX))
+            note("%zu held-out rows are too few for a coverage of %g: every set will have all classes", t->choice.held,
+                 t->a->coverage);
+    }
     t->bandwidth = (double)t->fit.model.bandwidth;
     if (is_network(t->a)) teach(t);
     t->blob = lesson_pack(&t->lesson, o, &t->fit, is_network(t->a) ? (double)NAN : t->choice.validation,
@@ -333,6 +348,11 @@ static void report(job *t, const score *s, double seconds) {
         if (t->check.rows > 0) score_json(&out, s, task);
         json_number(&out, "validation", t->choice.validation);
         json_number(&out, "search", (double)t->choice.tried);
+        if (t->fit.coverage > 0) {
+            json_number(&out, "coverage", t->fit.coverage);
+            json_number(&out, "threshold", t->fit.threshold);
+            json_number(&out, "rows_held", (double)t->choice.held);
+        }
         json_number(&out, "seconds", seconds);
         json_number(&out, "arena_bytes", (double)t->fit.arena_bytes);
         json_number(&out, "model_bytes", (double)t->blob_bytes);
@@ -353,6 +373,9 @@ static void report(job *t, const score *s, double seconds) {
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
                      t->fit.model.n, t->fit.model.r);
+        if (t->fit.coverage > 0)
+            text_add(&out, "sets          coverage %g by a threshold of %.4g, from %zu held-out rows\n",
+                     t->fit.coverage, t->fit.threshold, t->choice.held);
         if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
         text_add(&out, "model         ");
         text_name(&out, t->a->out);

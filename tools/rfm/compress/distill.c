@@ -28,6 +28,7 @@
 #define FINAL_SEEDS  3
 #define MOST_TINY    400  /* centres: more would be another kind of model */
 #define SPREADS_LIKE 16   /* standard deviations of inputs of one kind: at most so many times apart */
+#define COUNTS_LEAST 8    /* integers that a standard deviation covers, unless the inputs are integers themselves */
 #define NARROWER     0.87 /* from one rank to the next */
 #define SHAPES       7
 #define RECIPES      16
@@ -60,14 +61,15 @@ recipe recipe_usual(const rfm_model *like, uint32_t seed) {
 
 /* ---- teacher and rows in the student's inputs ----------------------------------------------- */
 
-/* u = (x - mean) / scale. The targets of a regression are standardised too. */
+/* u = (x - mean) / scale. The targets of a regression have a scale too; their mean stays, for the offset is rounded with
+ * the rest. */
 typedef struct {
     size_t n, d, c;
     int task;
     rfm_model teacher;                     /* takes u, gives y as it is here */
     rfm_real *x, *y;                       /* (n, d), (n, c) */
     rfm_real *mean, *scale;                /* (d) */
-    rfm_real *y_mean, *y_scale;            /* (c) */
+    rfm_real *y_scale;                     /* (c) */
     int8_t *exponents;                     /* (d) */
     rfm_real *p, *shift, *alpha, *offset;  /* of the teacher */
 } school;
@@ -111,28 +113,60 @@ static double spreads_apart(rfm_cmat x, double share) {
     return apart;
 }
 
-int inputs_differ(rfm_cmat x) { return spreads_apart(x, 0.25) > SPREADS_LIKE; }
+/* Exponents of these rows. Inputs that never vary have no say in one for all, if they fit. */
+static int find_exponents(rfm_cmat x, const rfm_real *mean, const rfm_real *spread, int each, int8_t *exponents) {
+    rfm_real *varying = allocate(x.rows, x.cols * sizeof *varying, "inputs");
+    size_t i, j;
+    int status, fits = 1;
+    for (i = 0; i < x.rows; i++)
+        for (j = 0; j < x.cols; j++) varying[i * x.cols + j] = spread[j] > 0 ? x.at[i * x.stride + j] : 0;
+    status = rfm_tiny_exponents(rfm_cview(varying, x.rows, x.cols), each, exponents);
+    for (j = 0; j < x.cols && status == RFM_OK; j++) fits &= fabs(ldexp((double)mean[j], exponents[j])) < 32767;
+    free(varying);
+    return status == RFM_OK && fits ? status : rfm_tiny_exponents(x, each, exponents);
+}
+
+int inputs_differ(rfm_cmat x) {
+    rfm_real *mean = allocate(x.cols, sizeof *mean, "statistics"),
+             *spread = allocate(x.cols, sizeof *spread, "statistics");
+    int8_t *exponents = allocate(x.cols, sizeof *exponents, "exponents");
+    int coarse = 0;
+    size_t i, j;
+    columns_of(x, mean, spread);
+    if (find_exponents(x, mean, spread, 0, exponents) != RFM_OK) coarse = 1;
+    for (j = 0; j < x.cols && !coarse; j++) {
+        int whole = 1;
+        for (i = 0; i < x.rows && whole; i++) whole = floor((double)x.at[i * x.stride + j]) == (double)x.at[i * x.stride + j];
+        coarse = !whole && spread[j] > 0 && ldexp((double)spread[j], exponents[j]) < COUNTS_LEAST;
+    }
+    free(mean);
+    free(spread);
+    free(exponents);
+    return coarse || spreads_apart(x, 0.25) > SPREADS_LIKE;
+}
 
 /* Inputs of one kind have one scale and one exponent; else each has its own, for a byte each. */
-static void set_inputs(school *s, rfm_cmat x, int each) {
+static int set_inputs(school *s, rfm_cmat x, int each) {
     size_t d = s->d, j, count = 0;
     double squares = 0;
+    int status;
     columns_of(x, s->mean, s->scale);
+    status = find_exponents(x, s->mean, s->scale, each, s->exponents);
     for (j = 0; j < d; j++) squares += (double)s->scale[j] * (double)s->scale[j], count += s->scale[j] > 0;
     for (j = 0; j < d; j++)
         if (!each || !(s->scale[j] > 0)) s->scale[j] = (rfm_real)(squares > 0 ? sqrt(squares / (double)count) : 1);
+    return status;
 }
 
-/* What the outputs become: standardised, the teacher's with them. */
+/* What the outputs become: in units of their spread, the teacher's with them. */
 static void set_targets(school *s, const rfm_model *teacher, rfm_cmat y) {
     size_t n = s->n, c = s->c, i, k;
-    columns_of(y, s->y_mean, s->y_scale);
+    columns_of(y, s->offset, s->y_scale);
     for (k = 0; k < c; k++) {
-        if (s->task == RFM_CLASSIFY) s->y_mean[k] = 0, s->y_scale[k] = 1;
-        if (!(s->y_scale[k] > 0)) s->y_scale[k] = 1;
-        for (i = 0; i < n; i++) s->y[i * c + k] = (y.at[i * y.stride + k] - s->y_mean[k]) / s->y_scale[k];
+        if (s->task == RFM_CLASSIFY || !(s->y_scale[k] > 0)) s->y_scale[k] = 1;
+        for (i = 0; i < n; i++) s->y[i * c + k] = y.at[i * y.stride + k] / s->y_scale[k];
         for (i = 0; i < teacher->n; i++) s->alpha[i * c + k] = teacher->alpha[i * c + k] / s->y_scale[k];
-        s->offset[k] = ((teacher->offset != NULL ? teacher->offset[k] : 0) - s->y_mean[k]) / s->y_scale[k];
+        s->offset[k] = (teacher->offset != NULL ? teacher->offset[k] : 0) / s->y_scale[k];
     }
 }
 
@@ -151,31 +185,31 @@ static void set_teacher(school *s, const rfm_model *teacher) {
 /* `tiny` 0: inputs are taken as they are. Returns a status of the exponents. */
 static int school_open(school *s, const rfm_model *teacher, int task, const rfm_data *rows, int tiny, int each) {
     size_t n = rows->x.rows, d = teacher->d, c = teacher->c, i, j;
+    int status = RFM_OK;
     memset(s, 0, sizeof *s);
     s->n = n, s->d = d, s->c = c, s->task = task;
     s->x = allocate(n, d * sizeof *s->x, "inputs");
     s->y = allocate(n, c * sizeof *s->y, "targets");
     s->mean = allocate(d, sizeof *s->mean, "statistics");
     s->scale = allocate(d, sizeof *s->scale, "statistics");
-    s->y_mean = allocate(c, sizeof *s->y_mean, "statistics");
     s->y_scale = allocate(c, sizeof *s->y_scale, "statistics");
     s->exponents = allocate(d, sizeof *s->exponents, "exponents");
     s->p = allocate(teacher->metric == RFM_FULL ? teacher->r : 1, d * sizeof *s->p, "a teacher");
     s->shift = allocate(d, sizeof *s->shift, "a teacher");
     s->alpha = allocate(teacher->n, c * sizeof *s->alpha, "a teacher");
     s->offset = allocate(c, sizeof *s->offset, "a teacher");
-    if (tiny) set_inputs(s, rows->x, each);
+    if (tiny) status = set_inputs(s, rows->x, each);
     for (j = 0; j < d && !tiny; j++) s->scale[j] = 1;
     set_targets(s, teacher, rows->y);
     set_teacher(s, teacher);
     for (i = 0; i < n; i++)
         for (j = 0; j < d; j++) s->x[i * d + j] = (rows->x.at[i * rows->x.stride + j] - s->mean[j]) / s->scale[j];
-    return tiny ? rfm_tiny_exponents(rows->x, each, s->exponents) : RFM_OK;
+    return status;
 }
 
 static void school_close(school *s) {
     free(s->x), free(s->y);
-    free(s->mean), free(s->scale), free(s->y_mean), free(s->y_scale);
+    free(s->mean), free(s->scale), free(s->y_scale);
     free(s->exponents);
     free(s->p), free(s->shift), free(s->alpha), free(s->offset);
 }
@@ -242,25 +276,30 @@ static int network(const rfm_ctx *given, const school *s, const recipe *k, rfm_t
     return status;
 }
 
+static void back_to_targets(const school *s, rfm_hyperbf *f) {
+    size_t i;
+    for (i = 0; i < f->n * f->c; i++) f->alpha[i] *= s->y_scale[i % f->c];
+    for (i = 0; i < f->c && f->offset != NULL; i++) f->offset[i] *= s->y_scale[i];
+}
+
 /* The tiny model of a recipe. */
 static int student(const rfm_ctx *ctx, const school *s, const recipe *k, rfm_tiny *tiny, double *loss, void **memory) {
     rfm_tiny_inputs inputs;
     rfm_hyperbf f;
     rfm_arena store;
-    size_t bytes = 0, i, o;
+    size_t bytes = 0;
     void *room = NULL;
     int status;
     *memory = NULL;
     memset(&inputs, 0, sizeof inputs);
-    inputs.mean = s->mean, inputs.scale = s->scale, inputs.exponents = s->exponents;
+    inputs.mean = s->mean, inputs.scale = s->scale, inputs.exponents = s->exponents, inputs.task = s->task;
     status = network(ctx, s, k, &inputs, &f, loss, &room);
     if (status == RFM_OK) status = rfm_tiny_make_need(&f, &bytes);
     if (status == RFM_OK) {
-        for (i = 0; i < f.n * f.c; i++) f.alpha[i] *= s->y_scale[i % f.c];
-        for (o = 0; o < f.c && f.offset != NULL; o++) f.offset[o] = f.offset[o] * s->y_scale[o] + s->y_mean[o];
+        back_to_targets(s, &f);
         *memory = allocate_aligned(bytes, "a tiny model");
         (void)rfm_arena_init(&store, *memory, bytes);
-        status = rfm_tiny_make(&f, &inputs, s->task, &store, tiny);
+        status = rfm_tiny_make(&f, &inputs, &store, tiny);
     }
     free(room);
     if (status == RFM_OK) return status;
@@ -321,14 +360,13 @@ int distill_numbers(const rfm_ctx *ctx, const rfm_model *teacher, int task, cons
     rfm_hyperbf f;
     rfm_arena store;
     double loss;
-    size_t bytes = 0, i, o;
+    size_t bytes = 0;
     void *room = NULL;
     int status = school_open(&s, teacher, task, rows, 0, 0);
     *memory = NULL;
     if (status == RFM_OK) status = network(ctx, &s, k, NULL, &f, &loss, &room);
     if (status == RFM_OK) {
-        for (i = 0; i < f.n * f.c; i++) f.alpha[i] *= s.y_scale[i % f.c];
-        for (o = 0; o < f.c && f.offset != NULL; o++) f.offset[o] = f.offset[o] * s.y_scale[o] + s.y_mean[o];
+        back_to_targets(&s, &f);
         status = rfm_hyperbf_model_need(&f, &bytes);
     }
     if (status == RFM_OK) {

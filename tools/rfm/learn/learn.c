@@ -157,7 +157,7 @@ static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, r
 }
 
 /* What the model was trained with, and what its tools need to take the same columns in the same way. */
-static void lesson_record(const lesson *l, const rfm_options *options, text *record) {
+static void lesson_record(const lesson *l, const rfm_options *options, const fitted *f, text *record) {
     size_t d = l->d, targets = l->form->classes > 0 ? 0 : l->form->targets, j;
     double *numbers = allocate(d + targets, sizeof *numbers, "the record");
     const char *names = l->form->target_names;
@@ -170,6 +170,11 @@ static void lesson_record(const lesson *l, const rfm_options *options, text *rec
     for (j = 0; j < targets; j++) numbers[d + j] = l->moved.y != NULL ? (double)l->moved.y[j] : 0;
     if (l->moved.x != NULL || l->moved.y != NULL) record_add_numbers(record, RFM_RECORD_OFFSETS, numbers, d + targets);
     free(numbers);
+    if (f->coverage > 0) {
+        double conformal[2];
+        conformal[0] = f->coverage, conformal[1] = f->threshold;
+        record_add_numbers(record, RFM_RECORD_CONFORMAL, conformal, 2);
+    }
 }
 
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
@@ -196,7 +201,7 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     if (!l->raw && regress) parts.y_mean = l->y_mean, parts.y_scale = l->y_scale;
     parts.class_names = l->form->class_names, parts.input_names = l->input_names;
     parts.summary = &summary;
-    lesson_record(l, options, &record);
+    lesson_record(l, options, f, &record);
     parts.record = record.at, parts.record_bytes = record.size;
     status = rfm_model_size(&parts, bytes);
     if (status == RFM_OK) {

@@ -29,6 +29,7 @@ typedef struct {
     rfm_model model; /* its arrays are in the machine's arena */
     rfm_step path[MOST_ITERATIONS + 1];
     size_t arena_bytes;
+    double coverage, threshold; /* of conformal sets; 0: the model has none */
 } fitted;
 
 /* Bytes of arena that a fit takes; more than this machine has end the program. */

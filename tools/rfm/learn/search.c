@@ -10,6 +10,8 @@
  * The pieces of work do not depend on the number of threads, nor does what is made of them. */
 #include "search.h"
 
+#include "rfm_certify.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -463,6 +465,30 @@ static double find_temperature(const work *w, const candidate *k) {
     return exp((low + high) / 2);
 }
 
+/* The threshold of conformal sets, from the held-out scores of the first repeat: each row counts once. */
+static double find_threshold(const work *w, const candidate *k, size_t *rows) {
+    const search_problem *p = w->p;
+    size_t c = p->y.cols, per = w->part_count / w->repeats, i, j, count = 0, n = 0;
+    rfm_real *scores, *scratch, threshold = 0;
+    uint32_t *labels;
+    for (j = 0; j < per; j++) n += w->parts[j].v;
+    scores = allocate(n, c * sizeof *scores, "held-out predictions");
+    scratch = allocate(n, sizeof *scratch, "held-out predictions");
+    labels = allocate(n, sizeof *labels, "held-out predictions");
+    for (j = 0; j < per; j++)
+        for (i = 0; i < w->parts[j].v; i++, count++) {
+            uint32_t row = w->parts[j].rows[i];
+            memcpy(scores + count * c, k->out + row * c, c * sizeof *scores);
+            labels[count] = p->labels[row];
+        }
+    must(rfm_conformal_threshold(n, c, scores, labels, (rfm_real)p->coverage, scratch, &threshold), "--coverage");
+    free(scores);
+    free(scratch);
+    free(labels);
+    *rows = n;
+    return (double)threshold;
+}
+
 static double r2_of(const work *w, const candidate *k) {
     const search_problem *p = w->p;
     double *around = allocate(p->y.cols, sizeof *around, "statistics"), variance = 0;
@@ -555,8 +581,9 @@ search_result search(const search_problem *p) {
         result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0
                         : w->tried[i].s.metric == RFM_IDENTITY      ? 1
                                                                     : p->last_iterations - p->first_iterations + 1;
-    result.temperature = 0, result.validation = (double)NAN;
+    result.temperature = 0, result.validation = (double)NAN, result.threshold = -1, result.held = 0;
     if (best != NULL) {
+        if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, best, &result.held);
         if (p->labels != NULL) result.temperature = find_temperature(w, best);
         result.validation = p->labels != NULL ? best->accuracy : r2_of(w, best);
     } else

@@ -21,6 +21,7 @@ typedef struct {
     size_t bandwidth_count, ridge_count;
     size_t first_iterations, last_iterations; /* T is between them */
     double time_limit;                        /* seconds from the start; 0: none */
+    double coverage;                          /* of conformal sets; 0: none are wanted */
     volatile const sig_atomic_t *interrupted;
 } search_problem;
 
@@ -29,6 +30,8 @@ typedef struct {
     double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
     size_t tried;        /* settings: metric, centring, bandwidth, ridge, T */
     double temperature;  /* 0: not known */
+    double threshold;    /* of conformal sets with the coverage, from held-out rows; negative: not known */
+    size_t held;         /* rows that it is from */
 } search_result;
 
 /* 1 if the problem leaves anything to choose. */
