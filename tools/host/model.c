@@ -184,7 +184,11 @@ const char *any_metric(const any_model *model) {
 }
 
 const char *type_word(int type) {
-    return type == RFM_I8 ? "i8" : type == RFM_I16 ? "i16" : type == TYPE_TINY ? "tiny" : type == RFM_F32 ? "f32" : "f64";
+    return type == RFM_I8      ? "i8"
+           : type == RFM_I16   ? "i16"
+           : type == TYPE_TINY ? "tiny"
+           : type == RFM_F32   ? "f32"
+                               : "f64";
 }
 
 /* ---- the metric ----------------------------------------------------------------------------- */

@@ -208,7 +208,8 @@ static void small_record(const job *t, text *record) {
     const model_record *r = &t->any.record;
     const rfm_real *scale = t->summary.x_scale;
     /* a summary in integers has scales of 4 bytes */
-    int in_summary = t->a->summary && scale != NULL && !is_tiny(&t->small) && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
+    int in_summary =
+        t->a->summary && scale != NULL && !is_tiny(&t->small) && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
     size_t k;
     text names = {NULL, 0, 0};
     if (r->has_options) record_add_options(record, &r->options);
@@ -311,7 +312,8 @@ static void build_tiny(job *t, const rfm_model *source, const rfm_real *x) {
     status = distill(&t->machine, source, &rows, k, &tiny, &memory);
     progress_end();
     if (status == RFM_ECONVERGE)
-        fail("cannot teach a tiny model of rank %zu and %zu centres: its descent did not converge", k->rank, k->centers);
+        fail("cannot teach a tiny model of rank %zu and %zu centres: its descent did not converge", k->rank,
+             k->centers);
     if (status == RFM_EVALUE)
         fail("cannot teach a tiny model of rank %zu and %zu centres: expected at least as many different rows, and at "
              "most 255 centres of a class",
@@ -479,9 +481,10 @@ static void recipe_json(text *out, const recipe *k) {
 }
 
 static void show_recipe(text *out, const recipe *k) {
-    text_add(out, "taught        by the model, %zu steps, %s; %.0f %% mixtures of two rows, start bandwidth %g", k->steps,
-             k->entropy ? "cross-entropy" : "squared error", 100 * k->mixed, k->bandwidth);
-    text_add(out, "%s%s\n", k->truth > 0 ? ", labels count half" : "", k->prototypes ? "; a class for each centre" : "");
+    text_add(out, "taught        by the model, %zu steps, %s; %.0f %% mixtures of two rows, start bandwidth %g",
+             k->steps, k->entropy ? "cross-entropy" : "squared error", 100 * k->mixed, k->bandwidth);
+    text_add(out, "%s%s\n", k->truth > 0 ? ", labels count half" : "",
+             k->prototypes ? "; a class for each centre" : "");
 }
 
 static void report(job *t, const score *s, const score *full, size_t saturated, double seconds) {

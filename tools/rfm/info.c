@@ -83,7 +83,8 @@ static void sections(const any_model *any, size_t size, text *t,
         list[count].name = "counts", list[count++].bytes = any->tiny.counts != NULL ? m->c : 0;
         list[count].name = "shifts", list[count++].bytes = m->r;
         list[count].name = "exponents", list[count++].bytes = any->tiny.exponents != NULL ? m->d : 0;
-        type = 1, outputs = any->tiny.counts != NULL ? 1 : m->c, offset = any->tiny.offset != NULL ? sizeof(int16_t) : 0;
+        type = 1, outputs = any->tiny.counts != NULL ? 1 : m->c,
+        offset = any->tiny.offset != NULL ? sizeof(int16_t) : 0;
     } else if (has_integers(any)) {
         list[count].name = "inputs", list[count++].bytes = m->d * sizeof(rfm_input_i);
         list[count].name = "P", list[count++].bytes = full ? m->r * m->d * type : 0;
@@ -295,7 +296,8 @@ int command_info(const call *c) {
         else
             text_add(&t, "centres       %zu\n", model.n);
         text_add(&t, "kernel        %s", integers ? "a table" : any_kernel(&any));
-        if (!integers && !tiny && kernel_has_exponent(model.kernel)) text_add(&t, " with exponent %.4g", (double)model.exponent);
+        if (!integers && !tiny && kernel_has_exponent(model.kernel))
+            text_add(&t, " with exponent %.4g", (double)model.exponent);
         if (model.summary != NULL)
             text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n",
                      (double)s.bandwidth, (double)s.ridge, word, model.r, (size_t)s.iterations);

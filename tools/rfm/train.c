@@ -34,7 +34,8 @@ static void check_arguments(const call *a) {
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
     if (!is_network(a) && (a->network_centers != SIZE_MAX || a->network_rank != SIZE_MAX))
-        usage("--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
+        usage(
+            "--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
@@ -363,8 +364,8 @@ static void report(job *t, const score *s, double seconds) {
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", rfm_kernels[o->kernel].name,
-                 t->bandwidth, ridge);
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", rfm_kernels[o->kernel].name, t->bandwidth,
+                 ridge);
         text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
                  o->center && o->iterations > 0 ? ", gradients centred" : "");
         if (isfinite(t->choice.validation))

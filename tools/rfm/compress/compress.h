@@ -91,9 +91,9 @@ typedef struct {
     int type;
     size_t features, rank, centers, bytes;
     size_t polish;
-    double ridge; /* of the refit, a multiple of the model's */
-    double score; /* accuracy or r2 */
-    double loss;  /* squared error, as a share of the squares around the mean */
+    double ridge;  /* of the refit, a multiple of the model's */
+    double score;  /* accuracy or r2 */
+    double loss;   /* squared error, as a share of the squares around the mean */
     recipe recipe; /* TYPE_TINY */
 } candidate;
 

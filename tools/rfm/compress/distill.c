@@ -66,12 +66,12 @@ recipe recipe_usual(const rfm_model *like, uint32_t seed) {
 typedef struct {
     size_t n, d, c;
     int task;
-    rfm_model teacher;                     /* takes u, gives y as it is here */
-    rfm_real *x, *y;                       /* (n, d), (n, c) */
-    rfm_real *mean, *scale;                /* (d) */
-    rfm_real *y_scale;                     /* (c) */
-    int8_t *exponents;                     /* (d) */
-    rfm_real *p, *shift, *alpha, *offset;  /* of the teacher */
+    rfm_model teacher;                    /* takes u, gives y as it is here */
+    rfm_real *x, *y;                      /* (n, d), (n, c) */
+    rfm_real *mean, *scale;               /* (d) */
+    rfm_real *y_scale;                    /* (c) */
+    int8_t *exponents;                    /* (d) */
+    rfm_real *p, *shift, *alpha, *offset; /* of the teacher */
 } school;
 
 static void columns_of(rfm_cmat x, rfm_real *mean, rfm_real *spread) {
@@ -100,7 +100,8 @@ static int by_size(const void *a, const void *b) {
 /* How far the standard deviations are apart: the largest, as a multiple of that which `share` of the inputs are below.
  * Inputs that never vary do not count. */
 static double spreads_apart(rfm_cmat x, double share) {
-    rfm_real *mean = allocate(x.cols, sizeof *mean, "statistics"), *spread = allocate(x.cols, sizeof *spread, "statistics");
+    rfm_real *mean = allocate(x.cols, sizeof *mean, "statistics"),
+             *spread = allocate(x.cols, sizeof *spread, "statistics");
     size_t first = 0;
     double apart;
     columns_of(x, mean, spread);
@@ -136,7 +137,8 @@ int inputs_differ(rfm_cmat x) {
     if (find_exponents(x, mean, spread, 0, exponents) != RFM_OK) coarse = 1;
     for (j = 0; j < x.cols && !coarse; j++) {
         int whole = 1;
-        for (i = 0; i < x.rows && whole; i++) whole = floor((double)x.at[i * x.stride + j]) == (double)x.at[i * x.stride + j];
+        for (i = 0; i < x.rows && whole; i++)
+            whole = floor((double)x.at[i * x.stride + j]) == (double)x.at[i * x.stride + j];
         coarse = !whole && spread[j] > 0 && ldexp((double)spread[j], exponents[j]) < COUNTS_LEAST;
     }
     free(mean);
@@ -412,7 +414,8 @@ static void search_open(search *s, work *w) {
         if (f == 0) s->each = inputs_differ(rows.x);
         if (f == 0) s->differ = spreads_apart(rows.x, 0) > SPREADS_LIKE;
         for (each = 0; each < 2; each++)
-            s->right[each] &= school_open(&s->schools[each][f], &p->source, set->like.task, &rows, 1, (int)each) == RFM_OK;
+            s->right[each] &=
+                school_open(&s->schools[each][f], &p->source, set->like.task, &rows, 1, (int)each) == RFM_OK;
     }
     if (!s->right[0]) s->each = 1;
 }

@@ -249,7 +249,8 @@ int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real
             y[i * c + k] = (rfm_real)((double)scores[k] * (model->units != NULL ? (double)model->units[k] : 1));
         if (classes != NULL) classes[i] = (uint32_t)rfm_tiny_class(model, scores);
         for (j = 0; j < d; j++) {
-            double exact = ldexp((double)x[i * d + j], model->exponents != NULL ? model->exponents[j] : model->exponent);
+            double exact =
+                ldexp((double)x[i * d + j], model->exponents != NULL ? model->exponents[j] : model->exponent);
             *saturated += exact > 32767.5 || exact < -32768.5;
         }
     }
