@@ -273,9 +273,9 @@ static void put_phi(header *h, const rfm_tiny *m) {
         "        t = ((h + 2U) << %u) - t;\n",
         RFM_TINY_ONE, 1ul << s, s, s);
     if (s >= 6)
-        put(h, "        phi = (t * t + %luUL) >> (h + %uU);\n", 2ul << (2 * s), 2 * s - 12);
+        put(h, "        phi = (t * t + %luU) >> (h + %uU);\n", 2ul << (2 * s), 2 * s - 12);
     else
-        put(h, "        phi = ((t * t + %luUL) << %u) >> h;\n", 2ul << (2 * s), 12 - 2 * s);
+        put(h, "        phi = ((t * t + %luU) << %u) >> h;\n", 2ul << (2 * s), 12 - 2 * s);
     put(h, "    }\n    return phi;\n}\n");
 }
 
