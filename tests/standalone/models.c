@@ -25,34 +25,36 @@ typedef struct {
     uint32_t n, d, c, r, s;
     int task, classes, kind;
     int offset, each, same_shifts, positive;
+    int measured; /* by run, with ceilings */
 } spec;
 
 #define REGRESS  RFM_REGRESS
 #define CLASSIFY RFM_CLASSIFY
 static const spec specs[] = {
-    /*               n    d   c    r   s                              offset, each, same shifts, positive */
-    {"tiny_one", 1, 1, 1, 1, 0, CLASSIFY, MATRIX, USUAL, 0, 0, 1, 0},
-    {"tiny_two", 2, 2, 2, 2, 3, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
-    {"tiny_column", 5, 1, 3, 4, 10, CLASSIFY, UNEVEN, USUAL, 1, 1, 0, 0},
-    {"tiny_column_3", 5, 1, 2, 3, 9, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0},
-    {"tiny_direction", 6, 9, 2, 1, 11, CLASSIFY, EQUAL, USUAL, 0, 1, 1, 1},
-    {"tiny_gesture", 10, 40, 10, 4, 11, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 1},
-    {"tiny_digits", 30, 64, 10, 8, 10, CLASSIFY, EQUAL, USUAL, 1, 0, 0, 0},
-    {"tiny_uneven", 31, 7, 5, 5, 12, CLASSIFY, UNEVEN, USUAL, 0, 1, 0, 0},
-    {"tiny_empty", 9, 5, 6, 6, 13, CLASSIFY, EMPTY, USUAL, 0, 0, 1, 0},
-    {"tiny_empty_offset", 9, 3, 6, 7, 12, CLASSIFY, EMPTY, USUAL, 1, 0, 0, 1},
-    {"tiny_many", 300, 6, 290, 2, 9, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0},
-    {"tiny_matrix", 17, 10, 4, 3, 10, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0},
-    {"tiny_signs", 8, 17, 1, 9, 14, CLASSIFY, MATRIX, USUAL, 1, 1, 0, 0},
-    {"tiny_values", 20, 11, 3, 10, 13, REGRESS, MATRIX, USUAL, 1, 0, 0, 0},
-    {"tiny_value", 12, 13, 1, 12, 12, REGRESS, MATRIX, USUAL, 0, 1, 0, 1},
-    {"tiny_tall", 4, 3, 3, 255, 14, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0},
-    {"tiny_wide", 4, 300, 3, 2, 8, CLASSIFY, MATRIX, USUAL, 0, 0, 0, 0},
-    {"tiny_steep", 40, 15, 4, 3, 5, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
-    {"tiny_steepest", 40, 16, 4, 2, 1, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
-    {"tiny_six", 24, 12, 4, 4, 6, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
-    {"tiny_largest", 255, 512, 2, 4, 14, CLASSIFY, UNEVEN, LARGEST, 1, 0, 0, 0},
-    {"tiny_largest_odd", 60, 511, 2, 5, 14, CLASSIFY, MATRIX, LARGEST, 1, 0, 0, 0},
+    /*               n    d   c    r   s                              offset, each, same shifts, positive, measured */
+    {"tiny_one", 1, 1, 1, 1, 0, CLASSIFY, MATRIX, USUAL, 0, 0, 1, 0, 0},
+    {"tiny_two", 2, 2, 2, 2, 3, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_column", 5, 1, 3, 4, 10, CLASSIFY, UNEVEN, USUAL, 1, 1, 0, 0, 0},
+    {"tiny_column_3", 5, 1, 2, 3, 9, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0, 0},
+    {"tiny_direction", 6, 9, 2, 1, 11, CLASSIFY, EQUAL, USUAL, 0, 1, 1, 1, 0},
+    {"tiny_gesture", 10, 40, 10, 4, 11, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 1, 1},
+    {"tiny_digits", 30, 64, 10, 8, 10, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 1},
+    {"tiny_three", 15, 9, 5, 8, 12, CLASSIFY, EQUAL, USUAL, 1, 0, 0, 0, 0},
+    {"tiny_uneven", 31, 7, 5, 5, 12, CLASSIFY, UNEVEN, USUAL, 0, 1, 0, 0, 0},
+    {"tiny_empty", 9, 5, 6, 6, 13, CLASSIFY, EMPTY, USUAL, 0, 0, 1, 0, 0},
+    {"tiny_empty_offset", 9, 3, 6, 7, 12, CLASSIFY, EMPTY, USUAL, 1, 0, 0, 1, 0},
+    {"tiny_many", 300, 6, 290, 2, 9, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_matrix", 17, 10, 4, 3, 10, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0, 0},
+    {"tiny_signs", 8, 17, 1, 9, 14, CLASSIFY, MATRIX, USUAL, 1, 1, 0, 0, 0},
+    {"tiny_values", 20, 11, 3, 10, 13, REGRESS, MATRIX, USUAL, 1, 0, 0, 0, 0},
+    {"tiny_value", 12, 13, 1, 12, 12, REGRESS, MATRIX, USUAL, 0, 1, 0, 1, 0},
+    {"tiny_tall", 4, 3, 3, 255, 14, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_wide", 4, 300, 3, 2, 8, CLASSIFY, MATRIX, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_steep", 40, 15, 4, 3, 5, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_steepest", 40, 16, 4, 2, 1, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_six", 24, 12, 4, 4, 6, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
+    {"tiny_largest", 255, 512, 2, 4, 14, CLASSIFY, UNEVEN, LARGEST, 1, 0, 0, 0, 0},
+    {"tiny_largest_odd", 60, 511, 2, 5, 14, CLASSIFY, MATRIX, LARGEST, 1, 0, 0, 0, 0},
 };
 #define SPECS (sizeof specs / sizeof specs[0])
 
@@ -205,6 +207,28 @@ static int64_t reference(const rfm_tiny *m, const int16_t *x, int64_t *scores) {
     return nearest;
 }
 
+/* rows.h of tools/small/peers/measure.c: 16 inputs and their classes. */
+static void put_rows(const spec *s, const rfm_tiny *m) {
+    FILE *f = create(s->name, "_rows.h");
+    static int16_t x[16][MOST];
+    static int32_t scores[MOST];
+    int8_t scratch[256];
+    uint32_t stream = 1, row, j;
+    fprintf(f, "#define ROWS 16\nstatic const uint8_t expected[ROWS] = {");
+    for (row = 0; row < 16; row++) {
+        for (j = 0; j < m->d; j++) x[row][j] = tiny_input(&stream, row);
+        (void)rfm_tiny_predict(m, x[row], scores, scratch, NULL);
+        fprintf(f, "%u, ", (unsigned)rfm_tiny_class(m, scores));
+    }
+    fprintf(f, "};\nstatic const __attribute__((aligned(4))) peer_input rows[ROWS][%u] = {\n", m->d);
+    for (row = 0; row < 16; row++) {
+        for (j = 0; j < m->d; j++) fprintf(f, j == 0 ? "    {%d" : ", %d", x[row][j]);
+        fprintf(f, "},\n");
+    }
+    fprintf(f, "};\n");
+    if (fclose(f) != 0) fail(s->name, "cannot be written");
+}
+
 static void make_tiny(const spec *s) {
     static arrays a;
     static uint32_t memory[16384];
@@ -224,6 +248,7 @@ static void make_tiny(const spec *s) {
     if (status == RFM_OK) status = rfm_tiny_open(memory, bytes, &m);
     if (status != RFM_OK) fail(s->name, rfm_status_text(status));
     put_blob(s->name, memory, bytes);
+    if (s->measured) put_rows(s, &m);
     for (row = 0; row < ROWS; row++) {
         int64_t nearest;
         size_t best = 0;

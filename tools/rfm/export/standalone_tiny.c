@@ -208,13 +208,13 @@ static void put_plain(header *h, const rfm_tiny *m) {
     if (m->r > 1)
         put(h, "\n$_APART void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
                "    const int8_t *q = &p[1];\n"
-               "    int32_t s0 = 0, s1 = 0, j = $_INPUTS - 1;\n"
+               "    int32_t s0 = 0, s1 = 0, j = 0;\n"
                "    do {\n"
                "        int32_t v = x[j];\n"
                "        s0 += p[2 * j] * v;\n"
                "        s1 += q[2 * j] * v;\n"
-               "        j--;\n"
-               "    } while (j >= 0);\n"
+               "        j++;\n"
+               "    } while (j < $_INPUTS);\n"
                "    y[0] = s0;\n"
                "    y[1] = s1;\n"
                "}\n");
