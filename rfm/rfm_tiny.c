@@ -150,8 +150,8 @@ int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model) {
 
 /* ==== 2. Prediction ============================================================================= */
 
-/* RFM_TINY_ONE 2^(-t / 2^s). With t / 2^s = h + f, h an integer and f in [0, 1), 2^-f is ((2 - f)^2 + 2) / 6, which is 1
- * at 0 and 1/2 at 1. */
+/* RFM_TINY_ONE 2^(-t / 2^s). With t / 2^s = h + f, h an integer and f in [0, 1), 2^-f is ((2 - f)^2 + 2) / 6, which is
+ * 1 at 0 and 1/2 at 1. */
 static int32_t phi_of(uint32_t t, uint32_t s) {
     uint32_t h = t >> s, u = (((h + 2) << s) - t) << (14 - s); /* t < 2^24; u is 2^14 (2 - f), at most 2^15 */
     if (h > 15) return 0;

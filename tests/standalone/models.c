@@ -1,8 +1,8 @@
 /* Makes the models of this test, and what comes out of them: models FOLDER
  *
  * Writes FOLDER/NAME.rfm for each, and FOLDER/check.c, which checks all headers FOLDER/NAME.h by check.h. Integers are
- * those of boards/predict, whose results a reference computed. The results of tiny models are computed here, in 64 bits,
- * by the definitions in rfm_tiny.h, and compared with the library's; those of floats are the library's. */
+ * those of boards/predict, whose results a reference computed. The results of tiny models are computed here, in 64
+ * bits, by the definitions in rfm_tiny.h, and compared with the library's; those of floats are the library's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -157,7 +157,8 @@ static void put_use(header *h, const facts *f) {
         put(h, " *     name = @_class_names[@_classify(x)];\n");
     else
         put(h, " *     float y[$_OUTPUTS];\n *     @_predict(x, y);\n");
-    put(h, " *\n * @_scores(x, scores) also returns how near x is to the nearest centre: $_ONE at it, 0 far from all.\n");
+    put(h,
+        " *\n * @_scores(x, scores) also returns how near x is to the nearest centre: $_ONE at it, 0 far from all.\n");
     if (whole)
         put(h,
             " * x are the quantities that were trained on times 2^exponent, rounded: @_integers makes them of floats, "
@@ -165,9 +166,11 @@ static void put_use(header *h, const facts *f) {
             f->task == RFM_CLASSIFY ? "classify" : "predict",
             f->task == RFM_CLASSIFY ? "" : ", but the units of @_predict");
     else
-        put(h, " * A NaN in x is a NaN in every score. With -ffp-contract=off the bits are those of rfm_predict_one.\n");
+        put(h,
+            " * A NaN in x is a NaN in every score. With -ffp-contract=off the bits are those of rfm_predict_one.\n");
     if (strncmp(f->words, "tiny", 4) == 0)
-        put(h, " * Define $_PORTABLE to have plain C where there are DSP or Helium instructions; the bits are the same.\n");
+        put(h, " * Define $_PORTABLE to have plain C where there are DSP or Helium instructions; the bits are the "
+               "same.\n");
 }
 
 static void put_names(header *h, const facts *f) {
@@ -185,7 +188,6 @@ static void put_names(header *h, const facts *f) {
     put(h, "\n};\n");
 }
 
-
 static void put_head(header *h, const facts *f, uint32_t checksum) {
     size_t i;
     put_use(h, f);
@@ -199,14 +201,13 @@ static void put_head(header *h, const facts *f, uint32_t checksum) {
     }
     put(h, " */\n#ifndef RFM_MODEL_$_%08lX_H\n#define RFM_MODEL_$_%08lX_H\n\n#include <stdint.h>\n\n",
         (unsigned long)checksum, (unsigned long)checksum);
-    put(h,
-        "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
-        "#define $_UNUSED __attribute__((unused))\n#define $_CODE static $_UNUSED\n"
-        "#if defined __thumb__ && !defined __thumb2__\n#define $_APART static __attribute__((unused, noinline))\n"
-        "#else\n#define $_APART $_CODE\n#endif\n#else\n#define $_UNUSED\n#define $_CODE static inline\n"
-        "#define $_APART $_CODE\n#endif\n\n");
-    put(h, "#define $_INPUTS %zu\n#define $_OUTPUTS %zu\n#define $_CENTERS %zu\n#define $_RANK %zu\n", f->d, f->c,
-        f->n, f->r);
+    put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
+           "#define $_UNUSED __attribute__((unused))\n#define $_CODE static $_UNUSED\n"
+           "#if defined __thumb__ && !defined __thumb2__\n#define $_APART static __attribute__((unused, noinline))\n"
+           "#else\n#define $_APART $_CODE\n#endif\n#else\n#define $_UNUSED\n#define $_CODE static inline\n"
+           "#define $_APART $_CODE\n#endif\n\n");
+    put(h, "#define $_INPUTS %zu\n#define $_OUTPUTS %zu\n#define $_CENTERS %zu\n#define $_RANK %zu\n", f->d, f->c, f->n,
+        f->r);
     put_names(h, f);
 }
 

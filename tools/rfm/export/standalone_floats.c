@@ -96,7 +96,8 @@ static void put_power(header *h, float q) {
 static void put_project(header *h, const rfm_model *m) {
     put(h, "\n/* z = P (x - shift) */\n$_APART void @_project(const float *x, float *z) {\n    uint32_t i;\n");
     if (m->metric != RFM_FULL) {
-        put(h, "    for (i = 0U; i < $_INPUTS; i++) z[i] = %s(x[i] - @_shift[i]);\n}\n", m->p != NULL ? "@_p[i] * " : "");
+        put(h, "    for (i = 0U; i < $_INPUTS; i++) z[i] = %s(x[i] - @_shift[i]);\n}\n",
+            m->p != NULL ? "@_p[i] * " : "");
         return;
     }
     put(h, "    for (i = 0U; i < $_RANK; i++) {\n"

@@ -101,7 +101,8 @@ static void put_project(header *h, const rfm_model_i *m) {
 static void put_phi(header *h, const rfm_model_i *m) {
     put(h,
         "\n#define $_ONE %dU /* phi at a centre */\n\n"
-        "/* phi at t = |z - center|^2, by the table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. */\n"
+        "/* phi at t = |z - center|^2, by the table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. "
+        "*/\n"
         "$_APART int32_t @_phi(const int16_t *z, const %s *center) {\n"
         "    uint32_t t = 8U, i = 224U;\n"
         "    int32_t phi = 0, j = $_RANK - 1;\n"

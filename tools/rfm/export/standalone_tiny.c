@@ -114,18 +114,19 @@ static void put_helium(header *h, const rfm_tiny *m) {
                "    } while (left > 0);\n"
                "    return s;\n"
                "}\n");
-    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n"
-           "    int32_t t = 0, left = $_RANK;\n"
-           "    do {\n"
-           "        mve_pred16_t there = vctp16q((uint32_t)left);\n"
-           "        int16x8_t a = vreinterpretq_s16_u16(vsubq_u16(vldrbq_z_u16(z, there), vldrbq_z_u16(center, there)));\n"
-           "        t = vmladavaq_s16(t, a, a);\n"
-           "        z = &z[8];\n"
-           "        center = &center[8];\n"
-           "        left -= 8;\n"
-           "    } while (left > 0);\n"
-           "    return (uint32_t)t;\n"
-           "}\n");
+    put(h,
+        "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n"
+        "    int32_t t = 0, left = $_RANK;\n"
+        "    do {\n"
+        "        mve_pred16_t there = vctp16q((uint32_t)left);\n"
+        "        int16x8_t a = vreinterpretq_s16_u16(vsubq_u16(vldrbq_z_u16(z, there), vldrbq_z_u16(center, there)));\n"
+        "        t = vmladavaq_s16(t, a, a);\n"
+        "        z = &z[8];\n"
+        "        center = &center[8];\n"
+        "        left -= 8;\n"
+        "    } while (left > 0);\n"
+        "    return (uint32_t)t;\n"
+        "}\n");
 }
 
 /* Four rows at a time, if there are as many: of each pair a word has two columns. */
@@ -197,8 +198,7 @@ static void put_dsp(header *h, const rfm_tiny *m) {
             "        t = __smlad(odd, odd, t);\n"
             "    }\n",
             (unsigned)(m->r / 4 * 4));
-    for (i = m->r / 4 * 4; i < m->r; i++)
-        put(h, "    a = (int32_t)z[%zu] - center[%zu];\n    t += a * a;\n", i, i);
+    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    a = (int32_t)z[%zu] - center[%zu];\n    t += a * a;\n", i, i);
     put(h, "    return (uint32_t)t;\n}\n");
 }
 
@@ -307,18 +307,20 @@ static void put_class_loop(header *h, const rfm_tiny *m, int nearest) {
     else
         put(h, "%sscore += (int32_t)%scenter[$_RANK] * (int32_t)@_phi(z, center);\n", margin, sign);
     put(h, "%scenter = &center[$_RANK + 1];\n", margin);
-    if (!one) put(h, empty ? "            left--;\n        }\n" : "            left--;\n        } while (left != 0U);\n");
+    if (!one)
+        put(h, empty ? "            left--;\n        }\n" : "            left--;\n        } while (left != 0U);\n");
 }
 
 static void put_scores(header *h, const rfm_tiny *m) {
     const char *sign = has_negative_alpha(m) ? "(int8_t)" : "";
-    put(h, "\n/* All scores; returns the largest phi. */\n"
-           "$_CODE uint32_t @_scores(const int16_t x[$_INPUTS], int32_t scores[$_OUTPUTS]) {\n"
-           "    const uint8_t *center = @_centers;\n"
-           "    uint32_t k = $_OUTPUTS, nearest = 0U%s;\n"
-           "    uint8_t z[$_RANK];\n"
-           "    @_project(x, z);\n"
-           "    do {\n",
+    put(h,
+        "\n/* All scores; returns the largest phi. */\n"
+        "$_CODE uint32_t @_scores(const int16_t x[$_INPUTS], int32_t scores[$_OUTPUTS]) {\n"
+        "    const uint8_t *center = @_centers;\n"
+        "    uint32_t k = $_OUTPUTS, nearest = 0U%s;\n"
+        "    uint8_t z[$_RANK];\n"
+        "    @_project(x, z);\n"
+        "    do {\n",
         m->counts == NULL ? ", left = $_CENTERS" : "");
     if (m->counts != NULL) {
         put_class_loop(h, m, 1);
@@ -374,11 +376,13 @@ void put_tiny(header *h, const rfm_tiny *m) {
     put(h, "\n");
     put_projection(h, m);
     put_centers(h, m);
-    put(h, "\n/* @_rows: y = P x, $_ROWS rows%s; @_distance: |z - center|^2. */\n"
-           "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
+    put(h,
+        "\n/* @_rows: y = P x, $_ROWS rows%s; @_distance: |z - center|^2. */\n"
+        "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
         m->r % 2 == 1 ? ", @_row: one" : "");
     put_helium(h, m);
-    put(h, "\n#elif !defined $_PORTABLE && defined __ARM_FEATURE_DSP && defined __GNUC__ && !defined __ARM_BIG_ENDIAN\n");
+    put(h,
+        "\n#elif !defined $_PORTABLE && defined __ARM_FEATURE_DSP && defined __GNUC__ && !defined __ARM_BIG_ENDIAN\n");
     put_dsp(h, m);
     put(h, "\n#else\n");
     put_plain(h, m);

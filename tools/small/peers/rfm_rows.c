@@ -135,8 +135,7 @@ int main(int argc, char **argv) {
     fprintf(f, "};\n");
     fclose(f);
     f = create(argv[1], "facts");
-    fprintf(f,
-            "label='%s'\nsettings='%d centres, rank %d, %d inputs'\nfolds=-\nright='%zu'\ntested='%zu'\n", LABEL,
+    fprintf(f, "label='%s'\nsettings='%d centres, rank %d, %d inputs'\nfolds=-\nright='%zu'\ntested='%zu'\n", LABEL,
             MODEL_CENTERS, MODEL_RANK, MODEL_INPUTS, right, n);
 #ifdef MODEL_BYTES
     fprintf(f, "size='%d'\n", MODEL_BYTES);
