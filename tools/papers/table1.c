@@ -1,0 +1,604 @@
+/* Two ways to a metric M = W'W, from the paper that compares them: the average gradient outer product (AGOP) of an RFM,
+ * and gradient descent on a HyperBF network, f(x) = sum_a c_a exp(-|W (x - t_a)|^2 / 2 L^2). Its table 1 has three rows:
+ *
+ *     RFM    M by AGOP, every training row is a centre
+ *     AGOP   the network's centres, M by AGOP, C solved for
+ *     GD     the network: centres t_a and W moved by descent, C solved for
+ *
+ * Nothing is chosen by the test rows. A fifth of the training rows is held out for the choices; then everything is made
+ * anew from all training rows.
+ */
+#include "host/host.h"
+
+#include "papers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rfm_hyperbf.h"
+
+#define MOST_ITERATIONS 20
+#define BLOCK           256 /* rows whose gradients are in memory at once */
+#define LOOKS           8   /* at the cosine, during a descent */
+
+static const char help[] =
+    "usage: rfm-papers table1 DATA.csv [--split FILE] [options]\n"
+    "\n"
+    "  --split FILE       a line for each row: 0 train, 1 test, 2 neither; without it every fifth row is for testing\n"
+    "  --target NAME      the column of classes (target, or the last one)\n"
+    "  --rows N           training rows, drawn from those there are (all)\n"
+    "  --centers N        of the network (500)\n"
+    "  --rank N           of W (0: as many as there are inputs)\n"
+    "  --steps N          of the descent (1500)\n"
+    "  --batch N          rows of a step (256)\n"
+    "  --rate X           of the descent, as a share of the size of W and of the centres (0.01)\n"
+    "  --solve N          steps between two solutions for C (50)\n"
+    "  --iterations N     updates of M by AGOP, at most (5)\n"
+    "  --bandwidth X      L of the RFM (10)\n"
+    "  --ridge X          of the RFM (0.001)\n"
+    "  --seed N           (0)\n"
+    "  --threads N        (0: as many as there are processors)\n"
+    "  --json             one object on one line\n"
+    "  --quiet            no notes\n";
+
+typedef struct {
+    const char *data, *split, *target;
+    size_t rows, centers, rank, steps, batch, solve, iterations, seed, threads;
+    double rate, bandwidth, ridge;
+    int json;
+} call;
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    size_t n, d, c;
+    rfm_real *x, *y;  /* (n, d), (n, c) 1 in the column of the row's class, else 0 */
+    uint32_t *labels; /* (n) */
+} sample;
+
+static sample sample_of(csv *file, input_list inputs, size_t target, row_list rows, const char *names, size_t classes) {
+    sample s;
+    size_t i;
+    s.n = rows.count, s.d = inputs.count, s.c = classes;
+    s.x = allocate(s.n, s.d * sizeof *s.x, "inputs");
+    s.y = allocate(s.n, s.c * sizeof *s.y, "targets");
+    inputs_fill(file, inputs, rows, 0, NULL, s.x);
+    s.labels = classes_of(file, target, rows, names, classes);
+    for (i = 0; i < s.n; i++)
+        if (s.labels[i] != CLASS_UNKNOWN) s.y[i * s.c + s.labels[i]] = 1;
+    return s;
+}
+
+static sample sample_pick(const sample *from, const uint32_t *rows, size_t count) {
+    sample s = *from;
+    size_t i;
+    s.n = count;
+    s.x = allocate(count, s.d * sizeof *s.x, "inputs");
+    s.y = allocate(count, s.c * sizeof *s.y, "targets");
+    s.labels = allocate(count, sizeof *s.labels, "classes");
+    for (i = 0; i < count; i++) {
+        memcpy(s.x + i * s.d, from->x + rows[i] * s.d, s.d * sizeof *s.x);
+        memcpy(s.y + i * s.c, from->y + rows[i] * s.c, s.c * sizeof *s.y);
+        s.labels[i] = from->labels[rows[i]];
+    }
+    return s;
+}
+
+static void sample_drop(sample *s) {
+    free(s->x);
+    free(s->y);
+    free(s->labels);
+}
+
+static rfm_data data_of(const sample *s) {
+    rfm_data data;
+    memset(&data, 0, sizeof data);
+    data.x = rfm_cview(s->x, s->n, s->d);
+    data.y = rfm_cview(s->y, s->n, s->c);
+    return data;
+}
+
+/* Inputs get mean 0 and variance 1 in the training rows. Those that are constant there go: no gradient sees them. */
+static void standardise(sample *train, sample *test) {
+    double *mean = allocate(train->d, sizeof *mean, "statistics"), *scale = allocate(train->d, sizeof *scale, "statistics");
+    size_t *kept = allocate(train->d, sizeof *kept, "statistics"), count = 0, i, j, k, d = train->d;
+    for (j = 0; j < d; j++) {
+        for (i = 0; i < train->n; i++) mean[j] += (double)train->x[i * d + j] / (double)train->n;
+        for (i = 0; i < train->n; i++)
+            scale[j] += pow((double)train->x[i * d + j] - mean[j], 2) / (double)train->n;
+        scale[j] = sqrt(scale[j]);
+        for (i = 1; i < train->n && train->x[i * d + j] == train->x[j]; i++) continue;
+        if (i < train->n && scale[j] > 0) kept[count++] = j;
+    }
+    if (count == 0) fail("the training rows have no input that is not constant");
+    for (k = 0; k < 2; k++) {
+        sample *s = k == 0 ? train : test;
+        for (i = 0; i < s->n; i++)
+            for (j = 0; j < count; j++)
+                s->x[i * count + j] = (rfm_real)(((double)s->x[i * d + kept[j]] - mean[kept[j]]) / scale[kept[j]]);
+        s->d = count;
+    }
+    free(mean);
+    free(scale);
+    free(kept);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static void read_samples(const call *a, sample *train, sample *test) {
+    csv file;
+    unsigned char *use;
+    row_list for_train, for_test;
+    input_list inputs;
+    size_t target, classes, i;
+    char *names;
+    csv_read(&file, a->data, 1);
+    use = split_read(a->split, &file, USE_TRAIN);
+    for (i = 4; a->split == NULL && i < file.rows; i += 5) use[i] = USE_TEST;
+    for_train = rows_of(&file, use, USE_TRAIN), for_test = rows_of(&file, use, USE_TEST);
+    if (for_test.count == 0) fail("%s: no test rows", a->split != NULL ? a->split : a->data);
+    if (a->rows > 0 && a->rows < for_train.count) rows_draw(&for_train, a->rows, a->seed);
+    target = target_find(&file, a->target, 1);
+    if (for_train.count < 10 || !target_is_class(&file, target, for_train))
+        fail("%s: expected at least 10 training rows, whose target %s is a class", a->data, file.names[target]);
+    names = classes_find(&file, target, for_train, &classes);
+    inputs = inputs_of_file(&file, target, 1, for_train, 0);
+    *train = sample_of(&file, inputs, target, for_train, names, classes);
+    *test = sample_of(&file, inputs, target, for_test, names, classes);
+    standardise(train, test);
+    free(names);
+    free(use);
+    free(for_train.at);
+    free(for_test.at);
+    inputs_free(&inputs);
+    csv_free(&file);
+}
+
+/* A fifth of each class. */
+static void hold_out(const call *a, const sample *train, sample *fit, sample *held) {
+    uint32_t *order = rows_in_turn(train->n, train->labels, train->c, a->seed);
+    uint32_t *in = allocate(train->n, sizeof *in, "rows"), *out = allocate(train->n, sizeof *out, "rows");
+    size_t count, left;
+    rows_fold(order, train->n, 5, 0, in, &count, out, &left);
+    *fit = sample_pick(train, in, count);
+    *held = sample_pick(train, out, left);
+    free(order);
+    free(in);
+    free(out);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* The machine's context on an arena of so many bytes; its base is to be freed. */
+static rfm_ctx on(const machine *m, rfm_arena *arena, size_t bytes) {
+    rfm_ctx ctx = m->ctx;
+    must(rfm_arena_init(arena, allocate_aligned(bytes, "an experiment"), bytes), "memory");
+    ctx.arena = arena;
+    return ctx;
+}
+
+/* ---- what a model knows --------------------------------------------------------------------- */
+
+static double accuracy(const machine *m, const rfm_model *model, const sample *s) {
+    rfm_arena arena;
+    rfm_ctx ctx;
+    rfm_real *f = allocate(s->n, s->c * sizeof *f, "predictions");
+    size_t bytes, i, right = 0;
+    must(rfm_predict_need(&m->ctx, model, s->n, &bytes), "predictions");
+    ctx = on(m, &arena, bytes);
+    must(rfm_predict(&ctx, model, rfm_cview(s->x, s->n, s->d), rfm_view(f, s->n, s->c)), "predictions");
+    for (i = 0; i < s->n; i++) right += is_right(f + i * s->c, s->c, s->labels[i]) ? 1 : 0;
+    free(arena.base);
+    free(f);
+    return (double)right / (double)s->n;
+}
+
+static void mirror(rfm_real *m, size_t d) {
+    size_t i, j;
+    for (i = 0; i < d; i++)
+        for (j = 0; j < i; j++) m[i * d + j] = m[j * d + i];
+}
+
+/* M (d, d) = the mean over rows of the sum over outputs of (grad f)(grad f)'. */
+static void agop(const machine *m, const rfm_model *model, const sample *s, rfm_real *to) {
+    size_t d = s->d, rows = s->n < BLOCK ? s->n : BLOCK, gradients, products, first, count;
+    rfm_real *g = allocate(rows, s->c * d * sizeof *g, "gradients");
+    rfm_arena arena;
+    rfm_ctx ctx;
+    must(rfm_gradients_need(&m->ctx, model, &gradients), "gradients");
+    must(rfm_syrk_need(&m->ctx, d, rows * s->c, &products), "gradients");
+    ctx = on(m, &arena, gradients > products ? gradients : products);
+    memset(to, 0, d * d * sizeof *to);
+    for (first = 0; first < s->n; first += count) {
+        count = s->n - first < rows ? s->n - first : rows;
+        must(rfm_gradients(&ctx, model, rfm_cview(s->x + first * d, count, d), rfm_view(g, count, s->c * d)),
+             "gradients");
+        must(rfm_syrk(&ctx, RFM_TN, 1 / (rfm_real)s->n, rfm_cview(g, count * s->c, d), 1, rfm_view(to, d, d)),
+             "gradients");
+    }
+    mirror(to, d);
+    free(arena.base);
+    free(g);
+}
+
+static double cosine(const rfm_real *a, const rfm_real *b, size_t d) {
+    rfm_real cos;
+    must(rfm_cosine(rfm_cview(a, d, d), rfm_cview(b, d, d), &cos), "cosine");
+    return (double)cos;
+}
+
+/* ---- RFM ------------------------------------------------------------------------------------ */
+
+/* M (d, d), if it is not NULL, becomes the last one; *iterations is T, or with `held` becomes the best one, at least 1.
+ * Returns the accuracy on `held` or on `test`. */
+static double rfm_row(const machine *m, const call *a, const sample *train, const sample *held, const sample *test,
+                      size_t *iterations, rfm_real *metric) {
+    rfm_step path[MOST_ITERATIONS + 1];
+    rfm_data data = data_of(train);
+    rfm_options o;
+    rfm_report report;
+    rfm_model model;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t scratch, store, t;
+    double right = 0;
+    memset(&report, 0, sizeof report);
+    report.path = path;
+    rfm_options_init(&o);
+    o.bandwidth = (rfm_real)a->bandwidth;
+    o.ridge = (rfm_real)a->ridge;
+    o.iterations = held != NULL ? a->iterations : *iterations;
+    o.seed = (uint32_t)a->seed;
+    o.score = RFM_SCORE_ACCURACY;
+    if (held != NULL) {
+        data.x_validation = rfm_cview(held->x, held->n, held->d);
+        data.y_validation = rfm_cview(held->y, held->n, held->c);
+    }
+    must(rfm_fit_need(&m->ctx, &data, &o, &scratch, &store), "RFM");
+    ctx = on(m, &arena, scratch + store);
+    must(rfm_fit(&ctx, &data, &o, &arena, &model, &report), "RFM");
+    if (held != NULL) {
+        for (*iterations = t = 1; t <= a->iterations; t++)
+            if (path[t].score > path[*iterations].score) *iterations = t;
+        right = (double)path[*iterations].score;
+    }
+    if (metric != NULL) must(rfm_metric(&model, rfm_view(metric, train->d, train->d)), "M");
+    if (test != NULL) right = accuracy(m, &model, test);
+    free(arena.base);
+    return right;
+}
+
+/* ---- the network ---------------------------------------------------------------------------- */
+
+typedef struct {
+    rfm_hyperbf f;
+    void *memory;
+} network;
+
+/* z (rows, r) = W (x - shift) */
+static void project(const machine *m, const rfm_hyperbf *f, const rfm_real *x, size_t rows, rfm_real *z) {
+    rfm_real *moved = allocate(rows, f->d * sizeof *moved, "rows");
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes, i, j;
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < f->d; j++) moved[i * f->d + j] = x[i * f->d + j] - f->shift[j];
+    must(rfm_gemm_need(&m->ctx, rows, f->r, f->d, &bytes), "centres");
+    ctx = on(m, &arena, bytes);
+    must(rfm_gemm(&ctx, RFM_NT, 1, rfm_cview(moved, rows, f->d), rfm_cview(f->p, f->r, f->d), 0,
+                  rfm_view(z, rows, f->r)),
+         "centres");
+    free(arena.base);
+    free(moved);
+}
+
+/* The root mean squared distance |W (x - t_a)| of a row to its nearest centre, of at most a thousand rows. */
+static double nearest_centers(const machine *m, network *w, const sample *s) {
+    rfm_hyperbf *f = &w->f;
+    size_t rows = s->n < 1000 ? s->n : 1000, i, a, j;
+    rfm_real *x = allocate(rows, f->d * sizeof *x, "rows"), *z = allocate(rows, f->r * sizeof *z, "rows");
+    double sum = 0;
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < f->d; j++) x[i * f->d + j] = s->x[i * s->n / rows * f->d + j];
+    project(m, f, x, rows, z);
+    project(m, f, f->inputs, f->n, f->centers);
+    for (i = 0; i < rows; i++) {
+        rfm_real least = 0;
+        for (a = 0; a < f->n; a++) {
+            rfm_real square = 0;
+            for (j = 0; j < f->r; j++) {
+                rfm_real off = z[i * f->r + j] - f->centers[a * f->r + j];
+                square += off * off;
+            }
+            if (a == 0 || square < least) least = square;
+        }
+        sum += (double)least / (double)rows;
+    }
+    free(x);
+    free(z);
+    return sqrt(sum);
+}
+
+/* The model that the network is now; the store's base is to be freed. During a descent only t_a and W are up to date. */
+static rfm_model network_model(const machine *m, network *w, rfm_arena *store) {
+    rfm_model model;
+    size_t bytes;
+    project(m, &w->f, w->f.inputs, w->f.n, w->f.centers);
+    must(rfm_hyperbf_model_need(&w->f, &bytes), "the network");
+    must(rfm_arena_init(store, allocate_aligned(bytes, "the network"), bytes), "the network");
+    must(rfm_hyperbf_model(&w->f, store, &model), "the network");
+    return model;
+}
+
+static double network_accuracy(const machine *m, network *w, const sample *s) {
+    rfm_arena store;
+    rfm_model model = network_model(m, w, &store);
+    double right = accuracy(m, &model, s);
+    free(store.base);
+    return right;
+}
+
+static void network_agop(const machine *m, network *w, const sample *s, rfm_real *to) {
+    rfm_arena store;
+    rfm_model model = network_model(m, w, &store);
+    agop(m, &model, s, to);
+    free(store.base);
+}
+
+/* W'W */
+static void network_metric(const machine *m, const network *w, rfm_real *to) {
+    size_t d = w->f.d, bytes;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    must(rfm_syrk_need(&m->ctx, d, w->f.r, &bytes), "W'W");
+    ctx = on(m, &arena, bytes);
+    must(rfm_syrk(&ctx, RFM_TN, 1, rfm_cview(w->f.p, w->f.r, d), 0, rfm_view(to, d, d)), "W'W");
+    mirror(to, d);
+    free(arena.base);
+}
+
+/* C for the centres, W and L as they are: a descent of one step in which nothing moves but by solving. */
+static void network_solve(const machine *m, network *w, const sample *train, double ridge) {
+    rfm_hyperbf_options o;
+    rfm_data data = data_of(train);
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes;
+    rfm_hyperbf_options_init(&o);
+    o.cost.ridge = (rfm_real)ridge;
+    o.steps = o.solve = o.batch = 1;
+    o.alpha_rate = o.center_rate = o.p_rate = o.offset_rate = 0;
+    memset(w->f.alpha, 0, w->f.n * w->f.c * sizeof *w->f.alpha);
+    must(rfm_hyperbf_descend_need(&m->ctx, &data, &o, &w->f, &bytes), "C");
+    ctx = on(m, &arena, bytes);
+    must(rfm_hyperbf_descend(&ctx, &data, &o, &w->f, NULL), "C");
+    free(arena.base);
+}
+
+/* Centres are means of clusters in each class, W'W = I, or of the inputs' first principal components if W has a lower
+ * rank. */
+static network network_start(const machine *m, const call *a, const sample *train) {
+    network w;
+    rfm_data data = data_of(train);
+    rfm_hyperbf_start_options o;
+    rfm_model plain;
+    rfm_arena arena, store;
+    rfm_ctx ctx;
+    rfm_real *zeros = allocate(train->d + train->c, sizeof *zeros, "a start");
+    size_t scratch, kept;
+    memset(&plain, 0, sizeof plain);
+    plain.n = 1, plain.d = plain.r = train->d, plain.c = train->c;
+    plain.kernel = RFM_GAUSSIAN, plain.metric = RFM_IDENTITY;
+    plain.bandwidth = plain.exponent = 1;
+    plain.shift = plain.centers = zeros, plain.alpha = zeros + train->d;
+    rfm_hyperbf_start_init(&o);
+    o.centers = a->centers < train->n ? a->centers : train->n;
+    o.rank = a->rank > 0 && a->rank < train->d ? a->rank : train->d;
+    o.inputs = 1, o.offset = 0;
+    o.model = &plain;
+    o.seed = (uint32_t)a->seed;
+    must(rfm_hyperbf_start_need(&m->ctx, &data, &o, &scratch, &kept), "the network's start");
+    ctx = on(m, &arena, scratch);
+    w.memory = allocate_aligned(kept, "the network");
+    must(rfm_arena_init(&store, w.memory, kept), "the network");
+    must(rfm_hyperbf_start(&ctx, &data, &o, &store, &w.f), "the network's start");
+    free(arena.base);
+    free(zeros);
+    return w;
+}
+
+/* ---- its descent ---------------------------------------------------------------------------- */
+
+typedef struct {
+    size_t step;
+    double of_agop, of_rfm; /* cosine of W'W and the network's AGOP, and M of the RFM */
+    double right;
+} look;
+
+/* Looks at the network on the way: `metric` is M of the RFM, NULL: no looks. */
+static void network_descend(const machine *m, const call *a, network *w, const sample *train, const sample *scored,
+                            double ridge, const rfm_real *metric, look *looks) {
+    rfm_hyperbf_options o;
+    rfm_data data = data_of(train);
+    rfm_hyperbf_descent *descent;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes, d = train->d, i, k = 0;
+    rfm_real *now = allocate(d, d * sizeof *now, "W'W"), *own = allocate(d, d * sizeof *own, "AGOP");
+    int status = RFM_OK;
+    rfm_hyperbf_options_init(&o);
+    o.cost.ridge = (rfm_real)ridge;
+    o.steps = a->steps, o.batch = a->batch, o.solve = a->solve;
+    o.rate = (rfm_real)a->rate;
+    o.look = a->solve > 0 ? a->solve : 50;
+    o.seed = (uint32_t)a->seed;
+    must(rfm_hyperbf_descend_need(&m->ctx, &data, &o, &w->f, &bytes), "the descent");
+    ctx = on(m, &arena, bytes);
+    must(rfm_hyperbf_begin(&ctx, &data, &o, &w->f, &descent), "the descent");
+    for (i = 0; i <= a->steps && status == RFM_OK; i++) {
+        if (metric != NULL && i * LOOKS >= k * a->steps) {
+            network_agop(m, w, train, own);
+            network_metric(m, w, now);
+            looks[k].step = i;
+            looks[k].of_agop = cosine(now, own, d), looks[k].of_rfm = cosine(now, metric, d);
+            looks[k].right = network_accuracy(m, w, scored);
+            k++;
+        }
+        if (i < a->steps) status = rfm_hyperbf_step(descent);
+        if (i % 10 == 0) progress_show("descent", (double)i, (double)a->steps);
+    }
+    progress_end();
+    must(status, "the descent (a smaller --rate may help)");
+    must(rfm_hyperbf_end(descent, NULL), "the descent");
+    free(arena.base);
+    free(now);
+    free(own);
+    network_solve(m, w, train, ridge);
+}
+
+/* ---- AGOP with the network's centres -------------------------------------------------------- */
+
+/* W with W'W = M / trace(M) * d; as many rows as it has, those of the largest eigenvalues. */
+static void network_take_metric(const machine *m, network *w, const rfm_real *metric) {
+    size_t d = w->f.d, r = w->f.r, bytes, q, j;
+    rfm_real *copy = allocate(d, d * sizeof *copy, "M"), *values = allocate(r, sizeof *values, "eigenvalues");
+    rfm_arena arena;
+    rfm_ctx ctx;
+    double trace = 0;
+    memcpy(copy, metric, d * d * sizeof *copy);
+    for (j = 0; j < d; j++) trace += (double)copy[j * (d + 1)];
+    must(rfm_eig_need(&m->ctx, d, r, &bytes), "W");
+    ctx = on(m, &arena, bytes);
+    must(rfm_eig(&ctx, rfm_view(copy, d, d), r, values, rfm_view(w->f.p, r, d)), "W");
+    for (q = 0; q < r; q++) {
+        double size = values[q] > 0 ? sqrt((double)values[q] / trace * (double)d) : 0;
+        for (j = 0; j < d; j++) w->f.p[q * d + j] = (rfm_real)(size * (double)w->f.p[q * d + j]);
+    }
+    free(arena.base);
+    free(copy);
+    free(values);
+}
+
+/* From W'W = I: `iterations` times solve for C, take the AGOP as M; then solve once more. L is `factor` times the
+ * distance to the nearest centre in each metric. right (iterations + 1): the accuracies on `scored` on the way; M (d, d)
+ * becomes the last one. */
+static void agop_path(const machine *m, network *w, const sample *train, const sample *scored, size_t iterations,
+                      double factor, double ridge, double *right, rfm_real *metric) {
+    size_t d = w->f.d, t, j;
+    memset(metric, 0, d * d * sizeof *metric);
+    for (j = 0; j < d; j++) metric[j * (d + 1)] = 1;
+    for (t = 0; t <= iterations; t++) {
+        if (t > 0) network_agop(m, w, train, metric);
+        network_take_metric(m, w, metric);
+        w->f.bandwidth = (rfm_real)(factor * nearest_centers(m, w, train));
+        network_solve(m, w, train, ridge);
+        right[t] = network_accuracy(m, w, scored);
+    }
+}
+
+/* ---- choices, by rows that were held out ---------------------------------------------------- */
+
+static const double factors[] = {1, 1.5, 2, 3, 4, 6}, ridges[] = {1e-3, 1e-2, 1e-1, 1};
+#define FACTORS (sizeof factors / sizeof *factors)
+#define RIDGES  (sizeof ridges / sizeof *ridges)
+
+typedef struct {
+    double factor, ridge, right; /* L as a multiple of the distance to the nearest centre; accuracy on the rows held out */
+    size_t iterations;
+} choice;
+
+/* L and ridge of the network before it moves. */
+static choice choose_network(const machine *m, network *w, const sample *fit, const sample *held) {
+    choice best = {0, 0, -1, 0};
+    double unit = nearest_centers(m, w, fit), right;
+    size_t i, k;
+    for (i = 0; i < FACTORS; i++)
+        for (k = 0; k < RIDGES; k++) {
+            w->f.bandwidth = (rfm_real)(factors[i] * unit);
+            network_solve(m, w, fit, ridges[k]);
+            right = network_accuracy(m, w, held);
+            note("start: L = %g units, ridge %g: %.2f %%", factors[i], ridges[k], 100 * right);
+            if (right > best.right) best.factor = factors[i], best.ridge = ridges[k], best.right = right;
+        }
+    return best;
+}
+
+/* L, ridge and T of the AGOP. */
+static choice choose_agop(const machine *m, const call *a, network *w, const sample *fit, const sample *held) {
+    choice best = {0, 0, -1, 0};
+    double right[MOST_ITERATIONS + 1];
+    rfm_real *metric = allocate(w->f.d, w->f.d * sizeof *metric, "M");
+    size_t i, k, t;
+    for (i = 0; i < FACTORS; i++)
+        for (k = 0; k < RIDGES; k++) {
+            agop_path(m, w, fit, held, a->iterations, factors[i], ridges[k], right, metric);
+            for (t = 0; t <= a->iterations; t++) {
+                note("AGOP: L = %g units, ridge %g, T = %zu: %.2f %%", factors[i], ridges[k], t, 100 * right[t]);
+                if (t > 0 && right[t] > best.right) {
+                    best.factor = factors[i], best.ridge = ridges[k], best.right = right[t], best.iterations = t;
+                }
+            }
+        }
+    free(metric);
+    return best;
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+int table1(char **argv) {
+    call a = {NULL, NULL, NULL, 0, 500, 0, 1500, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0};
+    const option table[] = {{"--split", NULL, OPTION_TEXT, &a.split},
+                            {"--target", NULL, OPTION_TEXT, &a.target},
+                            {"--rows", NULL, OPTION_SIZE, &a.rows},
+                            {"--centers", NULL, OPTION_SIZE, &a.centers},
+                            {"--rank", NULL, OPTION_SIZE, &a.rank},
+                            {"--steps", NULL, OPTION_SIZE, &a.steps},
+                            {"--batch", NULL, OPTION_SIZE, &a.batch},
+                            {"--rate", NULL, OPTION_NUMBER, &a.rate},
+                            {"--solve", NULL, OPTION_SIZE, &a.solve},
+                            {"--iterations", NULL, OPTION_SIZE, &a.iterations},
+                            {"--bandwidth", NULL, OPTION_NUMBER, &a.bandwidth},
+                            {"--ridge", NULL, OPTION_NUMBER, &a.ridge},
+                            {"--seed", NULL, OPTION_SIZE, &a.seed},
+                            {"--threads", NULL, OPTION_SIZE, &a.threads},
+                            {"--json", NULL, OPTION_FLAG, &a.json},
+                            {"--quiet", "-q", OPTION_FLAG, &quiet},
+                            {NULL, NULL, 0, NULL}};
+    command_line line = {"table1", "DATA.csv", 1, 1, "; see rfm-papers table1 --help", NULL};
+    machine m;
+    sample train, test, fit, held;
+    network w;
+    choice of_network, of_agop;
+    size_t rfm_iterations = 0;
+    double began, right[MOST_ITERATIONS + 1];
+    rfm_real *metric;
+    look looks[LOOKS + 1];
+    line.options = table;
+    if (options_read(&line, argv, &a.data)) {
+        fputs(help, stdout);
+        return 0;
+    }
+    machine_start(&m, a.threads, "auto");
+    read_samples(&a, &train, &test);
+    hold_out(&a, &train, &fit, &held);
+    metric = allocate(train.d, train.d * sizeof *metric, "M");
+    began = seconds_now();
+    printf("RFM held %.4f T %zu\n", rfm_row(&m, &a, &fit, &held, NULL, &rfm_iterations, metric), rfm_iterations);
+    printf("%.1f s\n", seconds_now() - began); began = seconds_now();
+    w = network_start(&m, &a, &fit);
+    printf("start %.1f s\n", seconds_now() - began); began = seconds_now();
+    of_network = choose_network(&m, &w, &fit, &held);
+    w.f.bandwidth = (rfm_real)(of_network.factor * nearest_centers(&m, &w, &fit));
+    network_solve(&m, &w, &fit, of_network.ridge);
+    printf("start held %.4f  %g %g  %.1f s\n", of_network.right, of_network.factor, of_network.ridge, seconds_now() - began); began = seconds_now();
+    network_descend(&m, &a, &w, &fit, &held, of_network.ridge, metric, looks);
+    printf("GD held %.4f %.1f s\n", network_accuracy(&m, &w, &held), seconds_now() - began); began = seconds_now();
+    { size_t k; for (k = 0; k <= LOOKS; k++) printf("step %zu cos agop %.4f cos rfm %.4f held %.4f\n", looks[k].step, looks[k].of_agop, looks[k].of_rfm, looks[k].right); }
+    fflush(stdout);
+    of_agop = choose_agop(&m, &a, &w, &fit, &held);
+    printf("AGOP held %.4f %g %g T %zu  %.1f s\n", of_agop.right, of_agop.factor, of_agop.ridge, of_agop.iterations, seconds_now() - began);
+    (void)right;
+    machine_stop(&m);
+    return 0;
+}
