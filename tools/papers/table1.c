@@ -1,9 +1,9 @@
 /* Two ways to a metric M = W'W, from the paper that compares them: the average gradient outer product (AGOP) of an RFM,
- * and gradient descent on a HyperBF network, f(x) = sum_a c_a exp(-|W (x - t_a)|^2 / 2 L^2). Its table 1 has three rows:
+ * and gradient descent on a HyperBF network, f(x) = sum_a C_a exp(-|W (x - t_a)|^2 / 2 L^2). Table 1 has three rows:
  *
- *     RFM    M by AGOP, every training row is a centre
- *     AGOP   the network's centres, M by AGOP, C solved for
- *     GD     the network: centres t_a and W moved by descent, C solved for
+ *     RFM     M by AGOP; every training row is a centre
+ *     AGOP    the RFM's M with the network's centres, C solved for
+ *     GD      the network: centres t_a and W moved by descent, C by both
  *
  * Nothing is chosen by the test rows. A fifth of the training rows is held out for the choices; then everything is made
  * anew from all training rows.
@@ -27,13 +27,14 @@ static const char help[] =
     "\n"
     "  --split FILE       a line for each row: 0 train, 1 test, 2 neither; without it every fifth row is for testing\n"
     "  --target NAME      the column of classes (target, or the last one)\n"
+    "  --kernel NAME      of the network: gaussian, laplace (gaussian)\n"
     "  --rows N           training rows, drawn from those there are (all)\n"
     "  --centers N        of the network (500)\n"
     "  --rank N           of W (0: as many as there are inputs)\n"
-    "  --steps N          of the descent (1500)\n"
+    "  --steps N          of the descent (1000)\n"
     "  --batch N          rows of a step (256)\n"
     "  --rate X           of the descent, as a share of the size of W and of the centres (0.01)\n"
-    "  --solve N          steps between two solutions for C (50)\n"
+    "  --solve N          steps between two solutions for C (50; 0: only at the end)\n"
     "  --iterations N     updates of M by AGOP, at most (5)\n"
     "  --bandwidth X      L of the RFM (10)\n"
     "  --ridge X          of the RFM (0.001)\n"
@@ -43,11 +44,22 @@ static const char help[] =
     "  --quiet            no notes\n";
 
 typedef struct {
-    const char *data, *split, *target;
+    const char *data, *split, *target, *kernel;
     size_t rows, centers, rank, steps, batch, solve, iterations, seed, threads;
     double rate, bandwidth, ridge;
     int json;
 } call;
+
+static void check(const call *a) {
+    if (a->steps == 0) usage("--steps: expected at least 1");
+    if (a->batch == 0) usage("--batch: expected at least 1");
+    if (a->iterations == 0 || a->iterations > MOST_ITERATIONS)
+        usage("--iterations: expected 1 to %d, found %zu", MOST_ITERATIONS, a->iterations);
+    if (!(a->rate > 0)) usage("--rate: expected more than 0");
+    if (!(a->bandwidth > 0)) usage("--bandwidth: expected more than 0");
+    if (rfm_kernels[kernel_of("--kernel", a->kernel)].norm != 2 || kernel_has_exponent(kernel_of("--kernel", a->kernel)))
+        usage("--kernel: expected gaussian or laplace, found \"%s\"", a->kernel);
+}
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
@@ -99,28 +111,28 @@ static rfm_data data_of(const sample *s) {
     return data;
 }
 
-/* Inputs get mean 0 and variance 1 in the training rows. Those that are constant there go: no gradient sees them. */
-static void standardise(sample *train, sample *test) {
-    double *mean = allocate(train->d, sizeof *mean, "statistics"), *scale = allocate(train->d, sizeof *scale, "statistics");
-    size_t *kept = allocate(train->d, sizeof *kept, "statistics"), count = 0, i, j, k, d = train->d;
+/* Takes the training rows' mean out of every input and divides all by one number, so that their mean variance is 1:
+ * pixels have one unit. Inputs that are constant in the training rows go, for no gradient sees them. */
+static void scale_inputs(sample *train, sample *test) {
+    double *mean = allocate(train->d, sizeof *mean, "statistics"), sum = 0, scale;
+    size_t *kept = allocate(train->d, sizeof *kept, "statistics"), count = 0, d = train->d, i, j, k;
     for (j = 0; j < d; j++) {
-        for (i = 0; i < train->n; i++) mean[j] += (double)train->x[i * d + j] / (double)train->n;
-        for (i = 0; i < train->n; i++)
-            scale[j] += pow((double)train->x[i * d + j] - mean[j], 2) / (double)train->n;
-        scale[j] = sqrt(scale[j]);
         for (i = 1; i < train->n && train->x[i * d + j] == train->x[j]; i++) continue;
-        if (i < train->n && scale[j] > 0) kept[count++] = j;
+        if (i == train->n) continue;
+        kept[count++] = j;
+        for (i = 0; i < train->n; i++) mean[j] += (double)train->x[i * d + j] / (double)train->n;
+        for (i = 0; i < train->n; i++) sum += pow((double)train->x[i * d + j] - mean[j], 2) / (double)train->n;
     }
     if (count == 0) fail("the training rows have no input that is not constant");
+    scale = sqrt(sum / (double)count);
     for (k = 0; k < 2; k++) {
         sample *s = k == 0 ? train : test;
         for (i = 0; i < s->n; i++)
             for (j = 0; j < count; j++)
-                s->x[i * count + j] = (rfm_real)(((double)s->x[i * d + kept[j]] - mean[kept[j]]) / scale[kept[j]]);
+                s->x[i * count + j] = (rfm_real)(((double)s->x[i * d + kept[j]] - mean[kept[j]]) / scale);
         s->d = count;
     }
     free(mean);
-    free(scale);
     free(kept);
 }
 
@@ -146,7 +158,7 @@ static void read_samples(const call *a, sample *train, sample *test) {
     inputs = inputs_of_file(&file, target, 1, for_train, 0);
     *train = sample_of(&file, inputs, target, for_train, names, classes);
     *test = sample_of(&file, inputs, target, for_test, names, classes);
-    standardise(train, test);
+    scale_inputs(train, test);
     free(names);
     free(use);
     free(for_train.at);
@@ -230,41 +242,51 @@ static double cosine(const rfm_real *a, const rfm_real *b, size_t d) {
 
 /* ---- RFM ------------------------------------------------------------------------------------ */
 
-/* M (d, d), if it is not NULL, becomes the last one; *iterations is T, or with `held` becomes the best one, at least 1.
- * Returns the accuracy on `held` or on `test`. */
-static double rfm_row(const machine *m, const call *a, const sample *train, const sample *held, const sample *test,
-                      size_t *iterations, rfm_real *metric) {
-    rfm_step path[MOST_ITERATIONS + 1];
-    rfm_data data = data_of(train);
+static void rfm_train(const machine *m, const call *a, const rfm_data *data, size_t iterations, rfm_arena *arena,
+                      rfm_model *model, rfm_step *path) {
     rfm_options o;
     rfm_report report;
-    rfm_model model;
-    rfm_arena arena;
     rfm_ctx ctx;
-    size_t scratch, store, t;
-    double right = 0;
+    size_t scratch, store;
     memset(&report, 0, sizeof report);
     report.path = path;
     rfm_options_init(&o);
     o.bandwidth = (rfm_real)a->bandwidth;
     o.ridge = (rfm_real)a->ridge;
-    o.iterations = held != NULL ? a->iterations : *iterations;
-    o.seed = (uint32_t)a->seed;
+    o.iterations = iterations;
     o.score = RFM_SCORE_ACCURACY;
-    if (held != NULL) {
-        data.x_validation = rfm_cview(held->x, held->n, held->d);
-        data.y_validation = rfm_cview(held->y, held->n, held->c);
-    }
-    must(rfm_fit_need(&m->ctx, &data, &o, &scratch, &store), "RFM");
-    ctx = on(m, &arena, scratch + store);
-    must(rfm_fit(&ctx, &data, &o, &arena, &model, &report), "RFM");
-    if (held != NULL) {
-        for (*iterations = t = 1; t <= a->iterations; t++)
-            if (path[t].score > path[*iterations].score) *iterations = t;
-        right = (double)path[*iterations].score;
-    }
-    if (metric != NULL) must(rfm_metric(&model, rfm_view(metric, train->d, train->d)), "M");
-    if (test != NULL) right = accuracy(m, &model, test);
+    must(rfm_fit_need(&m->ctx, data, &o, &scratch, &store), "RFM");
+    ctx = on(m, arena, scratch + store);
+    must(rfm_fit(&ctx, data, &o, arena, model, &report), "RFM");
+}
+
+/* T, at least 1, with the best accuracy on the rows held out, which is returned. */
+static double rfm_held(const machine *m, const call *a, const sample *fit, const sample *held, size_t *iterations) {
+    rfm_step path[MOST_ITERATIONS + 1];
+    rfm_data data = data_of(fit);
+    rfm_model model;
+    rfm_arena arena;
+    size_t t;
+    data.x_validation = rfm_cview(held->x, held->n, held->d);
+    data.y_validation = rfm_cview(held->y, held->n, held->c);
+    rfm_train(m, a, &data, a->iterations, &arena, &model, path);
+    for (*iterations = t = 1; t <= a->iterations; t++)
+        if (path[t].score > path[*iterations].score) *iterations = t;
+    free(arena.base);
+    return (double)path[*iterations].score;
+}
+
+/* The accuracy on `test`; M (d, d). */
+static double rfm_row(const machine *m, const call *a, const sample *train, const sample *test, size_t iterations,
+                      rfm_real *metric) {
+    rfm_step path[MOST_ITERATIONS + 1];
+    rfm_data data = data_of(train);
+    rfm_model model;
+    rfm_arena arena;
+    double right;
+    rfm_train(m, a, &data, iterations, &arena, &model, path);
+    must(rfm_metric(&model, rfm_view(metric, train->d, train->d)), "M");
+    right = accuracy(m, &model, test);
     free(arena.base);
     return right;
 }
@@ -358,6 +380,27 @@ static void network_metric(const machine *m, const network *w, rfm_real *to) {
     free(arena.base);
 }
 
+/* W with W'W = M / trace(M) * d; as many rows as it has, those of the largest eigenvalues. */
+static void network_take_metric(const machine *m, network *w, const rfm_real *metric) {
+    size_t d = w->f.d, r = w->f.r, bytes, q, j;
+    rfm_real *copy = allocate(d, d * sizeof *copy, "M"), *values = allocate(r, sizeof *values, "eigenvalues");
+    rfm_arena arena;
+    rfm_ctx ctx;
+    double trace = 0;
+    memcpy(copy, metric, d * d * sizeof *copy);
+    for (j = 0; j < d; j++) trace += (double)copy[j * (d + 1)];
+    must(rfm_eig_need(&m->ctx, d, r, &bytes), "W");
+    ctx = on(m, &arena, bytes);
+    must(rfm_eig(&ctx, rfm_view(copy, d, d), r, values, rfm_view(w->f.p, r, d)), "W");
+    for (q = 0; q < r; q++) {
+        double size = values[q] > 0 ? sqrt((double)values[q] / trace * (double)d) : 0;
+        for (j = 0; j < d; j++) w->f.p[q * d + j] = (rfm_real)(size * (double)w->f.p[q * d + j]);
+    }
+    free(arena.base);
+    free(copy);
+    free(values);
+}
+
 /* C for the centres, W and L as they are: a descent of one step in which nothing moves but by solving. */
 static void network_solve(const machine *m, network *w, const sample *train, double ridge) {
     rfm_hyperbf_options o;
@@ -395,6 +438,7 @@ static network network_start(const machine *m, const call *a, const sample *trai
     rfm_hyperbf_start_init(&o);
     o.centers = a->centers < train->n ? a->centers : train->n;
     o.rank = a->rank > 0 && a->rank < train->d ? a->rank : train->d;
+    o.kernel = kernel_of("--kernel", a->kernel);
     o.inputs = 1, o.offset = 0;
     o.model = &plain;
     o.seed = (uint32_t)a->seed;
@@ -416,143 +460,232 @@ typedef struct {
     double right;
 } look;
 
-/* Looks at the network on the way: `metric` is M of the RFM, NULL: no looks. */
-static void network_descend(const machine *m, const call *a, network *w, const sample *train, const sample *scored,
-                            double ridge, const rfm_real *metric, look *looks) {
+static look look_at(const machine *m, network *w, const sample *train, const sample *test, const rfm_real *metric,
+                    size_t step) {
+    size_t d = train->d;
+    rfm_real *now = allocate(d, d * sizeof *now, "W'W"), *own = allocate(d, d * sizeof *own, "AGOP");
+    look l;
+    network_metric(m, w, now);
+    network_agop(m, w, train, own);
+    l.step = step;
+    l.of_agop = cosine(now, own, d), l.of_rfm = cosine(now, metric, d);
+    l.right = network_accuracy(m, w, test);
+    free(now);
+    free(own);
+    return l;
+}
+
+/* Returns its seconds. If `looks` is not NULL, LOOKS + 1 of them are made on the way, in time that does not count;
+ * `metric` is M of the RFM. */
+static double network_descend(const machine *m, const call *a, network *w, const sample *train, const sample *test,
+                              double ridge, const rfm_real *metric, look *looks) {
     rfm_hyperbf_options o;
     rfm_data data = data_of(train);
     rfm_hyperbf_descent *descent;
     rfm_arena arena;
     rfm_ctx ctx;
-    size_t bytes, d = train->d, i, k = 0;
-    rfm_real *now = allocate(d, d * sizeof *now, "W'W"), *own = allocate(d, d * sizeof *own, "AGOP");
+    size_t bytes, i, k = 0;
+    double began = seconds_now(), looking = 0, from;
     int status = RFM_OK;
     rfm_hyperbf_options_init(&o);
     o.cost.ridge = (rfm_real)ridge;
     o.steps = a->steps, o.batch = a->batch, o.solve = a->solve;
     o.rate = (rfm_real)a->rate;
-    o.look = a->solve > 0 ? a->solve : 50;
+    o.look = 50;
     o.seed = (uint32_t)a->seed;
     must(rfm_hyperbf_descend_need(&m->ctx, &data, &o, &w->f, &bytes), "the descent");
     ctx = on(m, &arena, bytes);
     must(rfm_hyperbf_begin(&ctx, &data, &o, &w->f, &descent), "the descent");
     for (i = 0; i <= a->steps && status == RFM_OK; i++) {
-        if (metric != NULL && i * LOOKS >= k * a->steps) {
-            network_agop(m, w, train, own);
-            network_metric(m, w, now);
-            looks[k].step = i;
-            looks[k].of_agop = cosine(now, own, d), looks[k].of_rfm = cosine(now, metric, d);
-            looks[k].right = network_accuracy(m, w, scored);
-            k++;
-        }
+        from = seconds_now();
+        for (; looks != NULL && k <= LOOKS && i * LOOKS >= k * a->steps; k++)
+            looks[k] = look_at(m, w, train, test, metric, i);
+        looking += seconds_now() - from;
         if (i < a->steps) status = rfm_hyperbf_step(descent);
-        if (i % 10 == 0) progress_show("descent", (double)i, (double)a->steps);
+        progress_show("descent", (double)i, (double)a->steps);
     }
     progress_end();
-    must(status, "the descent (a smaller --rate may help)");
+    must(status, "the descent, which a smaller --rate may help");
     must(rfm_hyperbf_end(descent, NULL), "the descent");
     free(arena.base);
-    free(now);
-    free(own);
     network_solve(m, w, train, ridge);
+    return seconds_now() - began - looking;
 }
 
-/* ---- AGOP with the network's centres -------------------------------------------------------- */
+/* ---- choices and rows of the table ---------------------------------------------------------- */
 
-/* W with W'W = M / trace(M) * d; as many rows as it has, those of the largest eigenvalues. */
-static void network_take_metric(const machine *m, network *w, const rfm_real *metric) {
-    size_t d = w->f.d, r = w->f.r, bytes, q, j;
-    rfm_real *copy = allocate(d, d * sizeof *copy, "M"), *values = allocate(r, sizeof *values, "eigenvalues");
-    rfm_arena arena;
-    rfm_ctx ctx;
-    double trace = 0;
-    memcpy(copy, metric, d * d * sizeof *copy);
-    for (j = 0; j < d; j++) trace += (double)copy[j * (d + 1)];
-    must(rfm_eig_need(&m->ctx, d, r, &bytes), "W");
-    ctx = on(m, &arena, bytes);
-    must(rfm_eig(&ctx, rfm_view(copy, d, d), r, values, rfm_view(w->f.p, r, d)), "W");
-    for (q = 0; q < r; q++) {
-        double size = values[q] > 0 ? sqrt((double)values[q] / trace * (double)d) : 0;
-        for (j = 0; j < d; j++) w->f.p[q * d + j] = (rfm_real)(size * (double)w->f.p[q * d + j]);
-    }
-    free(arena.base);
-    free(copy);
-    free(values);
-}
-
-/* From W'W = I: `iterations` times solve for C, take the AGOP as M; then solve once more. L is `factor` times the
- * distance to the nearest centre in each metric. right (iterations + 1): the accuracies on `scored` on the way; M (d, d)
- * becomes the last one. */
-static void agop_path(const machine *m, network *w, const sample *train, const sample *scored, size_t iterations,
-                      double factor, double ridge, double *right, rfm_real *metric) {
-    size_t d = w->f.d, t, j;
-    memset(metric, 0, d * d * sizeof *metric);
-    for (j = 0; j < d; j++) metric[j * (d + 1)] = 1;
-    for (t = 0; t <= iterations; t++) {
-        if (t > 0) network_agop(m, w, train, metric);
-        network_take_metric(m, w, metric);
-        w->f.bandwidth = (rfm_real)(factor * nearest_centers(m, w, train));
-        network_solve(m, w, train, ridge);
-        right[t] = network_accuracy(m, w, scored);
-    }
-}
-
-/* ---- choices, by rows that were held out ---------------------------------------------------- */
-
-static const double factors[] = {1, 1.5, 2, 3, 4, 6}, ridges[] = {1e-3, 1e-2, 1e-1, 1};
+static const double factors[] = {0.75, 1, 1.5, 2, 3}, ridges[] = {1e-3, 1e-2, 1e-1, 1};
 #define FACTORS (sizeof factors / sizeof *factors)
 #define RIDGES  (sizeof ridges / sizeof *ridges)
 
 typedef struct {
-    double factor, ridge, right; /* L as a multiple of the distance to the nearest centre; accuracy on the rows held out */
-    size_t iterations;
+    double factor, ridge; /* L as a multiple of the distance to the nearest centre */
+    double held;          /* accuracy on the rows held out */
 } choice;
 
-/* L and ridge of the network before it moves. */
-static choice choose_network(const machine *m, network *w, const sample *fit, const sample *held) {
-    choice best = {0, 0, -1, 0};
-    double unit = nearest_centers(m, w, fit), right;
+/* L by the centres and W there are, and C for it. */
+static void network_settle(const machine *m, network *w, const sample *train, const choice *c) {
+    w->f.bandwidth = (rfm_real)(c->factor * nearest_centers(m, w, train));
+    network_solve(m, w, train, c->ridge);
+}
+
+/* The best L and ridge for centres and W as they are. */
+static choice choose(const machine *m, network *w, const sample *fit, const sample *held) {
+    choice best = {0, 0, -1};
     size_t i, k;
     for (i = 0; i < FACTORS; i++)
         for (k = 0; k < RIDGES; k++) {
-            w->f.bandwidth = (rfm_real)(factors[i] * unit);
-            network_solve(m, w, fit, ridges[k]);
-            right = network_accuracy(m, w, held);
-            note("start: L = %g units, ridge %g: %.2f %%", factors[i], ridges[k], 100 * right);
-            if (right > best.right) best.factor = factors[i], best.ridge = ridges[k], best.right = right;
+            choice c;
+            c.factor = factors[i], c.ridge = ridges[k];
+            network_settle(m, w, fit, &c);
+            c.held = network_accuracy(m, w, held);
+            if (c.held > best.held) best = c;
         }
     return best;
 }
 
-/* L, ridge and T of the AGOP. */
-static choice choose_agop(const machine *m, const call *a, network *w, const sample *fit, const sample *held) {
-    choice best = {0, 0, -1, 0};
-    double right[MOST_ITERATIONS + 1];
-    rfm_real *metric = allocate(w->f.d, w->f.d * sizeof *metric, "M");
-    size_t i, k, t;
-    for (i = 0; i < FACTORS; i++)
-        for (k = 0; k < RIDGES; k++) {
-            agop_path(m, w, fit, held, a->iterations, factors[i], ridges[k], right, metric);
-            for (t = 0; t <= a->iterations; t++) {
-                note("AGOP: L = %g units, ridge %g, T = %zu: %.2f %%", factors[i], ridges[k], t, 100 * right[t]);
-                if (t > 0 && right[t] > best.right) {
-                    best.factor = factors[i], best.ridge = ridges[k], best.right = right[t], best.iterations = t;
-                }
-            }
-        }
+typedef struct {
+    size_t iterations; /* T of the RFM */
+    choice agop, gd;   /* gd: of the network before it moves */
+    double held[3];    /* RFM, AGOP, GD */
+} choices;
+
+typedef struct {
+    double right[3], seconds[3];      /* RFM, AGOP, GD */
+    double of_rfm, of_agop;           /* cosine of W'W with M of the RFM, and with the network's AGOP, at the end */
+    look looks[LOOKS + 1];
+} results;
+
+static choices choose_all(const machine *m, const call *a, const sample *fit, const sample *held) {
+    choices c;
+    network w;
+    rfm_real *metric = allocate(fit->d, fit->d * sizeof *metric, "M");
+    c.held[0] = rfm_held(m, a, fit, held, &c.iterations);
+    (void)rfm_row(m, a, fit, held, c.iterations, metric);
+    w = network_start(m, a, fit);
+    c.gd = choose(m, &w, fit, held);
+    network_settle(m, &w, fit, &c.gd);
+    network_descend(m, a, &w, fit, NULL, c.gd.ridge, NULL, NULL);
+    c.held[2] = network_accuracy(m, &w, held);
+    network_take_metric(m, &w, metric);
+    c.agop = choose(m, &w, fit, held);
+    c.held[1] = c.agop.held;
+    free(w.memory);
     free(metric);
-    return best;
+    return c;
 }
 
-/* ---- the table ------------------------------------------------------------------------------ */
+static results make_all(const machine *m, const call *a, const choices *c, const sample *train, const sample *test) {
+    results r;
+    network w;
+    size_t d = train->d;
+    rfm_real *metric = allocate(d, d * sizeof *metric, "M"), *now = allocate(d, d * sizeof *now, "W'W");
+    rfm_real *own = allocate(d, d * sizeof *own, "AGOP");
+    double began = seconds_now();
+    r.right[0] = rfm_row(m, a, train, test, c->iterations, metric);
+    r.seconds[0] = seconds_now() - began;
+
+    began = seconds_now();
+    w = network_start(m, a, train);
+    network_settle(m, &w, train, &c->gd);
+    r.seconds[2] = seconds_now() - began + network_descend(m, a, &w, train, test, c->gd.ridge, metric, r.looks);
+    r.right[2] = network_accuracy(m, &w, test);
+    network_metric(m, &w, now);
+    network_agop(m, &w, train, own);
+    r.of_rfm = cosine(now, metric, d), r.of_agop = cosine(now, own, d);
+
+    began = seconds_now();
+    network_take_metric(m, &w, metric);
+    network_settle(m, &w, train, &c->agop);
+    r.seconds[1] = seconds_now() - began;
+    r.right[1] = network_accuracy(m, &w, test);
+    free(w.memory);
+    free(metric);
+    free(now);
+    free(own);
+    return r;
+}
+
+/* ---- what is shown -------------------------------------------------------------------------- */
+
+static double apart(const double *right) {
+    return fmax(right[0], fmax(right[1], right[2])) - fmin(right[0], fmin(right[1], right[2]));
+}
+
+static const char *const words[3] = {"RFM", "AGOP, network's centres", "GD"};
+
+static void show_text(text *t, const call *a, const sample *train, const sample *test, const choices *c,
+                      const results *r) {
+    size_t centers = a->centers < train->n ? a->centers : train->n, i;
+    text_add(t, "%zu training rows, %zu inputs that vary, %zu classes, %zu test rows.\n\n", train->n, train->d, train->c,
+             test->n);
+    text_add(t, "| | M | centres | test %% | held out %% | seconds |\n|---|---|---:|---:|---:|---:|\n");
+    for (i = 0; i < 3; i++)
+        text_add(t, "| %s | %s | %zu | %.2f | %.2f | %.1f |\n", words[i],
+                 i == 0   ? "AGOP"
+                 : i == 1 ? "the RFM's"
+                          : "W'W, descent",
+                 i == 0 ? train->n : centers, 100 * r->right[i], 100 * c->held[i], r->seconds[i]);
+    text_add(t, "\nBest and worst are %.2f points apart.\n", 100 * apart(r->right));
+    text_add(t, "RFM: laplace, L = %g, ridge %g, T = %zu. Network: %s, rank %zu.\n", a->bandwidth, a->ridge,
+             c->iterations, a->kernel, a->rank > 0 && a->rank < train->d ? a->rank : train->d);
+    text_add(t, "AGOP: L = %g, ridge %g. GD: L = %g at the start, ridge %g, %zu steps.\n", c->agop.factor, c->agop.ridge,
+             c->gd.factor, c->gd.ridge, a->steps);
+    text_add(t, "L of the network is in units of the distance to the nearest centre.\n\n");
+    text_add(t, "Cosine of W'W with M of the RFM %.3f, with the network's own AGOP %.3f. On the way:\n\n", r->of_rfm,
+             r->of_agop);
+    text_add(t, "| step | with the RFM's M | with its own AGOP | test %% |\n|---:|---:|---:|---:|\n");
+    for (i = 0; i <= LOOKS; i++)
+        text_add(t, "| %zu | %.3f | %.3f | %.2f |\n", r->looks[i].step, r->looks[i].of_rfm, r->looks[i].of_agop,
+                 100 * r->looks[i].right);
+}
+
+static void show_json(text *t, const call *a, const sample *train, const sample *test, const choices *c,
+                      const results *r) {
+    static const char *const keys[3] = {"rfm", "agop", "gd"};
+    text list = {NULL, 0, 0};
+    size_t i;
+    json_number(t, "rows", (double)train->n);
+    json_number(t, "test_rows", (double)test->n);
+    json_number(t, "inputs", (double)train->d);
+    json_number(t, "classes", (double)train->c);
+    json_number(t, "centers", (double)(a->centers < train->n ? a->centers : train->n));
+    json_number(t, "steps", (double)a->steps);
+    json_text(t, "kernel", a->kernel);
+    for (i = 0; i < 3; i++) {
+        text one = {NULL, 0, 0};
+        json_number(&one, "accuracy", r->right[i]);
+        json_number(&one, "held_out", c->held[i]);
+        json_number(&one, "seconds", r->seconds[i]);
+        if (i == 0) json_number(&one, "iterations", (double)c->iterations);
+        if (i > 0) json_number(&one, "bandwidth", i == 1 ? c->agop.factor : c->gd.factor);
+        json_number(&one, "ridge", i == 0 ? a->ridge : i == 1 ? c->agop.ridge : c->gd.ridge);
+        json_object(t, keys[i], &one);
+        free(one.at);
+    }
+    json_number(t, "apart", apart(r->right));
+    json_number(t, "cosine_rfm", r->of_rfm);
+    json_number(t, "cosine_agop", r->of_agop);
+    for (i = 0; i <= LOOKS; i++) {
+        text one = {NULL, 0, 0};
+        json_number(&one, "step", (double)r->looks[i].step);
+        json_number(&one, "cosine_rfm", r->looks[i].of_rfm);
+        json_number(&one, "cosine_agop", r->looks[i].of_agop);
+        json_number(&one, "accuracy", r->looks[i].right);
+        json_add(&list, &one);
+    }
+    json_array(t, "path", &list);
+    json_end(t);
+}
 
 int table1(char **argv) {
-    call a = {NULL, NULL, NULL, 0, 500, 0, 1500, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0};
+    call a = {NULL, NULL, NULL, "gaussian", 0, 500, 0, 1000, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0};
     const option table[] = {{"--split", NULL, OPTION_TEXT, &a.split},
                             {"--target", NULL, OPTION_TEXT, &a.target},
                             {"--rows", NULL, OPTION_SIZE, &a.rows},
                             {"--centers", NULL, OPTION_SIZE, &a.centers},
                             {"--rank", NULL, OPTION_SIZE, &a.rank},
+                            {"--kernel", NULL, OPTION_TEXT, &a.kernel},
                             {"--steps", NULL, OPTION_SIZE, &a.steps},
                             {"--batch", NULL, OPTION_SIZE, &a.batch},
                             {"--rate", NULL, OPTION_NUMBER, &a.rate},
@@ -566,39 +699,30 @@ int table1(char **argv) {
                             {"--quiet", "-q", OPTION_FLAG, &quiet},
                             {NULL, NULL, 0, NULL}};
     command_line line = {"table1", "DATA.csv", 1, 1, "; see rfm-papers table1 --help", NULL};
+    text shown = {NULL, 0, 0};
     machine m;
     sample train, test, fit, held;
-    network w;
-    choice of_network, of_agop;
-    size_t rfm_iterations = 0;
-    double began, right[MOST_ITERATIONS + 1];
-    rfm_real *metric;
-    look looks[LOOKS + 1];
+    choices c;
+    results r;
     line.options = table;
     if (options_read(&line, argv, &a.data)) {
         fputs(help, stdout);
         return 0;
     }
+    check(&a);
     machine_start(&m, a.threads, "auto");
     read_samples(&a, &train, &test);
     hold_out(&a, &train, &fit, &held);
-    metric = allocate(train.d, train.d * sizeof *metric, "M");
-    began = seconds_now();
-    printf("RFM held %.4f T %zu\n", rfm_row(&m, &a, &fit, &held, NULL, &rfm_iterations, metric), rfm_iterations);
-    printf("%.1f s\n", seconds_now() - began); began = seconds_now();
-    w = network_start(&m, &a, &fit);
-    printf("start %.1f s\n", seconds_now() - began); began = seconds_now();
-    of_network = choose_network(&m, &w, &fit, &held);
-    w.f.bandwidth = (rfm_real)(of_network.factor * nearest_centers(&m, &w, &fit));
-    network_solve(&m, &w, &fit, of_network.ridge);
-    printf("start held %.4f  %g %g  %.1f s\n", of_network.right, of_network.factor, of_network.ridge, seconds_now() - began); began = seconds_now();
-    network_descend(&m, &a, &w, &fit, &held, of_network.ridge, metric, looks);
-    printf("GD held %.4f %.1f s\n", network_accuracy(&m, &w, &held), seconds_now() - began); began = seconds_now();
-    { size_t k; for (k = 0; k <= LOOKS; k++) printf("step %zu cos agop %.4f cos rfm %.4f held %.4f\n", looks[k].step, looks[k].of_agop, looks[k].of_rfm, looks[k].right); }
-    fflush(stdout);
-    of_agop = choose_agop(&m, &a, &w, &fit, &held);
-    printf("AGOP held %.4f %g %g T %zu  %.1f s\n", of_agop.right, of_agop.factor, of_agop.ridge, of_agop.iterations, seconds_now() - began);
-    (void)right;
+    if (a.centers < train.c) usage("--centers: expected at least one for each of %zu classes", train.c);
+    c = choose_all(&m, &a, &fit, &held);
+    r = make_all(&m, &a, &c, &train, &test);
+    (a.json ? show_json : show_text)(&shown, &a, &train, &test, &c, &r);
+    file_show(&shown, NULL);
+    free(shown.at);
+    sample_drop(&train);
+    sample_drop(&test);
+    sample_drop(&fit);
+    sample_drop(&held);
     machine_stop(&m);
     return 0;
 }
