@@ -51,13 +51,15 @@ typedef struct {
 } call;
 
 static void check(const call *a) {
+    int kernel;
     if (a->steps == 0) usage("--steps: expected at least 1");
     if (a->batch == 0) usage("--batch: expected at least 1");
     if (a->iterations == 0 || a->iterations > MOST_ITERATIONS)
         usage("--iterations: expected 1 to %d, found %zu", MOST_ITERATIONS, a->iterations);
     if (!(a->rate > 0)) usage("--rate: expected more than 0");
     if (!(a->bandwidth > 0)) usage("--bandwidth: expected more than 0");
-    if (rfm_kernels[kernel_of("--kernel", a->kernel)].norm != 2 || kernel_has_exponent(kernel_of("--kernel", a->kernel)))
+    kernel = kernel_of("--kernel", a->kernel);
+    if (rfm_kernels[kernel].norm != 2 || kernel_has_exponent(kernel))
         usage("--kernel: expected gaussian or laplace, found \"%s\"", a->kernel);
 }
 
@@ -342,7 +344,8 @@ static double nearest_centers(const machine *m, network *w, const sample *s) {
     return sqrt(sum);
 }
 
-/* The model that the network is now; the store's base is to be freed. During a descent only t_a and W are up to date. */
+/* The model that the network is now; the store's base is to be freed. A descent leaves f->centers behind, so they are
+ * computed here. */
 static rfm_model network_model(const machine *m, network *w, rfm_arena *store) {
     rfm_model model;
     size_t bytes;
@@ -551,8 +554,8 @@ typedef struct {
 } choices;
 
 typedef struct {
-    double right[3], seconds[3];      /* RFM, AGOP, GD */
-    double of_rfm, of_agop;           /* cosine of W'W with M of the RFM, and with the network's AGOP, at the end */
+    double right[3], seconds[3]; /* RFM, AGOP, GD */
+    double of_rfm, of_agop;      /* cosine of W'W with M of the RFM, and with the network's AGOP, at the end */
     look looks[LOOKS + 1];
 } results;
 
@@ -617,8 +620,8 @@ static const char *const words[3] = {"RFM", "AGOP, network's centres", "GD"};
 static void show_text(text *t, const call *a, const sample *train, const sample *test, const choices *c,
                       const results *r) {
     size_t centers = a->centers < train->n ? a->centers : train->n, i;
-    text_add(t, "%zu training rows, %zu inputs that vary, %zu classes, %zu test rows.\n\n", train->n, train->d, train->c,
-             test->n);
+    text_add(t, "%zu training rows, %zu inputs that vary, %zu classes, %zu test rows.\n\n", train->n, train->d,
+             train->c, test->n);
     text_add(t, "| | M | centres | test %% | held out %% | seconds |\n|---|---|---:|---:|---:|---:|\n");
     for (i = 0; i < 3; i++)
         text_add(t, "| %s | %s | %zu | %.2f | %.2f | %.1f |\n", words[i],
@@ -629,8 +632,8 @@ static void show_text(text *t, const call *a, const sample *train, const sample 
     text_add(t, "\nBest and worst are %.2f points apart.\n", 100 * apart(r->right));
     text_add(t, "RFM: laplace, L = %g, ridge %g, T = %zu. Network: %s, rank %zu.\n", a->bandwidth, a->ridge,
              c->iterations, a->kernel, a->rank > 0 && a->rank < train->d ? a->rank : train->d);
-    text_add(t, "AGOP: L = %g, ridge %g. GD: L = %g at the start, ridge %g, %zu steps.\n", c->agop.factor, c->agop.ridge,
-             c->gd.factor, c->gd.ridge, a->steps);
+    text_add(t, "AGOP: L = %g, ridge %g. GD: L = %g at the start, ridge %g, %zu steps.\n", c->agop.factor,
+             c->agop.ridge, c->gd.factor, c->gd.ridge, a->steps);
     text_add(t, "L of the network is in units of the distance to the nearest centre.\n\n");
     text_add(t, "Cosine of W'W with M of the RFM %.3f, with the network's own AGOP %.3f. On the way:\n\n", r->of_rfm,
              r->of_agop);
