@@ -5,6 +5,9 @@
  *     AGOP    the RFM's M with the network's centres, C solved for
  *     GD      the network: centres t_a and W moved by descent, C by both
  *
+ * The centres of the second row have moved along with another W. A fourth row, which the paper does not have, lets them
+ * move under the RFM's M instead: there the rows differ in M alone.
+ *
  * Nothing is chosen by the test rows. A fifth of the training rows is held out for the choices; then everything is made
  * anew from all training rows.
  */
@@ -40,6 +43,7 @@ static const char help[] =
     "  --ridge X          of the RFM (0.001)\n"
     "  --seed N           (0)\n"
     "  --threads N        (0: as many as there are processors)\n"
+    "  --held-out         only the choices: nothing is scored on test rows\n"
     "  --json             one object on one line\n"
     "  --quiet            no notes\n";
 
@@ -47,7 +51,7 @@ typedef struct {
     const char *data, *split, *target, *kernel;
     size_t rows, centers, rank, steps, batch, solve, iterations, seed, threads;
     double rate, bandwidth, ridge;
-    int json;
+    int held_out, json;
 } call;
 
 static void check(const call *a) {
@@ -478,10 +482,10 @@ static look look_at(const machine *m, network *w, const sample *train, const sam
     return l;
 }
 
-/* Returns its seconds. If `looks` is not NULL, LOOKS + 1 of them are made on the way, in time that does not count;
+/* Returns its seconds. fixed: W stays. If `looks` is not NULL, LOOKS + 1 of them are made on the way, in time that does not count;
  * `metric` is M of the RFM. */
 static double network_descend(const machine *m, const call *a, network *w, const sample *train, const sample *test,
-                              double ridge, const rfm_real *metric, look *looks) {
+                              double ridge, int fixed, const rfm_real *metric, look *looks) {
     rfm_hyperbf_options o;
     rfm_data data = data_of(train);
     rfm_hyperbf_descent *descent;
@@ -495,6 +499,7 @@ static double network_descend(const machine *m, const call *a, network *w, const
     o.steps = a->steps, o.batch = a->batch, o.solve = a->solve;
     o.rate = (rfm_real)a->rate;
     o.look = 50;
+    if (fixed) o.p_rate = 0;
     o.seed = (uint32_t)a->seed;
     must(rfm_hyperbf_descend_need(&m->ctx, &data, &o, &w->f, &bytes), "the descent");
     ctx = on(m, &arena, bytes);
@@ -547,32 +552,54 @@ static choice choose(const machine *m, network *w, const sample *fit, const samp
     return best;
 }
 
+#define RFM_ROW   0
+#define AGOP_ROW  1
+#define GD_ROW    2
+#define MOVED_ROW 3 /* the RFM's M, centres moved under it */
+#define ROWS      4
+
 typedef struct {
     size_t iterations; /* T of the RFM */
-    choice agop, gd;   /* gd: of the network before it moves */
-    double held[3];    /* RFM, AGOP, GD */
+    choice agop;       /* with the network's centres */
+    choice gd, moved;  /* before the descent: W'W = I, and M */
+    double held[ROWS];
 } choices;
 
 typedef struct {
-    double right[3], seconds[3]; /* RFM, AGOP, GD */
-    double of_rfm, of_agop;      /* cosine of W'W with M of the RFM, and with the network's AGOP, at the end */
+    double right[ROWS], seconds[ROWS];
+    double of_rfm, of_agop; /* cosine of W'W with M of the RFM, and with the network's AGOP, at the end */
     look looks[LOOKS + 1];
 } results;
+
+/* Centres as at every start, W by the RFM's M. */
+static network start_with(const machine *m, const call *a, const sample *train, const rfm_real *metric) {
+    network w = network_start(m, a, train);
+    network_take_metric(m, &w, metric);
+    return w;
+}
 
 static choices choose_all(const machine *m, const call *a, const sample *fit, const sample *held) {
     choices c;
     network w;
     rfm_real *metric = allocate(fit->d, fit->d * sizeof *metric, "M");
-    c.held[0] = rfm_held(m, a, fit, held, &c.iterations);
+    c.held[RFM_ROW] = rfm_held(m, a, fit, held, &c.iterations);
     (void)rfm_row(m, a, fit, held, c.iterations, metric);
+
     w = network_start(m, a, fit);
     c.gd = choose(m, &w, fit, held);
     network_settle(m, &w, fit, &c.gd);
-    network_descend(m, a, &w, fit, NULL, c.gd.ridge, NULL, NULL);
-    c.held[2] = network_accuracy(m, &w, held);
+    (void)network_descend(m, a, &w, fit, NULL, c.gd.ridge, 0, NULL, NULL);
+    c.held[GD_ROW] = network_accuracy(m, &w, held);
     network_take_metric(m, &w, metric);
     c.agop = choose(m, &w, fit, held);
-    c.held[1] = c.agop.held;
+    c.held[AGOP_ROW] = c.agop.held;
+    free(w.memory);
+
+    w = start_with(m, a, fit, metric);
+    c.moved = choose(m, &w, fit, held);
+    network_settle(m, &w, fit, &c.moved);
+    (void)network_descend(m, a, &w, fit, NULL, c.moved.ridge, 1, NULL, NULL);
+    c.held[MOVED_ROW] = network_accuracy(m, &w, held);
     free(w.memory);
     free(metric);
     return c;
@@ -585,14 +612,15 @@ static results make_all(const machine *m, const call *a, const choices *c, const
     rfm_real *metric = allocate(d, d * sizeof *metric, "M"), *now = allocate(d, d * sizeof *now, "W'W");
     rfm_real *own = allocate(d, d * sizeof *own, "AGOP");
     double began = seconds_now();
-    r.right[0] = rfm_row(m, a, train, test, c->iterations, metric);
-    r.seconds[0] = seconds_now() - began;
+    r.right[RFM_ROW] = rfm_row(m, a, train, test, c->iterations, metric);
+    r.seconds[RFM_ROW] = seconds_now() - began;
 
     began = seconds_now();
     w = network_start(m, a, train);
     network_settle(m, &w, train, &c->gd);
-    r.seconds[2] = seconds_now() - began + network_descend(m, a, &w, train, test, c->gd.ridge, metric, r.looks);
-    r.right[2] = network_accuracy(m, &w, test);
+    r.seconds[GD_ROW] = seconds_now() - began;
+    r.seconds[GD_ROW] += network_descend(m, a, &w, train, test, c->gd.ridge, 0, metric, r.looks);
+    r.right[GD_ROW] = network_accuracy(m, &w, test);
     network_metric(m, &w, now);
     network_agop(m, &w, train, own);
     r.of_rfm = cosine(now, metric, d), r.of_agop = cosine(now, own, d);
@@ -600,8 +628,16 @@ static results make_all(const machine *m, const call *a, const choices *c, const
     began = seconds_now();
     network_take_metric(m, &w, metric);
     network_settle(m, &w, train, &c->agop);
-    r.seconds[1] = seconds_now() - began;
-    r.right[1] = network_accuracy(m, &w, test);
+    r.seconds[AGOP_ROW] = seconds_now() - began;
+    r.right[AGOP_ROW] = network_accuracy(m, &w, test);
+    free(w.memory);
+
+    began = seconds_now();
+    w = start_with(m, a, train, metric);
+    network_settle(m, &w, train, &c->moved);
+    r.seconds[MOVED_ROW] = seconds_now() - began;
+    r.seconds[MOVED_ROW] += network_descend(m, a, &w, train, NULL, c->moved.ridge, 1, NULL, NULL);
+    r.right[MOVED_ROW] = network_accuracy(m, &w, test);
     free(w.memory);
     free(metric);
     free(now);
@@ -611,31 +647,39 @@ static results make_all(const machine *m, const call *a, const choices *c, const
 
 /* ---- what is shown -------------------------------------------------------------------------- */
 
+/* Of the paper's three rows. */
 static double apart(const double *right) {
     return fmax(right[0], fmax(right[1], right[2])) - fmin(right[0], fmin(right[1], right[2]));
 }
 
-static const char *const words[3] = {"RFM", "AGOP, network's centres", "GD"};
+static size_t centers_of(const call *a, const sample *train) { return a->centers < train->n ? a->centers : train->n; }
 
+/* r NULL: no test rows were looked at. */
 static void show_text(text *t, const call *a, const sample *train, const sample *test, const choices *c,
                       const results *r) {
-    size_t centers = a->centers < train->n ? a->centers : train->n, i;
+    static const char *const words[ROWS] = {"RFM", "AGOP", "GD", "AGOP, moved"};
+    static const char *const metrics[ROWS] = {"AGOP", "the RFM's", "W'W, descent", "the RFM's"};
+    static const char *const from[ROWS] = {"training rows", "of GD", "descent", "descent under M"};
+    size_t i;
     text_add(t, "%zu training rows, %zu inputs that vary, %zu classes, %zu test rows.\n\n", train->n, train->d,
              train->c, test->n);
-    text_add(t, "| | M | centres | test %% | held out %% | seconds |\n|---|---|---:|---:|---:|---:|\n");
-    for (i = 0; i < 3; i++)
-        text_add(t, "| %s | %s | %zu | %.2f | %.2f | %.1f |\n", words[i],
-                 i == 0   ? "AGOP"
-                 : i == 1 ? "the RFM's"
-                          : "W'W, descent",
-                 i == 0 ? train->n : centers, 100 * r->right[i], 100 * c->held[i], r->seconds[i]);
-    text_add(t, "\nBest and worst are %.2f points apart.\n", 100 * apart(r->right));
-    text_add(t, "RFM: laplace, L = %g, ridge %g, T = %zu. Network: %s, rank %zu.\n", a->bandwidth, a->ridge,
-             c->iterations, a->kernel, a->rank > 0 && a->rank < train->d ? a->rank : train->d);
-    text_add(t, "AGOP: L = %g, ridge %g. GD: L = %g at the start, ridge %g, %zu steps.\n", c->agop.factor,
-             c->agop.ridge, c->gd.factor, c->gd.ridge, a->steps);
-    text_add(t, "L of the network is in units of the distance to the nearest centre.\n\n");
-    text_add(t, "Cosine of W'W with M of the RFM %.3f, with the network's own AGOP %.3f. On the way:\n\n", r->of_rfm,
+    text_add(t, "| | M | centres | | test %% | held out %% | seconds |\n|---|---|---:|---|---:|---:|---:|\n");
+    for (i = 0; i < ROWS; i++) {
+        text_add(t, "| %s | %s | %zu | %s |", words[i], metrics[i], i == RFM_ROW ? train->n : centers_of(a, train),
+                 from[i]);
+        if (r != NULL)
+            text_add(t, " %.2f | %.2f | %.1f |\n", 100 * r->right[i], 100 * c->held[i], r->seconds[i]);
+        else
+            text_add(t, " | %.2f | |\n", 100 * c->held[i]);
+    }
+    text_add(t, "\nThe first three are %.2f points apart%s.\n", 100 * apart(r != NULL ? r->right : c->held),
+             r != NULL ? "" : " on the rows held out");
+    text_add(t, "RFM: laplace, L = %g, ridge %g, T = %zu. Network: %s, rank %zu, %zu steps.\n", a->bandwidth, a->ridge,
+             c->iterations, a->kernel, a->rank > 0 && a->rank < train->d ? a->rank : train->d, a->steps);
+    text_add(t, "L, in units of the distance to the nearest centre, and ridge: AGOP %g, %g; GD %g, %g; moved %g, %g.\n",
+             c->agop.factor, c->agop.ridge, c->gd.factor, c->gd.ridge, c->moved.factor, c->moved.ridge);
+    if (r == NULL) return;
+    text_add(t, "\nCosine of W'W with M of the RFM %.3f, with the network's own AGOP %.3f. On the way:\n\n", r->of_rfm,
              r->of_agop);
     text_add(t, "| step | with the RFM's M | with its own AGOP | test %% |\n|---:|---:|---:|---:|\n");
     for (i = 0; i <= LOOKS; i++)
@@ -645,31 +689,30 @@ static void show_text(text *t, const call *a, const sample *train, const sample 
 
 static void show_json(text *t, const call *a, const sample *train, const sample *test, const choices *c,
                       const results *r) {
-    static const char *const keys[3] = {"rfm", "agop", "gd"};
+    static const char *const keys[ROWS] = {"rfm", "agop", "gd", "moved"};
     text list = {NULL, 0, 0};
     size_t i;
     json_number(t, "rows", (double)train->n);
     json_number(t, "test_rows", (double)test->n);
     json_number(t, "inputs", (double)train->d);
     json_number(t, "classes", (double)train->c);
-    json_number(t, "centers", (double)(a->centers < train->n ? a->centers : train->n));
+    json_number(t, "centers", (double)centers_of(a, train));
     json_number(t, "steps", (double)a->steps);
     json_text(t, "kernel", a->kernel);
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < ROWS; i++) {
+        const choice *of = i == AGOP_ROW ? &c->agop : i == GD_ROW ? &c->gd : &c->moved;
         text one = {NULL, 0, 0};
-        json_number(&one, "accuracy", r->right[i]);
+        if (r != NULL) json_number(&one, "accuracy", r->right[i]);
         json_number(&one, "held_out", c->held[i]);
-        json_number(&one, "seconds", r->seconds[i]);
-        if (i == 0) json_number(&one, "iterations", (double)c->iterations);
-        if (i > 0) json_number(&one, "bandwidth", i == 1 ? c->agop.factor : c->gd.factor);
-        json_number(&one, "ridge", i == 0 ? a->ridge : i == 1 ? c->agop.ridge : c->gd.ridge);
+        if (r != NULL) json_number(&one, "seconds", r->seconds[i]);
+        if (i == RFM_ROW) json_number(&one, "iterations", (double)c->iterations);
+        json_number(&one, "bandwidth", i == RFM_ROW ? a->bandwidth : of->factor);
+        json_number(&one, "ridge", i == RFM_ROW ? a->ridge : of->ridge);
         json_object(t, keys[i], &one);
         free(one.at);
     }
-    json_number(t, "apart", apart(r->right));
-    json_number(t, "cosine_rfm", r->of_rfm);
-    json_number(t, "cosine_agop", r->of_agop);
-    for (i = 0; i <= LOOKS; i++) {
+    json_number(t, "apart", apart(r != NULL ? r->right : c->held));
+    for (i = 0; r != NULL && i <= LOOKS; i++) {
         text one = {NULL, 0, 0};
         json_number(&one, "step", (double)r->looks[i].step);
         json_number(&one, "cosine_rfm", r->looks[i].of_rfm);
@@ -677,12 +720,16 @@ static void show_json(text *t, const call *a, const sample *train, const sample 
         json_number(&one, "accuracy", r->looks[i].right);
         json_add(&list, &one);
     }
-    json_array(t, "path", &list);
+    if (r != NULL) {
+        json_number(t, "cosine_rfm", r->of_rfm);
+        json_number(t, "cosine_agop", r->of_agop);
+        json_array(t, "path", &list);
+    }
     json_end(t);
 }
 
 int table1(char **argv) {
-    call a = {NULL, NULL, NULL, "gaussian", 0, 500, 0, 1000, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0};
+    call a = {NULL, NULL, NULL, "gaussian", 0, 500, 0, 1000, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0, 0};
     const option table[] = {{"--split", NULL, OPTION_TEXT, &a.split},
                             {"--target", NULL, OPTION_TEXT, &a.target},
                             {"--rows", NULL, OPTION_SIZE, &a.rows},
@@ -698,6 +745,7 @@ int table1(char **argv) {
                             {"--ridge", NULL, OPTION_NUMBER, &a.ridge},
                             {"--seed", NULL, OPTION_SIZE, &a.seed},
                             {"--threads", NULL, OPTION_SIZE, &a.threads},
+                            {"--held-out", NULL, OPTION_FLAG, &a.held_out},
                             {"--json", NULL, OPTION_FLAG, &a.json},
                             {"--quiet", "-q", OPTION_FLAG, &quiet},
                             {NULL, NULL, 0, NULL}};
@@ -718,8 +766,8 @@ int table1(char **argv) {
     hold_out(&a, &train, &fit, &held);
     if (a.centers < train.c) usage("--centers: expected at least one for each of %zu classes", train.c);
     c = choose_all(&m, &a, &fit, &held);
-    r = make_all(&m, &a, &c, &train, &test);
-    (a.json ? show_json : show_text)(&shown, &a, &train, &test, &c, &r);
+    if (!a.held_out) r = make_all(&m, &a, &c, &train, &test);
+    (a.json ? show_json : show_text)(&shown, &a, &train, &test, &c, a.held_out ? NULL : &r);
     file_show(&shown, NULL);
     free(shown.at);
     sample_drop(&train);
