@@ -482,8 +482,8 @@ static look look_at(const machine *m, network *w, const sample *train, const sam
     return l;
 }
 
-/* Returns its seconds. fixed: W stays. If `looks` is not NULL, LOOKS + 1 of them are made on the way, in time that does not count;
- * `metric` is M of the RFM. */
+/* Returns its seconds. fixed: W stays. If `looks` is not NULL, LOOKS + 1 of them are made on the way, in time that
+ * does not count; `metric` is M of the RFM. */
 static double network_descend(const machine *m, const call *a, network *w, const sample *train, const sample *test,
                               double ridge, int fixed, const rfm_real *metric, look *looks) {
     rfm_hyperbf_options o;
@@ -676,7 +676,7 @@ static void show_text(text *t, const call *a, const sample *train, const sample 
              r != NULL ? "" : " on the rows held out");
     text_add(t, "RFM: laplace, L = %g, ridge %g, T = %zu. Network: %s, rank %zu, %zu steps.\n", a->bandwidth, a->ridge,
              c->iterations, a->kernel, a->rank > 0 && a->rank < train->d ? a->rank : train->d, a->steps);
-    text_add(t, "L, in units of the distance to the nearest centre, and ridge: AGOP %g, %g; GD %g, %g; moved %g, %g.\n",
+    text_add(t, "L in distances to the nearest centre, and ridge: AGOP %g, %g; GD %g, %g; moved %g, %g.\n",
              c->agop.factor, c->agop.ridge, c->gd.factor, c->gd.ridge, c->moved.factor, c->moved.ridge);
     if (r == NULL) return;
     text_add(t, "\nCosine of W'W with M of the RFM %.3f, with the network's own AGOP %.3f. On the way:\n\n", r->of_rfm,
