@@ -32,7 +32,7 @@ static const char help[] =
     "  --target NAME      the column of classes (target, or the last one)\n"
     "  --kernel NAME      of the network: gaussian, laplace (gaussian)\n"
     "  --rows N           training rows, drawn from those there are (all)\n"
-    "  --centers N        of the network (500)\n"
+    "  --centers N        of the network (1000)\n"
     "  --rank N           of W (0: as many as there are inputs)\n"
     "  --steps N          of the descent (1000)\n"
     "  --batch N          rows of a step (256)\n"
@@ -729,7 +729,7 @@ static void show_json(text *t, const call *a, const sample *train, const sample 
 }
 
 int table1(char **argv) {
-    call a = {NULL, NULL, NULL, "gaussian", 0, 500, 0, 1000, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0, 0};
+    call a = {NULL, NULL, NULL, "gaussian", 0, 1000, 0, 1000, 256, 50, 5, 0, 0, 0.01, 10, 1e-3, 0, 0};
     const option table[] = {{"--split", NULL, OPTION_TEXT, &a.split},
                             {"--target", NULL, OPTION_TEXT, &a.target},
                             {"--rows", NULL, OPTION_SIZE, &a.rows},
