@@ -141,7 +141,7 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {
         status = rfm_tiny_open(*blob, *size, &tiny);
         if (status == RFM_OK) *model = any_of_tiny(&tiny), model->record = record_of(*blob, *size, model);
-        if (status != RFM_OK) fail("%s: expected a tiny model made by rfm compress: %s", file, rfm_status_text(status));
+        if (status != RFM_OK) fail("%s: expected a tiny model: %s", file, rfm_status_text(status));
         return;
     }
     status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);

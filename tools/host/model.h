@@ -60,7 +60,7 @@ extern const char *const metric_words[], *const scale_words[], *const task_words
 int kernel_of(const char *name, const char *word);
 int kernel_has_exponent(int kernel); /* one that is the model's own */
 
-const char *any_kernel(const any_model *model); /* of integers: table, for that is all there is of it; tiny: gaussian */
+const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
 const char *type_word(int type); /* i8, i16, f32, f64, tiny */
 

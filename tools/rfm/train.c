@@ -337,15 +337,15 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "outputs", (double)t->c);
         json_text(&out, "kernel", rfm_kernels[o->kernel].name);
         json_text(&out, "metric", metric);
+        json_real(&out, "bandwidth", (rfm_real)t->bandwidth);
+        json_real(&out, "ridge", (rfm_real)ridge);
+        json_number(&out, "iterations", (double)o->iterations);
+        json_number(&out, "center", o->center);
         json_text(&out, "method", t->a->form);
         if (is_network(t->a)) {
             json_number(&out, "centers", (double)t->fit.model.n);
             json_number(&out, "rank", (double)t->fit.model.r);
         }
-        json_real(&out, "bandwidth", (rfm_real)t->bandwidth);
-        json_real(&out, "ridge", (rfm_real)ridge);
-        json_number(&out, "iterations", (double)o->iterations);
-        json_number(&out, "center", o->center);
         if (t->check.rows > 0) score_json(&out, s, task);
         json_number(&out, "validation", t->choice.validation);
         json_number(&out, "search", (double)t->choice.tried);

@@ -84,7 +84,7 @@ void add_candidate(work *w, const candidate *k, size_t set);
 /* tradeoff.c */
 int better(const candidate *a, const candidate *b);
 
-/* distill.c: tries tiny models for the budget, or until one is as good as `least`; and the smallest that there can be. */
+/* distill.c: tries tiny models for the budget, or until one is as good as `least`; the bytes of the smallest. */
 void tiny_search(work *w, double least);
 size_t tiny_least(const work *w);
 

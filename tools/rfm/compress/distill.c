@@ -61,8 +61,8 @@ recipe recipe_usual(const rfm_model *like, uint32_t seed) {
 
 /* ---- teacher and rows in the student's inputs ----------------------------------------------- */
 
-/* u = (x - mean) / scale. The targets of a regression have a scale too; their mean stays, for the offset is rounded with
- * the rest. */
+/* u = (x - mean) / scale. The targets of a regression have a scale too; their mean stays, for the offset is rounded
+ * with the rest. */
 typedef struct {
     size_t n, d, c;
     int task;

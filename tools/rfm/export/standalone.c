@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH      110         /* of lines of numbers */
+#define WIDTH 110 /* of lines of numbers */
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
