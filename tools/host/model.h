@@ -73,7 +73,7 @@ void model_diagonal(const rfm_model *model, rfm_real *m);
 void model_metric_row(const rfm_model *model, size_t i, rfm_real *row);
 rfm_real *model_factor(const rfm_model *model); /* to be freed */
 
-/* P (r, d) of a tiny model in the units of the inputs, phi = exp(-|P (x - z)|^2 / 2); with `scales` (d), of a record, in
+/* P (r, d) of a tiny model in units of the inputs, phi = exp(-|P (x - z)|^2 / 2); with `scales` (d), of a record, in
  * those. To be freed. */
 rfm_real *tiny_factor(const rfm_tiny *model, const unsigned char *scales);
 
