@@ -120,6 +120,27 @@ static void input_add(input_list *list, size_t *room, text *names, const char *n
     text_bytes(names, "", 1);
 }
 
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Columns are found by their names, so no two inputs may have one. */
+static void names_differ(const csv *c, const input_list *list) {
+    const char **names = allocate(list->count, sizeof *names, "names"), *name = list->names;
+    size_t i;
+    for (i = 0; i < list->count; i++, name += strlen(name) + 1) names[i] = name;
+    qsort(names, list->count, sizeof *names, by_name);
+    for (i = 1; i < list->count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0) {
+            size_t first = csv_column(c, names[i]), second = first + 1;
+            while (second < c->columns && strcmp(c->names[second], names[i]) != 0) second++;
+            if (second < c->columns)
+                fail("%s: line 1: columns %zu and %zu are both called %s, expected names that differ", c->file,
+                     first + 1, second + 1, names[i]);
+            fail("%s: line 1: two inputs are called %s, a column and a text of another; expected another name", c->file,
+                 names[i]);
+        }
+    free(names);
+}
+
 input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, int one_hot) {
     input_list list;
     text names = {NULL, 0, 0};
@@ -143,20 +164,22 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
     }
     if (list.count == 0) fail("%s: no column is left for inputs beside the target", c->file);
     list.names = names.at;
+    if (c->header) names_differ(c, &list);
     return list;
 }
 
-/* A column called `name` that no input has taken yet. */
-static size_t free_column(const csv *c, const char *name, const unsigned char *taken) {
+/* No column behind it has its name. */
+static void only_column(const csv *c, size_t column) {
     size_t j;
-    for (j = 0; j < c->columns; j++)
-        if (!taken[j] && strcmp(c->names[j], name) == 0) break;
-    return j;
+    for (j = column + 1; j < c->columns; j++)
+        if (strcmp(c->names[j], c->names[column]) == 0)
+            fail("%s: line 1: columns %zu and %zu are both called %s, expected one of that name", c->file, column + 1,
+                 j + 1, c->names[j]);
 }
 
 /* The column of the input `name`, by the header; a name that is not there may be NAME=LEVEL. */
-static size_t column_by_name(const csv *c, const char *name, const unsigned char *taken, const char **level) {
-    size_t column = free_column(c, name, taken);
+static size_t column_by_name(const csv *c, const char *name, const char **level) {
+    size_t column = csv_column(c, name);
     const char *equals = name;
     *level = NULL;
     while (column == c->columns && (equals = strchr(equals, '=')) != NULL) {
@@ -211,7 +234,6 @@ input_list inputs_of_model(csv *c, const char *names, size_t count, const char *
 
 input_list inputs_of_names(csv *c, const char *names, size_t count) {
     input_list list;
-    unsigned char *taken = allocate(c->columns, 1, "columns");
     size_t i, bytes = 0;
     const char *name;
     for (i = 0; i < count; i++) bytes += strlen(names + bytes) + 1;
@@ -222,17 +244,16 @@ input_list inputs_of_names(csv *c, const char *names, size_t count) {
         columns_by_position(c, &list);
     else
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
-            list.at[i].column = column_by_name(c, name, taken, &list.at[i].level);
+            list.at[i].column = column_by_name(c, name, &list.at[i].level);
             if (list.at[i].column == c->columns)
                 fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
                      "name",
                      c->file, name, i + 1, count);
-            if (list.at[i].level == NULL) taken[list.at[i].column] = 1;
+            only_column(c, list.at[i].column);
         }
     for (i = 0; i < count; i++)
         if (list.at[i].column >= c->columns)
             fail("%s: %zu columns, expected the %zu inputs of the model", c->file, c->columns, count);
-    free(taken);
     return list;
 }
 
