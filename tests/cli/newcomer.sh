@@ -24,3 +24,42 @@ sed '1s/x1,x2,x3,x1/x1,x2,x3,other/' "$out/v.csv" >"$out/v2.csv"
 check 'other columns beside the inputs' "$rfm" predict "$out/three.rfm" "$out/v2.csv"
 sed '1s/x1,x2,x3,x1/x1,x2,x3,target/' "$out/v.csv" >"$out/v2.csv"
 check 'columns that are no inputs may share a name' "$rfm" predict "$out/three.rfm" "$out/v2.csv"
+
+# ---- a header that is none -------------------------------------------------------------------------------------------
+
+awk -F, 'NR > 1 { print $1 "," $2 "," ($4 == 0 ? "low" : $4 == 1 ? "middle" : "high") }' "$out/three.csv" >"$out/bare.csv"
+check 'no header, labels' "$rfm" train "$out/bare.csv" -o "$out/t.rfm" $quick
+noted 'no header, labels' 'bare.csv: line 1 looks like data but is taken as a header: --no-header if it is data'
+printf '1,2,3\n4,5,6.5\n7,8,9\n' >"$out/v.csv"
+check 'no header, numbers' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
+noted 'no header, numbers' 'v.csv: line 1 looks like data'
+check 'no header, said' "$rfm" train "$out/bare.csv" --no-header -o "$out/t.rfm" $quick
+not_noted 'no header, said' 'looks like data'
+{ echo '2019,2020,target'; cat "$out/bare.csv"; } >"$out/v.csv"
+check 'years as names' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
+not_noted 'years as names' 'looks like data'
+
+# ---- cells that are no numbers ---------------------------------------------------------------------------------------
+
+for word in NA N/A n/a null NULL '?' '"NA"'; do
+    printf 'a,b,target\n1,2,0\n%s,3,1\n4,%s,0\n5,6,1\n7,7,0\n' "$word" "$word" >"$out/v.csv"
+    check "missing: $word" train "$out/v.csv" --missing mean -o "$out/words.rfm" $quick
+    sed "s|$word||" "$out/v.csv" >"$out/v2.csv"
+    check "missing: nothing" train "$out/v2.csv" --missing mean -o "$out/empty.rfm" $quick
+    same "missing: $word as nothing" "$out/words.rfm" "$out/empty.rfm"
+    refuse "$word refused" 1 'v.csv: line 3, column 1 \(a\): expected a number \(or use --missing mean\), found ' "$rfm" train "$out/v.csv" -o "$out/refused.rfm" $quick
+done
+printf 'a,b,target\n1,x,0\nNA,NA,1\n4,y,0\n5,x,1\n7,?,0\n' >"$out/v.csv"
+check 'missing texts' train "$out/v.csv" --one-hot --missing mean -o "$out/t.rfm" $quick --json
+says 'missing texts' '"features": 3'
+printf 'a,b,target\n1,2,null\n2,3,walk\n4,4,null\n5,5,run\n' >"$out/v.csv"
+check 'a class called null' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick --json
+says 'a class called null' '"outputs": 3'
+noted 'a class called null' 'v.csv: column 3 \(target\): "null" is taken as a class'
+printf 'a,b,target\n1,2,0.5\n2,3,NA\n4,4,2.5\n' | refuse_data 'a target NA' 'line 3, column 3 \(target\): expected a finite number as target, found "NA"'
+printf 'a,b,target\n1,2,0\n2,3,1\n4,4.5.6,0\n5,oops,1\n' >"$out/v.csv"
+check 'one-hot of numbers' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
+not_noted 'one-hot of few numbers' 'cells are numbers'
+printf 'a,b,target\n1,2,0\n2,3,1\n4,4,0\n5,oops,1\n' >"$out/v.csv"
+check 'one-hot of numbers' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
+noted 'one-hot of numbers' 'v.csv: line 5, column 2 \(b\): "oops" among 3 numbers: one-hot coded, every number an input of its own'

@@ -107,6 +107,22 @@ static int has_text(const csv *c, size_t column, row_list rows) {
     return 0;
 }
 
+/* A column of numbers with a few texts is hardly one of texts. */
+static void doubt_texts(csv *c, size_t column, row_list rows) {
+    size_t i, numbers = 0, texts = 0, first = 0;
+    for (i = 0; i < rows.count; i++) {
+        int kind = csv_kind(c->values[rows.at[i] * c->columns + column]);
+        numbers += kind == CSV_NUMBER, texts += kind == CSV_TEXT;
+        if (kind == CSV_TEXT && texts == 1) first = rows.at[i];
+    }
+    if (numbers > texts) {
+        const char *cell = csv_text(c, first, column);
+        note("%s: line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
+             "own",
+             c->file, csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
+    }
+}
+
 static void input_add(input_list *list, size_t *room, text *names, const char *name, size_t column, const char *level) {
     if (list->count == *room) {
         input *more = allocate(2 * *room, sizeof *more, "inputs");
@@ -152,6 +168,7 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
         if (one_hot && has_text(c, j, rows)) {
             text_set levels;
             levels.count = 0;
+            doubt_texts(c, j, rows);
             for (i = 0; i < rows.count; i++) {
                 if (csv_kind(c->values[rows.at[i] * c->columns + j]) == CSV_MISSING) continue;
                 if (!set_add(&levels, csv_text(c, rows.at[i], j)))
@@ -273,11 +290,9 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
             double value = c->values[rows.at[i] * c->columns + column];
             rfm_real *to = x + i * inputs.count + j;
             int kind = csv_kind(value);
-            if (kind == CSV_MISSING && !missing_allowed)
-                csv_fail(c, rows.at[i], column,
-                         inputs.at[j].level != NULL ? "a text (or use --missing mean)"
-                                                    : "a number (or use --missing mean)");
             if (inputs.at[j].level == NULL) {
+                if (kind == CSV_MISSING && !missing_allowed)
+                    csv_fail(c, rows.at[i], column, "a number (or use --missing mean)");
                 if (kind == CSV_TEXT)
                     csv_fail(c, rows.at[i], column, "a number (text columns: --one-hot when training)");
                 if (kind == CSV_HUGE) csv_fail(c, rows.at[i], column, "a finite number that fits");
@@ -286,10 +301,13 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
                 const char *cell = csv_text(c, rows.at[i], column);
                 size_t q, hits = 0;
                 for (q = j; q < end; q++) {
-                    int hit = kind != CSV_MISSING && strcmp(inputs.at[q].level, cell) == 0;
-                    to[q - j] = kind == CSV_MISSING ? (rfm_real)NAN : hit ? (rfm_real)1 : (rfm_real)0;
+                    int hit = strcmp(inputs.at[q].level, cell) == 0; /* one may be NA */
+                    to[q - j] = hit ? (rfm_real)1 : (rfm_real)0;
                     hits += (size_t)hit;
                 }
+                if (kind == CSV_MISSING && hits == 0 && !missing_allowed)
+                    csv_fail(c, rows.at[i], column, "a text (or use --missing mean)");
+                for (q = j; kind == CSV_MISSING && hits == 0 && q < end; q++) to[q - j] = (rfm_real)NAN;
                 unknown += hits == 0 && kind != CSV_MISSING;
             }
         }
@@ -373,8 +391,8 @@ int target_is_class(csv *c, size_t target, row_list rows) {
 static const char *label(csv *c, size_t row, size_t target, char *room, size_t size) {
     const char *cell;
     int kind = csv_kind(c->values[row * c->columns + target]);
-    if (kind == CSV_MISSING) csv_fail(c, row, target, "a class as target");
     cell = csv_text(c, row, target);
+    if (kind == CSV_MISSING && !csv_absent(cell)) csv_fail(c, row, target, "a class as target"); /* null is a class */
     if (kind != CSV_NUMBER) return cell;
     snprintf(room, size, "%.15g", strtod(cell, NULL) + 0.0);
     return room;
@@ -390,6 +408,7 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
     text names = {NULL, 0, 0};
     char room[40];
     size_t i;
+    int texts = has_text(c, target, rows);
     labels.count = 0;
     for (i = 0; i < rows.count; i++)
         if (!set_add(&labels, label(c, rows.at[i], target, room, sizeof room)))
@@ -397,7 +416,14 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
     if (labels.count == 1)
         fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", c->file,
              target + 1, c->names[target], utf8_fit(labels.at[0], 60), labels.at[0]);
-    if (!has_text(c, target, rows)) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
+    for (i = 0; !texts && i < rows.count; i++)
+        if (csv_kind(c->values[rows.at[i] * c->columns + target]) == CSV_MISSING)
+            csv_fail(c, rows.at[i], target, "a class as target, a number as the others");
+    for (i = 0; i < labels.count; i++)
+        if (csv_absent(labels.at[i]))
+            note("%s: column %zu (%s): \"%s\" is taken as a class", c->file, target + 1, c->names[target],
+                 labels.at[i]);
+    if (!texts) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
     for (i = 0; i < labels.count; i++) text_bytes(&names, labels.at[i], strlen(labels.at[i]) + 1);
     *count = labels.count;
     set_free(&labels);
