@@ -63,3 +63,18 @@ not_noted 'one-hot of few numbers' 'cells are numbers'
 printf 'a,b,target\n1,2,0\n2,3,1\n4,4,0\n5,oops,1\n' >"$out/v.csv"
 check 'one-hot of numbers' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
 noted 'one-hot of numbers' 'v.csv: line 5, column 2 \(b\): "oops" among 3 numbers: one-hot coded, every number an input of its own'
+printf 'a;b;target\n1,5;2;0\n2,5;3;1\n' | refuse_data 'decimal commas' 'line 2, column 1 \(a\): expected a number with a point \(decimal commas are not read\), found "1,5"'
+printf 'a,b,target\n1,2,0\n2,"-1,234",1\n' | refuse_data 'commas in quotes' 'line 3, column 2 \(b\): expected .*decimal commas are not read'
+printf 'a;b;target\n1;2;0.5\n2;3;"1,5"\n' | refuse_data 'decimal commas in a target' 'line 3, column 3 \(target\): expected a number with a point .decimal commas are not read' --task regress
+for date in 2024-01-31 31.12.2024 1/2/2024 12:30 12:30:05.5 2024-01-31T12:30:00Z '2024/01/31 12:30'; do
+    printf 'a,b,target\n1,2,0\n2,%s,1\n' "$date" | refuse_data "a date: $date" 'line 3, column 2 \(b\): expected a number \(dates and times are not read as numbers\), found '
+done
+for other in 1.2.3.4 a-b 1-2 10.0.0.1 '1,2,3' ,5 abc; do
+    printf 'a;b;target\n1;2;0\n2;%s;1\n' "$other" | refuse_data "neither: $other" 'line 3, column 2 \(b\): expected a number \(text columns: --one-hot when training\)'
+done
+printf 'a;b;target\n1;2,5;0\n2;3,5;1\n4;2,5;1\n' >"$out/v.csv"
+check 'decimal commas, one-hot' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
+noted 'decimal commas, one-hot' 'v.csv: line 2, column 2 \(b\): "2,5" is one-hot coded as a text: decimal commas are not read'
+printf 'a;b;target\n1;2;0,5\n2;3;1,5\n4;5;1,5\n' >"$out/v.csv"
+check 'decimal commas as classes' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
+noted 'decimal commas as classes' 'v.csv: line 2, column 3 \(target\): "0,5" is taken as a class: decimal commas are not read'

@@ -262,15 +262,13 @@ static void drop_empty_column(csv *c) {
 /* A first line of numbers, and of texts that its columns have again, is hardly a header. */
 static void doubt_header(csv *c) {
     size_t numbers = 0, i, j;
-    for (j = 0; j < c->columns; j++)
-        numbers += csv_kind(field_value(c->names[j], strlen(c->names[j]))) == CSV_NUMBER;
+    for (j = 0; j < c->columns; j++) numbers += csv_kind(field_value(c->names[j], strlen(c->names[j]))) == CSV_NUMBER;
     for (j = 0; numbers > 0 && j < c->columns; j++) {
         if (csv_kind(field_value(c->names[j], strlen(c->names[j]))) == CSV_NUMBER) continue;
         for (i = 0; i < c->rows && strcmp(csv_text(c, i, j), c->names[j]) != 0; i++) continue;
         if (i == c->rows) return;
     }
-    if (numbers > 0)
-        note("%s: line 1 looks like data but is taken as a header: --no-header if it is data", c->file);
+    if (numbers > 0) note("%s: line 1 looks like data but is taken as a header: --no-header if it is data", c->file);
 }
 
 void csv_read(csv *c, const char *file, int header) {

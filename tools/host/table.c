@@ -98,6 +98,45 @@ static void set_free(text_set *s) {
     while (s->count > 0) free(s->at[--s->count]);
 }
 
+/* ---- texts that were meant as numbers --------------------------------------------------------- */
+
+static size_t digits(const char *p) { return strspn(p, "0123456789"); }
+
+/* 1,5 */
+static int has_comma(const char *cell) {
+    const char *p = cell + (*cell == '-' || *cell == '+');
+    size_t whole = digits(p);
+    return whole > 0 && p[whole] == ',' && digits(p + whole + 1) > 0 && p[whole + 1 + digits(p + whole + 1)] == 0;
+}
+
+/* 12:30, or three numbers, one of them a year, with - / or . between them; a time may follow. */
+static int is_date(const char *cell) {
+    size_t first = digits(cell), second, third;
+    const char *p = cell + first;
+    char between = *p;
+    if (first == 0 || between == 0 || strchr("-/.:", between) == NULL) return 0;
+    second = digits(++p), p += second;
+    if (between == ':') return first <= 2 && second == 2;
+    if (second == 0 || *p != between) return 0;
+    third = digits(++p), p += third;
+    return (first == 4 || third == 4) && second <= 2 && third > 0 && (*p == 0 || *p == ' ' || *p == 'T');
+}
+
+/* What is expected in place of such a cell. */
+static const char *number_wanted(const char *cell, const char *otherwise) {
+    return has_comma(cell) ? "a number with a point (decimal commas are not read)"
+           : is_date(cell) ? "a number (dates and times are not read as numbers)"
+                           : otherwise;
+}
+
+/* Says so where such a cell is taken as a text. */
+static void doubt_text(csv *c, size_t row, size_t column, const char *what) {
+    const char *cell = csv_text(c, row, column);
+    if (has_comma(cell) || is_date(cell))
+        note("%s: line %zu, column %zu (%s): \"%s\" is %s: %s are not read as numbers", c->file, csv_line(c, row),
+             column + 1, c->names[column], cell, what, has_comma(cell) ? "decimal commas" : "dates and times");
+}
+
 /* ---- inputs --------------------------------------------------------------------------------- */
 
 static int has_text(const csv *c, size_t column, row_list rows) {
@@ -120,7 +159,8 @@ static void doubt_texts(csv *c, size_t column, row_list rows) {
         note("%s: line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
              "own",
              c->file, csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
-    }
+    } else
+        doubt_text(c, first, column, "one-hot coded as a text");
 }
 
 static void input_add(input_list *list, size_t *room, text *names, const char *name, size_t column, const char *level) {
@@ -293,8 +333,11 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
             if (inputs.at[j].level == NULL) {
                 if (kind == CSV_MISSING && !missing_allowed)
                     csv_fail(c, rows.at[i], column, "a number (or use --missing mean)");
-                if (kind == CSV_TEXT)
-                    csv_fail(c, rows.at[i], column, "a number (text columns: --one-hot when training)");
+                if (kind == CSV_TEXT) {
+                    const char *cell = csv_text(c, rows.at[i], column);
+                    csv_fail(c, rows.at[i], column,
+                             number_wanted(cell, "a number (text columns: --one-hot when training)"));
+                }
                 if (kind == CSV_HUGE) csv_fail(c, rows.at[i], column, "a finite number that fits");
                 *to = (rfm_real)(value - (offset != NULL ? (double)offset[j] : 0));
             } else {
@@ -348,7 +391,9 @@ void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_
     for (i = 0; i < rows.count; i++)
         for (k = 0; k < count; k++) {
             double value = c->values[rows.at[i] * c->columns + target + k];
-            if (csv_kind(value) != CSV_NUMBER) csv_fail(c, rows.at[i], target + k, "a finite number as target");
+            if (csv_kind(value) != CSV_NUMBER)
+                csv_fail(c, rows.at[i], target + k,
+                         number_wanted(csv_text(c, rows.at[i], target + k), "a finite number as target"));
             y[i * count + k] = (rfm_real)(value - (offset != NULL ? (double)offset[k] : 0));
         }
 }
@@ -416,6 +461,11 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
     if (labels.count == 1)
         fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", c->file,
              target + 1, c->names[target], utf8_fit(labels.at[0], 60), labels.at[0]);
+    for (i = 0; texts && i < rows.count; i++)
+        if (csv_kind(c->values[rows.at[i] * c->columns + target]) == CSV_TEXT) {
+            doubt_text(c, rows.at[i], target, "taken as a class");
+            break;
+        }
     for (i = 0; !texts && i < rows.count; i++)
         if (csv_kind(c->values[rows.at[i] * c->columns + target]) == CSV_MISSING)
             csv_fail(c, rows.at[i], target, "a class as target, a number as the others");
