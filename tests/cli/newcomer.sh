@@ -78,3 +78,23 @@ noted 'decimal commas, one-hot' 'v.csv: line 2, column 2 \(b\): "2,5" is one-hot
 printf 'a;b;target\n1;2;0,5\n2;3;1,5\n4;5;1,5\n' >"$out/v.csv"
 check 'decimal commas as classes' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
 noted 'decimal commas as classes' 'v.csv: line 2, column 3 \(target\): "0,5" is taken as a class: decimal commas are not read'
+printf 'a,b,target\n3,4,0\n3,4,1\n3,4,0\n' >"$out/v.csv"
+check 'all inputs constant' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
+noted 'all inputs constant' 'v.csv: every input is the same in all training rows: there is nothing to learn from'
+printf 'a,b,target\n3,x,0\n3,x,1\n3,x,0\n' >"$out/v.csv"
+check 'all inputs constant, a text' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
+noted 'all inputs constant, a text' 'nothing to learn from'
+check 'one input constant' "$rfm" train "$out/two.csv" -o "$out/t.rfm" $quick
+not_noted 'one input constant' 'nothing to learn from'
+printf 'a,b,target\n1,2,0\n1,3,1\n' | refuse_data 'no such target: those there are' 'expected a column nix \(--target\), found a, b, target$' --target nix
+{ seq 1 30 | sed 's/^/c/' | paste -s -d, -; seq 1 30 | paste -s -d, -; } | refuse_data 'no such target among many' 'found c1, c2, c3, c4, c5, c6, c7, c8 and 22 more$' --target nix
+
+# ---- options that do nothing -----------------------------------------------------------------------------------------
+
+for kernel in laplace gaussian; do
+    refuse "--exponent of $kernel" 2 "--exponent is for --kernel general and l1, found $kernel" "$rfm" train "$out/two.csv" -o "$out/refused.rfm" --kernel $kernel --exponent 1.5
+done
+refuse '--exponent of the default' 2 '--exponent is for --kernel general and l1' "$rfm" train "$out/two.csv" -o "$out/refused.rfm" --exponent 1
+for kernel in general l1; do
+    refuse "--exponent 0 of $kernel" 2 '--exponent: expected a number above 0' "$rfm" train "$out/two.csv" -o "$out/refused.rfm" --kernel $kernel --exponent 0
+done

@@ -9,6 +9,7 @@
 
 #define MOST_TEXTS           1000 /* different ones in a column */
 #define MOST_INTEGER_CLASSES 20
+#define MOST_LISTED          8 /* columns in a message */
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
@@ -363,14 +364,22 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
 
 /* ---- targets -------------------------------------------------------------------------------- */
 
+static void no_target(const csv *c, const char *name) {
+    text there = {NULL, 0, 0};
+    size_t j;
+    for (j = 0; j < c->columns && j < MOST_LISTED; j++) text_add(&there, j > 0 ? ", %s" : "%s", c->names[j]);
+    if (c->columns > MOST_LISTED) text_add(&there, " and %zu more", c->columns - MOST_LISTED);
+    text_bytes(&there, "", 1);
+    fail("%s: line 1: expected a column %s (--target), found %s", c->file, name, there.at);
+}
+
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;
     if (count >= c->columns) fail("%s: %zu columns, expected more than the %zu targets", c->file, c->columns, count);
     if (count > 1) return c->columns - count;
     if (name != NULL) {
         column = csv_column(c, name);
-        if (column == c->columns)
-            fail("%s: line 1: expected a column %s (--target), found none of that name", c->file, name);
+        if (column == c->columns) no_target(c, name);
     } else if (csv_column(c, "target") < c->columns)
         column = csv_column(c, "target");
     return column;
