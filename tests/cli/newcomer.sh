@@ -98,3 +98,38 @@ refuse '--exponent of the default' 2 '--exponent is for --kernel general and l1'
 for kernel in general l1; do
     refuse "--exponent 0 of $kernel" 2 '--exponent: expected a number above 0' "$rfm" train "$out/two.csv" -o "$out/refused.rfm" --kernel $kernel --exponent 0
 done
+
+# ---- info ------------------------------------------------------------------------------------------------------------
+
+# The options that info prints, given to train, make the same model.
+awk -F, 'NR == 1 { print "colour," $0; next } { print ($1 > 0 ? "red" : "green") "," (NR % 9 == 0 ? "" : $1) "," $2 "," $3 "," $4 }' "$out/three.csv" >"$out/colours.csv"
+again() { # what, regular expression of the options, data, options...
+    what=$1 words=$2 data=$3
+    shift 3
+    check "$what" train "$data" -o "$out/first.rfm" "$@"
+    check "$what: info" "$rfm" info "$out/first.rfm"
+    says "$what: info" "^trained with  $words"
+    # shellcheck disable=SC2046
+    check "$what: again" train "$data" -o "$out/again.rfm" $(sed -n 's/^trained with//p' "$out/stdout")
+    same "$what: again" "$out/first.rfm" "$out/again.rfm"
+}
+again 'classes' '--task classify --kernel' "$out/three.csv" $quick
+again 'classes as values, raw' '--task regress --raw --kernel' "$out/three.csv" $quick --task regress --raw
+again 'texts and gaps' '--task classify --one-hot --missing mean --kernel' "$out/colours.csv" $quick --one-hot --missing mean
+check 'json of texts' "$rfm" info "$out/first.rfm" --json
+says 'json of texts' '"raw": 0, "one_hot": 1}'
+check 'a small raw model' sh -c "'$rfm' train '$out/three.csv' --raw $quick --quiet -o '$out/raw.rfm' && '$rfm' compress '$out/raw.rfm' --data '$out/three.csv' --type i8 --quiet -o '$out/t.rfm'"
+check 'info of a small raw model' "$rfm" info "$out/t.rfm"
+says 'info of a small raw model' '^trained with  --task classify --raw --kernel'
+check 'a small model' "$rfm" compress "$out/three.rfm" --data "$out/three.csv" --type i8 --quiet -o "$out/t.rfm"
+check 'info of a small model' "$rfm" info "$out/t.rfm"
+says 'info of a small model' '^trained with  --task classify --kernel'
+
+printf '"petal length","width, cm",plain,"the kind"\n1,2,3,very small\n2,3,5,large\n4,4,4,very small\n5,5,1,large\n' >"$out/v.csv"
+check 'names with spaces' train "$out/v.csv" -o "$out/names.rfm" $quick
+check 'info: names with spaces' "$rfm" info "$out/names.rfm"
+says 'info: classes with spaces' '2 classes: large "very small"$'
+says 'info: inputs with spaces' '^features .*"petal length" [0-9.]+ %'
+says 'info: inputs with commas' '^features .*"width, cm" [0-9.]+ %'
+says 'info: a plain input' '^features .*[ ,]plain [0-9.]+ %'
+says 'info: a target with spaces' '^target        "the kind"$'

@@ -14,7 +14,7 @@ priced='--metric full --iterations 2 --ridge 1e-3 --seed 9'
 check 'a target in the middle' train "$out/price4.csv" --target price -o "$out/price.rfm" $priced --bandwidth 1.5m --center --normalize trace
 check 'info of a record' "$rfm" info "$out/price.rfm"
 says 'info: the target' '^target        price$'
-says 'info: the options' '^trained with  --kernel laplace --metric full --bandwidth 1.5m --ridge 0.001 --iterations 2 --center --normalize trace --seed 9$'
+says 'info: the options' '^trained with  --task regress --kernel laplace --metric full --bandwidth 1.5m --ridge 0.001 --iterations 2 --center --normalize trace --seed 9$'
 says 'info: the bytes' 'record [1-9][0-9]*, head'
 check 'info --json of a record' "$rfm" info "$out/price.rfm" --json
 says 'info --json: the target' '"targets": \["price"\]'
