@@ -285,6 +285,8 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "center", o->center);
         if (t->check.rows > 0) score_json(&out, s, task);
         json_number(&out, "validation", t->choice.validation);
+        json_number(&out, "validation_folds", (double)t->choice.folds);
+        json_number(&out, "validation_rows", (double)t->choice.held);
         json_number(&out, "search", (double)t->choice.tried);
         if (t->fit.coverage > 0) {
             json_number(&out, "coverage", t->fit.coverage);
@@ -305,9 +307,15 @@ static void report(job *t, const score *s, double seconds) {
                  (double)t->fit.model.bandwidth, ridge);
         text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
                  o->center && o->iterations > 0 ? ", gradients centred" : "");
-        if (isfinite(t->choice.validation))
-            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n",
-                     task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation, t->choice.tried);
+        if (isfinite(t->choice.validation)) {
+            text_add(&out, "validation    %s %.4f", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation);
+            if (t->choice.folds > 1)
+                text_add(&out, " in %zu folds of the training rows", t->choice.folds);
+            else
+                text_add(&out, " on %zu held-out training rows", t->choice.held);
+            if (search_needed(&t->problem)) text_add(&out, ", best of %zu settings", t->choice.tried);
+            text_add(&out, "\n");
+        }
         if (t->fit.coverage > 0)
             text_add(&out, "sets          coverage %g by a threshold of %.4g, from %zu held-out rows\n",
                      t->fit.coverage, t->fit.threshold, t->choice.held);
