@@ -147,3 +147,27 @@ same_text 'no validation' "$(grep -c '^validation' "$out/stdout")" 0
 check 'help: validation' "$rfm" help train
 says 'help: validation' 'With all settings given'
 says 'help: missing' 'Default: error in train; mean'
+
+# ---- export ----------------------------------------------------------------------------------------------------------
+
+# The lines of the comment in a program: they compile, whatever the array is called.
+example() { # header: its example as the body of a function
+    sed -n '/^ \*     static/,/^ \*$/p' "$1" | sed '/^ \*$/,$d; s/^ \*//; s/) \.\.\..*/) return 1;/; s/class = /puts(/' |
+        sed '/puts(/s/;$/);/'
+}
+mkdir -p "$out/example"
+for name in m x scores scratch M; do
+    cp "$out/three.rfm" "$out/example/$name.rfm"
+    check "export $name.rfm" "$rfm" export "$out/example/$name.rfm" -o "$out/example/model.h"
+    {
+        printf '#include <stdio.h>\n#include "model.h"\nint main(void) {\n    static const rfm_real x[3];\n'
+        example "$out/example/model.h"
+        printf '    return 0;\n}\n'
+    } >"$out/example/main.c"
+    check "the example of $name.rfm compiles" "$cc" -std=c99 -Wall -Werror -Irfm -I"$out/example" -fsyntax-only "$out/example/main.c"
+done
+same_text 'the example is there' "$(grep -c 'rfm_model_open\|rfm_predict_one\|rfm_class' "$out/example/main.c")" 3
+for name in m x scores scratch; do
+    refuse "--name $name" 2 "--name: \"$name\" is a name in the example of the header; expected another" \
+        "$rfm" export "$out/three.rfm" -o "$out/refused.rfm" --name $name
+done

@@ -70,9 +70,9 @@ check 'features of a small model are standardised' "$rfm" compress "$out/price.r
 "$rfm" info "$out/price.rfm" | grep '^features' >"$out/before"
 "$rfm" info "$out/small.rfm" | grep '^features' >"$out/after"
 same 'features of a small model are standardised' "$out/before" "$out/after"
-"$rfm" export "$out/price.rfm" -o "$out/full.h" --name m 2>/dev/null
+"$rfm" export "$out/price.rfm" -o "$out/full.h" --name model 2>/dev/null
 "$rfm" compress "$out/price.rfm" --data "$out/price.csv" -o "$out/again.rfm" --summary --quiet >/dev/null
-"$rfm" export "$out/again.rfm" -o "$out/again.h" --name m 2>/dev/null
+"$rfm" export "$out/again.rfm" -o "$out/again.h" --name model 2>/dev/null
 same 'numbers, names and summary stay as they are, to the bit' "$out/full.h" "$out/again.h"
 check 'compress twice' "$rfm" compress "$out/small.rfm" --data "$out/price.csv" --budget 900 -o "$out/twice.rfm" --quiet
 check 'info of the second' "$rfm" info "$out/twice.rfm"
