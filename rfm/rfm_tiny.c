@@ -167,12 +167,12 @@ int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model) {
 
 /* ==== 2. Prediction ============================================================================= */
 
-/* 2^15 2^(-t / 2^s). Between powers of two, with f in [0, 1), 2^-f is 1 - f / 2 - (11 / 64) f (1 - f),
- * which is off by 0.32 % at most. */
+/* RFM_TINY_ONE 2^(-t / 2^s). With t / 2^s = h + f, h an integer and f in [0, 1), 2^-f is ((2 - f)^2 + 2) / 6, which is
+ * 1 at 0 and 1/2 at 1. */
 static int32_t phi_of(uint32_t t, uint32_t s) {
-    uint32_t halvings = t >> s, f = (t << (14 - s)) & 16383; /* t < 2^24, so what is cut off is not in the mask */
-    if (halvings > 15) return 0;
-    return (int32_t)((32768 - f - (f * (16384 - f) >> 13) * 11 / 64) >> halvings);
+    uint32_t h = t >> s, u = (((h + 2) << s) - t) << (14 - s); /* t < 2^24; u is 2^14 (2 - f), at most 2^15 */
+    if (h > 15) return 0;
+    return (int32_t)((u * u + (2u << 28)) >> (16 + h));
 }
 
 int rfm_tiny_predict(const rfm_tiny *m, const int16_t *x, int32_t *scores, int8_t *scratch, uint32_t *nearest) {

@@ -4,8 +4,8 @@
  *   t_a = sum_p (z_p - center_ap)^2
  *   f_k = offset_k + sum_a alpha_ak phi(t_a),  phi(t) = 2^(-t / 2^s)
  *
- * A Gaussian, in other words, whose width is a power of two in the units of z. phi is a formula of shifts and two
- * products, right to 0.33 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
+ * A Gaussian, in other words, whose width is a power of two in the units of z. phi is a formula of shifts and one
+ * product, right to 0.4 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
  * ("prototypes"). There is no division, no table, no floating-point operation; sums of 32 bits cannot overflow; every
  * machine gives the same bits. FORMAT.md, "Tiny models", has the bytes. Such a model is made of an rfm_hyperbf, whose
  * descent can see its rounding.
@@ -27,7 +27,7 @@ extern "C" {
 
 /* ---- prediction ------------------------------------------------------------------------------------------------- */
 
-#define RFM_TINY_ONE    32768 /* phi(0) */
+#define RFM_TINY_ONE    24576 /* phi(0): 6 2^12, see phi_of */
 #define RFM_TINY_OFFSET 256   /* what 1 in `offset` adds to a score */
 
 /* What a blob holds, in place. */

@@ -122,7 +122,7 @@ static int64_t checked(int64_t sum) {
 
 static int64_t phi_reference(int64_t t, uint32_t s) {
     const int64_t width = (int64_t)1 << s, whole_part = t / width, f = t % width * 16384 / width;
-    return whole_part > 15 ? 0 : (32768 - f - f * (16384 - f) / 8192 * 11 / 64) / ((int64_t)1 << whole_part);
+    return whole_part > 15 ? 0 : ((32768 - f) * (32768 - f) + 536870912) / ((int64_t)65536 << whole_part);
 }
 
 static int64_t center_phi(const rfm_tiny *m, size_t a) {
@@ -202,7 +202,7 @@ static void test_extremes(void) {
         ((int16_t *)tiny.bias)[0] = 5, ((int16_t *)tiny.offset)[0] = (int16_t)(sign ? 32767 : -32768);
         if (sign) ((int8_t *)tiny.alpha)[3] = ((int8_t *)tiny.alpha)[259] = 127;
         check_prediction(&tiny);
-        CHECK_INT(sign ? 510 * 127 * 32768 + 32767 * 256 : -65279 * 32768 - 32768 * 256, scores[0]);
+        CHECK_INT(sign ? 510 * 127 * 24576 + 32767 * 256 : -65279 * 24576 - 32768 * 256, scores[0]);
     }
     test_reset();
     if (!make_tiny(shape_of(1, 1, 1, 255, RFM_CLASSIFY, 0, 0), 1)) TEST_IGNORE_MESSAGE("no room");
@@ -236,7 +236,7 @@ static int32_t phi_at(uint32_t t, uint32_t s) {
     return score;
 }
 
-/* Every t of every s up to where phi is 0: right to 0.33 % and the last bit, and never rising. */
+/* Every t of every s up to where phi is 0: right to 0.35 % and the last bit, and never rising. */
 static void test_phi(void) {
     const uint32_t few = TEST_RAM < (1ul << 20) ? 97 : 1;
     uint32_t s, t;
@@ -244,14 +244,14 @@ static void test_phi(void) {
         int32_t before = RFM_TINY_ONE;
         CHECK_INT(RFM_TINY_ONE, phi_at(0, s));
         CHECK_INT(RFM_TINY_ONE / 2, phi_at(1u << s, s));
-        CHECK_INT(1, phi_at(15u << s, s));
+        CHECK_INT(1, phi_at(14u << s, s));
         for (t = 0; t <= (16u << s); t += s < 8 ? 1 : few) {
             const int32_t phi = phi_at(t, s);
-            const double truth = 32768 * exp(-(double)t / (1 << s) * 0.69314718055994531);
+            const double truth = 24576 * exp(-(double)t / (1 << s) * 0.69314718055994531);
             test_note("s, t:", s, t, 0);
             CHECK(phi <= before && phi >= 0);
-            CHECK_BELOW(fabs(phi - truth), 0.0033 * truth + 1);
-            if (t < (1u << s)) CHECK_BELOW(fabs(phi - truth), 0.0033 * truth);
+            CHECK_BELOW(fabs(phi - truth), 0.0035 * truth + 1);
+            if (t < (1u << s)) CHECK_BELOW(fabs(phi - truth), 0.0035 * truth);
             before = phi;
         }
         CHECK_INT(0, phi_at(16u << s, s));
@@ -456,7 +456,7 @@ static const unsigned char example[] = {
 };
 
 /* z = ((64 * 15 - 32 * 5) >> 4) - 10 = 40; t = 900, 3600, 100, in units of 1024; f = 14400, 8448 behind 3 halvings,
- * 1600: phi = 32768 - 14400 - 599 = 17769, (32768 - 8448 - 1406) / 8 = 2864, 32768 - 1600 - 496 = 30672. */
+ * 1600: phi = (18368^2 + 2^29) / 2^16 = 13340, (24320^2 + 2^29) / 2^19 = 2152, (31168^2 + 2^29) / 2^16 = 23015. */
 static void test_example(void) {
     const rfm_real in[2] = {(rfm_real)3.75, (rfm_real)1.25};
     unsigned char *blob = (unsigned char *)test_take(sizeof example),
@@ -474,9 +474,9 @@ static void test_example(void) {
     CHECK(xi[0] == 15 && xi[1] == 5);
     CHECK_INT(RFM_OK, rfm_tiny_predict(&opened, xi, f, z, &nearest));
     CHECK_INT(40, z[0]);
-    CHECK_INT(128 * 256 + 100 * 17769, f[0]);
-    CHECK_INT(50 * 2864 + 127 * 30672, f[1]);
-    CHECK_SIZE(30672, nearest);
+    CHECK_INT(128 * 256 + 100 * 13340, f[0]);
+    CHECK_INT(50 * 2152 + 127 * 23015, f[1]);
+    CHECK_SIZE(23015, nearest);
     CHECK(strcmp(rfm_name(opened.class_names, rfm_tiny_class(&opened, f)), "yes") == 0);
     CHECK(strcmp(rfm_name(opened.input_names, 1), "b") == 0);
     CHECK_INT(RFM_OK, rfm_tiny_size(&opened, 0, &size));
@@ -928,14 +928,15 @@ static double gain_of(size_t j) {
     return unit_of() / (in.scale != NULL ? (double)scale[j] : 1) * pow(2, -in.exponents[j]);
 }
 
-/* What 1 in alpha of output k stands for, by the largest alpha and the largest offset: at most 127 and 32767. */
+/* What 1 in alpha of output k stands for, by the largest alpha and the largest offset: at most 127 and 32767. A step of
+ * alpha is 96 of an offset: RFM_TINY_ONE / RFM_TINY_OFFSET. */
 static double step_of(size_t k) {
     double step = 0;
     size_t i;
     for (i = 0; i < f.n * f.c; i++)
         if (in.task == RFM_CLASSIFY || i % f.c == k) step = fmax(step, fabs((double)f.alpha[i]) / 127);
     for (i = 0; f.offset != NULL && i < f.c; i++)
-        if (in.task == RFM_CLASSIFY || i == k) step = fmax(step, fabs((double)f.offset[i]) * 128 / 32767);
+        if (in.task == RFM_CLASSIFY || i == k) step = fmax(step, fabs((double)f.offset[i]) * 96 / 32767);
     return step;
 }
 
@@ -972,7 +973,7 @@ static void test_project(void) {
             }
         CHECK(most >= 89 || tiny.phi_shift == 14); /* 127.5 / sqrt(2) */
         for (k = 0; k < f.c; k++) {
-            const double step = in.task == RFM_REGRESS ? (double)tiny.units[k] * 32768 : step_of(k);
+            const double step = in.task == RFM_REGRESS ? (double)tiny.units[k] * RFM_TINY_ONE : step_of(k);
             if (f.n < 500)
                 CHECK_BELOW(fabs(step - step_of(k)), 4e-7 * step); /* so few do not need more for their sum */
             for (i = 0; i < f.n; i++) {
@@ -983,8 +984,8 @@ static void test_project(void) {
             }
             CHECK((f.offset == NULL) == (tiny.offset == NULL));
             if (f.offset != NULL) {
-                CHECK_BELOW(fabs((double)seen.offset[k] * 128 / step - tiny.offset[k]), 0.01);
-                CHECK_BELOW(fabs((double)f.offset[k] * 128 / step - tiny.offset[k]), 0.51);
+                CHECK_BELOW(fabs((double)seen.offset[k] * 96 / step - tiny.offset[k]), 0.01);
+                CHECK_BELOW(fabs((double)f.offset[k] * 96 / step - tiny.offset[k]), 0.51);
             }
         }
         CHECK((f.labels == NULL) == (tiny.counts == NULL) && tiny.task == in.task);
@@ -1032,15 +1033,15 @@ static void check_scores(size_t row) {
                 t_low += apart > 1.01 ? (apart - 1.01) * (apart - 1.01) : 0, t_high += (apart + 1.01) * (apart + 1.01);
                 t += exact * exact;
             }
-            a = 32768 * pow(2, -t_high / (1 << tiny.phi_shift)) * 0.9967 - 1;
-            b = 32768 * pow(2, -t_low / (1 << tiny.phi_shift)) * 1.0033 + 1;
+            a = RFM_TINY_ONE * pow(2, -t_high / (1 << tiny.phi_shift)) * 0.9965 - 1;
+            b = RFM_TINY_ONE * pow(2, -t_low / (1 << tiny.phi_shift)) * 1.0035 + 1;
             low += weight * (weight > 0 ? a : b), high += weight * (weight > 0 ? b : a);
             truth += alpha * pow(2, -t / (1 << tiny.phi_shift));
             sum += fabs(alpha);
         }
         test_note("row, output:", row, k, 0);
         CHECK(scores[k] >= low && scores[k] <= high);
-        unit = in.task == RFM_REGRESS ? (double)tiny.units[k] : step_of(k) / 32768;
+        unit = in.task == RFM_REGRESS ? (double)tiny.units[k] : step_of(k) / RFM_TINY_ONE;
         if (f.n < 500 && f.d < 500) CHECK_BELOW(fabs(scores[k] * unit - truth), 0.03 * sum);
     }
 }
@@ -1118,7 +1119,7 @@ static void test_make_edges(void) {
     f.offset[1] = -20;
     CHECK_INT(RFM_OK, run_make());
     CHECK_INT(-32767, tiny.offset[1]);
-    for (i = 0; i < f.n; i++) CHECK(abs(tiny.alpha[i * f.c + 1]) <= 13 && abs(tiny.alpha[i * f.c]) <= 127);
+    for (i = 0; i < f.n; i++) CHECK(abs(tiny.alpha[i * f.c + 1]) <= 18 && abs(tiny.alpha[i * f.c]) <= 127);
     CHECK_INT(RFM_OK, rfm_tiny_project(&in, &f, &seen));
     CHECK_BELOW(fabs((double)seen.offset[1] + 20), 1e-4);
 

@@ -1,24 +1,12 @@
 #include "command.h"
 #include "compress/compress.h"
 #include "export/identifier.h"
+#include "export/standalone.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* As a C string; in a comment it cannot end the comment. */
-static void add_string(text *t, const char *value) {
-    text_bytes(t, "\"", 1);
-    for (; *value != 0; value++) {
-        unsigned char ch = (unsigned char)*value;
-        if (ch == '"' || ch == '\\' || ch == '?' || ch == '*' || ch < 32 || ch > 126)
-            text_add(t, "\\%03o", ch);
-        else
-            text_bytes(t, value, 1);
-    }
-    text_bytes(t, "\"", 1);
-}
 
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
@@ -92,6 +80,11 @@ int command_export(const call *c) {
     int integers;
     if (out == NULL) usage("export: expected -o model.h");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
+    if (c->standalone) {
+        standalone_export(file, out, id);
+        free(id);
+        return 0;
+    }
     any_read(file, &file_blob, &size, &any);
     blob = firmware_blob(&any, file_blob, size, &size);
     file_check(out);
@@ -112,7 +105,7 @@ int command_export(const call *c) {
         text_add(&t, " *\n * Inputs, in this order:");
         for (i = 0; i < model.d; i++) {
             text_add(&t, i % 8 == 0 ? "\n *     " : " ");
-            add_string(&t, rfm_name(model.input_names, i));
+            c_string(&t, rfm_name(model.input_names, i));
         }
         text_add(&t, "\n");
     }
@@ -137,7 +130,7 @@ int command_export(const call *c) {
         for (i = 0; i < classes; i++) {
             text_add(&t, i % 8 == 0 ? "\n    " : " ");
             if (model.class_names != NULL)
-                add_string(&t, rfm_name(model.class_names, i));
+                c_string(&t, rfm_name(model.class_names, i));
             else
                 text_add(&t, "\"%zu\"", i);
             text_add(&t, ",");

@@ -111,3 +111,15 @@ char *identifier_of_file(const char *file) {
     free(id.at);
     return name;
 }
+
+void c_string(text *t, const char *value) {
+    text_bytes(t, "\"", 1);
+    for (; *value != 0; value++) {
+        unsigned char ch = (unsigned char)*value;
+        if (ch == '"' || ch == '\\' || ch == '?' || ch == '*' || ch < 32 || ch > 126)
+            text_add(t, "\\%03o", ch);
+        else
+            text_bytes(t, value, 1);
+    }
+    text_bytes(t, "\"", 1);
+}

@@ -1,6 +1,7 @@
-/* The test rows as an integer model takes them, for this machine: rfm_rows FOLDER <ROWS.csv
+/* The test rows as an integer model takes them, for this machine: rfm_rows FOLDER MODEL.rfm <ROWS.csv
  *
- * The model is that of FOLDER/model.h, by which this is compiled. ROWS.csv has names, then rows, the class last; inputs
+ * The model is that of FOLDER/model.h, by which this is compiled, made of MODEL.rfm by rfm export; a standalone header
+ * is of a tiny model. ROWS.csv has names, then rows, the class last; inputs
  * go by their names if the model knows them. Writes rows.txt, rows.h, expected.txt and facts into FOLDER, as train.py
  * does; the expected classes are those of the portable code. */
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "rfm_small.h"
+#include "rfm_tiny.h"
 
 #include "model.h"
 
@@ -28,6 +30,46 @@ static FILE *create(const char *folder, const char *name) {
     return f;
 }
 
+/* The model as the library has it: names, and what it makes of a row. */
+static const char *input_names, *class_names;
+
+#ifdef MODEL_ONE
+#define LABEL "RFM, tiny"
+static rfm_tiny m;
+
+static void open_model(const char *file) {
+    static uint32_t blob[65536];
+    FILE *f = fopen(file, "rb");
+    size_t bytes = f == NULL ? 0 : fread(blob, 1, sizeof blob, f);
+    if (rfm_tiny_open(blob, bytes, &m) != RFM_OK) fail("the model does not open");
+    input_names = m.input_names, class_names = m.class_names;
+    fclose(f);
+}
+
+static unsigned predict(const rfm_real *x, int16_t *xi, int32_t *scores) {
+    int8_t scratch[MODEL_RANK];
+    if (rfm_tiny_integers(&m, x, xi) != RFM_OK) fail("rfm_tiny_integers");
+    if (rfm_tiny_predict(&m, xi, scores, scratch, NULL) != RFM_OK) fail("rfm_tiny_predict");
+    return (unsigned)rfm_tiny_class(&m, scores);
+}
+#else
+#define LABEL (m.type == RFM_I8 ? "RFM, 8 bits" : "RFM, 16 bits")
+static rfm_model_i m;
+
+static void open_model(const char *file) {
+    (void)file;
+    if (rfm_model_open_i(model, MODEL_BYTES, &m) != RFM_OK) fail("the model does not open");
+    input_names = m.input_names, class_names = m.class_names;
+}
+
+static unsigned predict(const rfm_real *x, int16_t *xi, int32_t *scores) {
+    int16_t scratch[MODEL_SCRATCH];
+    if (rfm_input_integers(&m, x, xi) != RFM_OK) fail("rfm_input_integers");
+    if (rfm_predict_i(&m, xi, scores, scratch, NULL, NULL) != RFM_OK) fail("rfm_predict_i");
+    return (unsigned)rfm_class_i(&m, scores);
+}
+#endif
+
 /* Cuts a line at its commas; how many fields there are. */
 static size_t cut(char *line, char **fields) {
     size_t n = 0;
@@ -43,18 +85,16 @@ int main(int argc, char **argv) {
     static int32_t all[4 * MAX][MODEL_OUTPUTS];
     static rfm_real x[MODEL_INPUTS];
     static int32_t scores[MODEL_OUTPUTS];
-    static int16_t scratch[MODEL_SCRATCH];
     size_t column[MODEL_INPUTS], columns, n = 0, right = 0, i, j;
-    rfm_model_i m;
     FILE *f;
-    if (argc != 2) fail("usage: rfm_rows FOLDER <ROWS.csv");
-    if (rfm_model_open_i(model, MODEL_BYTES, &m) != RFM_OK) fail("the model does not open");
+    if (argc != 3) fail("usage: rfm_rows FOLDER MODEL.rfm <ROWS.csv");
+    open_model(argv[2]);
     if (fgets(line, sizeof line, stdin) == NULL) fail("no names");
     columns = cut(line, fields);
     for (j = 0; j < MODEL_INPUTS; j++) {
         column[j] = j;
-        if (m.input_names == NULL) continue;
-        for (i = 0; i + 1 < columns && strcmp(fields[i], rfm_name(m.input_names, j)) != 0; i++) continue;
+        if (input_names == NULL) continue;
+        for (i = 0; i + 1 < columns && strcmp(fields[i], rfm_name(input_names, j)) != 0; i++) continue;
         column[j] = i;
     }
     for (j = 0; j < MODEL_INPUTS; j++)
@@ -64,12 +104,10 @@ int main(int argc, char **argv) {
         const char *name = index;
         if (cut(line, fields) != columns) fail("a row has another number of fields");
         for (j = 0; j < MODEL_INPUTS; j++) x[j] = (rfm_real)strtod(fields[column[j]], NULL);
-        if (rfm_input_integers(&m, x, rows[n]) != RFM_OK) fail("rfm_input_integers");
-        if (rfm_predict_i(&m, rows[n], scores, scratch, NULL, NULL) != RFM_OK) fail("rfm_predict_i");
-        classes[n] = (unsigned)rfm_class_i(&m, scores);
+        classes[n] = predict(x, rows[n], scores);
         memcpy(all[n], scores, sizeof scores);
         snprintf(index, sizeof index, "%u", classes[n]);
-        if (m.class_names != NULL) name = rfm_name(m.class_names, classes[n]);
+        if (class_names != NULL) name = rfm_name(class_names, classes[n]);
         right += strcmp(name, fields[columns - 1]) == 0;
     }
     if (n < SAMPLE) fail("too few rows");
@@ -97,10 +135,11 @@ int main(int argc, char **argv) {
     fprintf(f, "};\n");
     fclose(f);
     f = create(argv[1], "facts");
-    fprintf(f,
-            "label='RFM, %d bits'\nsettings='%zu centres, rank %zu, %zu "
-            "inputs'\nsize='%d'\nfolds=-\nright='%zu'\ntested='%zu'\n",
-            m.type == RFM_I8 ? 8 : 16, m.n, m.r, m.d, MODEL_BYTES, right, n);
+    fprintf(f, "label='%s'\nsettings='%d centres, rank %d, %d inputs'\nfolds=-\nright='%zu'\ntested='%zu'\n", LABEL,
+            MODEL_CENTERS, MODEL_RANK, MODEL_INPUTS, right, n);
+#ifdef MODEL_BYTES
+    fprintf(f, "size='%d'\n", MODEL_BYTES);
+#endif
     fclose(f);
     return 0;
 }

@@ -1,0 +1,271 @@
+/* What all standalone headers have: the comment, sizes and names; arrays; and which kind a model is of. */
+#include "standalone.h"
+
+#include "identifier.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TINY_MAGIC 0x636d6672u /* "rfmc" */
+#define WIDTH      110         /* of lines of numbers */
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+void put(header *h, const char *format, ...) {
+    char line[8192], *at = line, *sign;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    while ((sign = strpbrk(at, "@$")) != NULL) {
+        const char *name = *sign == '@' ? h->id : h->upper;
+        text_bytes(&h->t, at, (size_t)(sign - at));
+        text_bytes(&h->t, name, strlen(name));
+        at = sign + 1;
+    }
+    text_bytes(&h->t, at, strlen(at));
+}
+
+void array_begin(header *h, const char *type, const char *name, size_t count) {
+    put(h, "static const %s @_%s[%zu] = {", type, name, count);
+    h->column = WIDTH;
+}
+
+static void array_word(header *h, const char *word) {
+    size_t length = strlen(word);
+    if (h->column + length + 1 > WIDTH) put(h, "\n   "), h->column = 4;
+    put(h, " %s,", word);
+    h->column += length + 2;
+}
+
+void array_integer(header *h, long value) {
+    char word[24];
+    (void)snprintf(word, sizeof word, "%ld", value);
+    array_word(h, word);
+}
+
+void array_float(header *h, float value) {
+    char word[40];
+    (void)snprintf(word, sizeof word, "%.9g", (double)value);
+    (void)snprintf(word + strlen(word), 8, strpbrk(word, ".e") != NULL ? "f" : ".0f");
+    array_word(h, word);
+}
+
+void array_end(header *h) { put(h, "\n};\n"); }
+
+/* ---- functions that several kinds have ------------------------------------------------------- */
+
+void put_classify(header *h, size_t c, const char *type, const char *number, const char *zero) {
+    put(h,
+        "\n/* The class: %s. */\n"
+        "$_CODE uint32_t @_classify(const %s x[$_INPUTS]) {\n"
+        "    %s scores[$_OUTPUTS];\n",
+        c == 1 ? "1 where the score is positive, else 0" : "the first of the largest score", type, number);
+    if (c == 1) {
+        put(h, "    (void)@_scores(x, scores);\n    return scores[0] > %s ? 1U : 0U;\n}\n", zero);
+        return;
+    }
+    put(h, "    uint32_t best = 0U, k = 1U;\n"
+           "    (void)@_scores(x, scores);\n"
+           "    do {\n"
+           "        if (scores[k] > scores[best]) best = k;\n"
+           "        k++;\n"
+           "    } while (k < $_OUTPUTS);\n"
+           "    return best;\n"
+           "}\n");
+}
+
+void put_predict(header *h) {
+    put(h, "\n/* The predicted numbers. */\n"
+           "$_CODE void @_predict(const int16_t x[$_INPUTS], float y[$_OUTPUTS]) {\n"
+           "    int32_t scores[$_OUTPUTS];\n"
+           "    uint32_t k = 0U;\n"
+           "    (void)@_scores(x, scores);\n"
+           "    do {\n"
+           "        y[k] = @_units[k] * (float)scores[k];\n"
+           "        k++;\n"
+           "    } while (k < $_OUTPUTS);\n"
+           "}\n");
+}
+
+static int same_exponents(const int *exponents, size_t d) {
+    size_t j;
+    for (j = 1; j < d; j++)
+        if (exponents[j] != exponents[0]) return 0;
+    return 1;
+}
+
+void put_from_floats(header *h, size_t d, int task, const int *exponents, const char *rounding) {
+    int same = same_exponents(exponents, d);
+    size_t j;
+    put(h, "\n/* x 2^exponent, rounded, at most what an int16_t holds; a NaN counts as the least. */\n");
+    array_begin(h, "float", same ? "scale" : "scales", same ? 1 : d);
+    for (j = 0; j < (same ? 1 : d); j++) array_float(h, ldexpf(1, exponents[j]));
+    array_end(h);
+    put(h,
+        "$_CODE void @_integers(const float x[$_INPUTS], int16_t xi[$_INPUTS]) {\n"
+        "    uint32_t j = 0U;\n"
+        "    do {\n"
+        "        float v = x[j] * @_%s;\n"
+        "        int32_t n;\n"
+        "        v = v > -32768.0f ? v : -32768.0f;\n"
+        "        v = v < 32767.0f ? v : 32767.0f;\n"
+        "%s"
+        "        xi[j] = (int16_t)n;\n"
+        "        j++;\n"
+        "    } while (j < $_INPUTS);\n"
+        "}\n",
+        same ? "scale[0]" : "scales[j]", rounding);
+    if (task == RFM_CLASSIFY)
+        put(h, "\n$_CODE uint32_t @_classify_floats(const float x[$_INPUTS]) {\n"
+               "    int16_t xi[$_INPUTS];\n"
+               "    @_integers(x, xi);\n"
+               "    return @_classify(xi);\n"
+               "}\n");
+    else
+        put(h, "\n$_CODE void @_predict_floats(const float x[$_INPUTS], float y[$_OUTPUTS]) {\n"
+               "    int16_t xi[$_INPUTS];\n"
+               "    @_integers(x, xi);\n"
+               "    @_predict(xi, y);\n"
+               "}\n");
+}
+
+/* ---- the frame ------------------------------------------------------------------------------ */
+
+/* What the comment and the sizes need of a model. */
+typedef struct {
+    size_t n, d, c, r;
+    int task;
+    const char *words; /* what kind it is */
+    const char *input; /* the type of an input */
+    const char *class_names, *input_names;
+} facts;
+
+static void put_use(header *h, const facts *f) {
+    int whole = strcmp(f->input, "int16_t") == 0;
+    put(h,
+        "/* A model of rfm %d.%d and the code of its prediction: %s, %zu inputs, %zu output%s, %zu centres, rank %zu, "
+        "%s.\n * This file needs <stdint.h> and nothing else; what is not used takes no room. Made by rfm export "
+        "--standalone.\n *\n",
+        RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_words[f->task], f->d, f->c, f->c == 1 ? "" : "s", f->n, f->r,
+        f->words);
+    put(h, " *     %s x[$_INPUTS];\n", f->input);
+    if (f->task == RFM_CLASSIFY)
+        put(h, " *     name = @_class_names[@_classify(x)];\n");
+    else
+        put(h, " *     float y[$_OUTPUTS];\n *     @_predict(x, y);\n");
+    put(h,
+        " *\n * @_scores(x, scores) also returns how near x is to the nearest centre: $_ONE at it, 0 far from all.\n");
+    if (whole)
+        put(h,
+            " * x are the quantities that were trained on times 2^exponent, rounded: @_integers makes them of floats, "
+            "and\n * @_%s_floats takes floats. No other function has a floating-point operation%s.\n",
+            f->task == RFM_CLASSIFY ? "classify" : "predict",
+            f->task == RFM_CLASSIFY ? "" : ", but the units of @_predict");
+    else
+        put(h,
+            " * A NaN in x is a NaN in every score. With -ffp-contract=off the bits are those of rfm_predict_one.\n");
+    if (strncmp(f->words, "tiny", 4) == 0)
+        put(h, " * Define $_PORTABLE to have plain C where there are DSP or Helium instructions; the bits are the "
+               "same.\n");
+}
+
+static void put_names(header *h, const facts *f) {
+    size_t classes = f->task != RFM_CLASSIFY ? 0 : f->c == 1 ? 2 : f->c, i;
+    if (classes == 0) return;
+    put(h, "#define $_CLASSES %zu\n\nstatic const char *const @_class_names[$_CLASSES] $_UNUSED = {", classes);
+    for (i = 0; i < classes; i++) {
+        text_add(&h->t, i % 8 == 0 ? "\n    " : " ");
+        if (f->class_names != NULL)
+            c_string(&h->t, rfm_name(f->class_names, i));
+        else
+            text_add(&h->t, "\"%zu\"", i);
+        text_add(&h->t, ",");
+    }
+    put(h, "\n};\n");
+}
+
+static void put_head(header *h, const facts *f, uint32_t checksum) {
+    size_t i;
+    put_use(h, f);
+    if (f->input_names != NULL) {
+        put(h, " *\n * Inputs, in this order:");
+        for (i = 0; i < f->d; i++) {
+            text_add(&h->t, i % 8 == 0 ? "\n *     " : " ");
+            c_string(&h->t, rfm_name(f->input_names, i));
+        }
+        put(h, "\n");
+    }
+    put(h, " */\n#ifndef RFM_MODEL_$_%08lX_H\n#define RFM_MODEL_$_%08lX_H\n\n#include <stdint.h>\n\n",
+        (unsigned long)checksum, (unsigned long)checksum);
+    put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
+           "#define $_UNUSED __attribute__((unused))\n#define $_CODE static $_UNUSED\n"
+           "#if defined __thumb__ && !defined __thumb2__\n#define $_APART static __attribute__((unused, noinline))\n"
+           "#else\n#define $_APART $_CODE\n#endif\n#else\n#define $_UNUSED\n#define $_CODE static inline\n"
+           "#define $_APART $_CODE\n#endif\n\n");
+    put(h, "#define $_INPUTS %zu\n#define $_OUTPUTS %zu\n#define $_CENTERS %zu\n#define $_RANK %zu\n", f->d, f->c, f->n,
+        f->r);
+    put_names(h, f);
+}
+
+static facts facts_of(const any_model *any) {
+    const rfm_model *m = &any->numbers;
+    facts f;
+    f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
+    f.class_names = m->class_names, f.input_names = m->input_names;
+    f.words = any->type == RFM_I8 ? "integers of 8 bits" : any->type == RFM_I16 ? "integers of 16 bits" : "floats";
+    f.input = has_integers(any) ? "int16_t" : "float";
+    return f;
+}
+
+static facts facts_of_tiny(const rfm_tiny *m) {
+    facts f;
+    f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
+    f.class_names = m->class_names, f.input_names = m->input_names;
+    f.words = "tiny", f.input = "int16_t";
+    return f;
+}
+
+/* A tiny model is not what any_read knows: its first bytes tell. */
+static int is_tiny(const char *blob, size_t size) { return size >= 4 && rfm_get_u32(blob) == TINY_MAGIC; }
+
+void standalone_export(const char *file, const char *out, const char *id) {
+    header h;
+    facts f;
+    any_model any;
+    rfm_tiny tiny;
+    size_t size, i;
+    char *blob = file_read(file, &size), *upper = copy_text(id, strlen(id));
+    int is = is_tiny(blob, size), status;
+    memset(&h, 0, sizeof h);
+    for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
+    h.id = id, h.upper = upper;
+    if (is) {
+        status = rfm_tiny_open(blob, size, &tiny);
+        if (status != RFM_OK) fail("%s: expected a tiny model: %s", file, rfm_status_text(status));
+        f = facts_of_tiny(&tiny);
+    } else {
+        free(blob);
+        any_read(file, &blob, &size, &any);
+        f = facts_of(&any);
+        if (any.type == RFM_F64)
+            fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);
+    }
+    file_check(out);
+    put_head(&h, &f, rfm_crc32(0, blob, size));
+    if (is)
+        put_tiny(&h, &tiny);
+    else if (has_integers(&any))
+        put_integers(&h, &any.integers);
+    else
+        put_floats(&h, &any.numbers);
+    put(&h, "\n#endif\n");
+    file_write(out, h.t.at, h.t.size);
+    note("%s: %s, everything that it needs is in it", out, f.words);
+    free(h.t.at);
+    free(upper);
+    free(blob);
+}

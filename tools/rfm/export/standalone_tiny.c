@@ -1,0 +1,406 @@
+/* Tiny models as code. Arrays are laid out as the loops want them:
+ *
+ *   p         two rows at a time, their numbers by turns; the last row alone if their number is odd
+ *   bias      with 128 more: z and centres are bytes without a sign
+ *   centers   a centre's r numbers, then its alpha; those of the last class first, so that loops count down
+ */
+#include "standalone.h"
+
+#include <stdlib.h>
+
+static int all_equal(const uint8_t *v, size_t n) {
+    size_t i;
+    for (i = 1; i < n; i++)
+        if (v[i] != v[0]) return 0;
+    return 1;
+}
+
+static int any_empty(const rfm_tiny *m) {
+    size_t k;
+    for (k = 0; k < m->c; k++)
+        if (m->counts[k] == 0) return 1;
+    return 0;
+}
+
+static int has_negative_alpha(const rfm_tiny *m) {
+    size_t i, n = (size_t)m->n * (m->counts != NULL ? 1 : m->c);
+    for (i = 0; i < n; i++)
+        if (m->alpha[i] < 0) return 1;
+    return 0;
+}
+
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+static void put_projection(header *h, const rfm_tiny *m) {
+    size_t d = m->d, i, j;
+    int wide = 0;
+    array_begin(h, "int8_t", "p", (size_t)m->r * d);
+    for (i = 0; i + 1 < m->r; i += 2)
+        for (j = 0; j < d; j++) array_integer(h, m->p[i * d + j]), array_integer(h, m->p[(i + 1) * d + j]);
+    for (j = 0; m->r % 2 == 1 && j < d; j++) array_integer(h, m->p[i * d + j]);
+    array_end(h);
+    for (i = 0; i < m->r; i++) wide |= m->bias[i] > 32767 - 128;
+    array_begin(h, wide ? "int32_t" : "int16_t", "bias", m->r);
+    for (i = 0; i < m->r; i++) array_integer(h, m->bias[i] + 128L);
+    array_end(h);
+    if (all_equal(m->shifts, m->r)) return;
+    array_begin(h, "uint8_t", "shifts", m->r);
+    for (i = 0; i < m->r; i++) array_integer(h, m->shifts[i]);
+    array_end(h);
+}
+
+static void put_record(header *h, const rfm_tiny *m, size_t i) {
+    size_t each = m->counts != NULL ? 1 : m->c, j;
+    for (j = 0; j < m->r; j++) array_integer(h, m->centers[i * m->r + j] + 128L);
+    for (j = 0; j < each; j++) array_integer(h, (uint8_t)m->alpha[i * each + j]);
+}
+
+static void put_centers(header *h, const rfm_tiny *m) {
+    size_t end = m->n, i, k;
+    array_begin(h, "uint8_t", "centers", (size_t)m->n * (m->r + (m->counts != NULL ? 1 : m->c)));
+    if (m->counts == NULL)
+        for (i = 0; i < m->n; i++) put_record(h, m, i);
+    else
+        for (k = m->c; k-- > 0; end -= m->counts[k])
+            for (i = end - m->counts[k]; i < end; i++) put_record(h, m, i);
+    array_end(h);
+    if (m->counts != NULL && !all_equal(m->counts, m->c)) {
+        array_begin(h, "uint8_t", "counts", m->c);
+        for (k = 0; k < m->c; k++) array_integer(h, m->counts[k]);
+        array_end(h);
+    }
+    if (m->offset != NULL) {
+        array_begin(h, "int16_t", "offset", m->c);
+        for (k = 0; k < m->c; k++) array_integer(h, m->offset[k]);
+        array_end(h);
+    }
+    if (m->units != NULL) {
+        array_begin(h, "float", "units", m->c);
+        for (k = 0; k < m->c; k++) array_float(h, m->units[k]);
+        array_end(h);
+    }
+}
+
+/* ---- loops ---------------------------------------------------------------------------------- */
+
+/* @_rows(p, x, y): y = P x of $_ROWS rows; @_row: of one. @_distance(z, center) = |z - center|^2. */
+
+static void put_helium(header *h, const rfm_tiny *m) {
+    put(h, "#include <arm_mve.h>\n\n#define $_ROWS 2U\n");
+    if (m->r > 1)
+        put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
+               "    int32_t s0 = 0, s1 = 0, left = $_INPUTS;\n"
+               "    do {\n"
+               "        int8x16_t w = vldrbq_z_s8(p, vctp8q(2U * (uint32_t)left));\n"
+               "        int16x8_t v = vldrhq_z_s16(x, vctp16q((uint32_t)left));\n"
+               "        s0 = vmladavaq_s16(s0, vmovlbq_s8(w), v);\n"
+               "        s1 = vmladavaq_s16(s1, vmovltq_s8(w), v);\n"
+               "        p = &p[16];\n"
+               "        x = &x[8];\n"
+               "        left -= 8;\n"
+               "    } while (left > 0);\n"
+               "    y[0] = s0;\n"
+               "    y[1] = s1;\n"
+               "}\n");
+    if (m->r % 2 == 1)
+        put(h, "\n$_CODE int32_t @_row(const int8_t *p, const int16_t *x) {\n"
+               "    int32_t s = 0, left = $_INPUTS;\n"
+               "    do {\n"
+               "        mve_pred16_t there = vctp16q((uint32_t)left);\n"
+               "        s = vmladavaq_s16(s, vldrbq_z_s16(p, there), vldrhq_z_s16(x, there));\n"
+               "        p = &p[8];\n"
+               "        x = &x[8];\n"
+               "        left -= 8;\n"
+               "    } while (left > 0);\n"
+               "    return s;\n"
+               "}\n");
+    put(h,
+        "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n"
+        "    int32_t t = 0, left = $_RANK;\n"
+        "    do {\n"
+        "        mve_pred16_t there = vctp16q((uint32_t)left);\n"
+        "        int16x8_t a = vreinterpretq_s16_u16(vsubq_u16(vldrbq_z_u16(z, there), vldrbq_z_u16(center, there)));\n"
+        "        t = vmladavaq_s16(t, a, a);\n"
+        "        z = &z[8];\n"
+        "        center = &center[8];\n"
+        "        left -= 8;\n"
+        "    } while (left > 0);\n"
+        "    return (uint32_t)t;\n"
+        "}\n");
+}
+
+/* Four rows at a time, if there are as many: of each pair a word has two columns. */
+static void put_dsp_rows(header *h, const rfm_tiny *m, int four) {
+    int pair, pairs = four ? 2 : 1;
+    put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n    int32_t s0 = 0, s1 = 0%s;\n",
+        four ? ", s2 = 0, s3 = 0" : "");
+    if (m->d > 1) {
+        put(h, "    const int16_t *end = &x[%u];\n    do {\n        int16x2_t v = (int16x2_t)@_word(x);\n",
+            (unsigned)(m->d / 2 * 2));
+        put(h, "        uint32_t w0 = @_word(p)%s;\n", four ? ", w1 = @_word(&p[2 * $_INPUTS])" : "");
+        for (pair = 0; pair < pairs; pair++)
+            put(h,
+                "        s%d = __smlad(@_signed_even(w%d), v, s%d);\n"
+                "        s%d = __smlad(@_signed_odd(w%d), v, s%d);\n",
+                2 * pair, pair, 2 * pair, 2 * pair + 1, pair, 2 * pair + 1);
+        put(h, "        p = &p[4];\n        x = &x[2];\n    } while (x != end);\n");
+    }
+    for (pair = 0; m->d % 2 == 1 && pair < pairs; pair++)
+        put(h, "    s%d += p[%s0] * (int32_t)x[0];\n    s%d += p[%s1] * (int32_t)x[0];\n", 2 * pair,
+            pair == 1 ? "2 * $_INPUTS + " : "", 2 * pair + 1, pair == 1 ? "2 * $_INPUTS + " : "");
+    put(h, "    y[0] = s0;\n    y[1] = s1;\n%s}\n", four ? "    y[2] = s2;\n    y[3] = s3;\n" : "");
+}
+
+static void put_dsp_function(header *h, const char *name, const char *instruction) {
+    put(h,
+        "\n$_CODE int16x2_t @_%s(uint32_t word) {\n    int16x2_t pair;\n"
+        "    __asm__(\"%s\" : \"=r\"(pair) : \"r\"(word));\n    return pair;\n}\n",
+        name, instruction);
+}
+
+static void put_plain_row(header *h) {
+    put(h, "\n$_CODE int32_t @_row(const int8_t *p, const int16_t *x) {\n"
+           "    int32_t s = 0, j = $_INPUTS - 1;\n"
+           "    do {\n"
+           "        s += p[j] * (int32_t)x[j];\n"
+           "        j--;\n"
+           "    } while (j >= 0);\n"
+           "    return s;\n"
+           "}\n");
+}
+
+static void put_dsp(header *h, const rfm_tiny *m) {
+    int four = m->r % 4 == 0;
+    size_t i;
+    put(h, "#include <arm_acle.h>\n\n#define $_ROWS %dU\n", four ? 4 : 2);
+    put(h, "\n$_CODE uint32_t @_word(const void *at) {\n    uint32_t word;\n"
+           "    __builtin_memcpy(&word, at, 4);\n    return word;\n}\n");
+    if (m->r > 1 && m->d > 1) {
+        put(h, "\n/* Bytes 0 and 2, 1 and 3 of a word. */");
+        put_dsp_function(h, "signed_even", "sxtb16 %0, %1");
+        put_dsp_function(h, "signed_odd", "sxtb16 %0, %1, ror #8");
+    }
+    if (m->r >= 4) {
+        put_dsp_function(h, "even", "uxtb16 %0, %1");
+        put_dsp_function(h, "odd", "uxtb16 %0, %1, ror #8");
+    }
+    if (m->r > 1) put_dsp_rows(h, m, four);
+    if (m->r % 2 == 1) put_plain_row(h);
+    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n    int32_t t = 0%s;\n",
+        m->r % 4 != 0 ? ", a" : "");
+    if (m->r >= 4)
+        put(h,
+            "    uint32_t i;\n"
+            "    for (i = 0U; i < %uU; i += 4U) {\n"
+            "        uint32_t v = @_word(&z[i]), w = @_word(&center[i]);\n"
+            "        int16x2_t even = __ssub16(@_even(v), @_even(w)), odd = __ssub16(@_odd(v), @_odd(w));\n"
+            "        t = __smlad(even, even, t);\n"
+            "        t = __smlad(odd, odd, t);\n"
+            "    }\n",
+            (unsigned)(m->r / 4 * 4));
+    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    a = (int32_t)z[%zu] - center[%zu];\n    t += a * a;\n", i, i);
+    put(h, "    return (uint32_t)t;\n}\n");
+}
+
+static void put_plain(header *h, const rfm_tiny *m) {
+    size_t i;
+    put(h, "#define $_ROWS 2U\n");
+    if (m->r > 1)
+        put(h, "\n$_APART void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
+               "    const int8_t *q = &p[1];\n"
+               "    int32_t s0 = 0, s1 = 0, j = 0;\n"
+               "    do {\n"
+               "        int32_t v = x[j];\n"
+               "        s0 += p[2 * j] * v;\n"
+               "        s1 += q[2 * j] * v;\n"
+               "        j++;\n"
+               "    } while (j < $_INPUTS);\n"
+               "    y[0] = s0;\n"
+               "    y[1] = s1;\n"
+               "}\n");
+    if (m->r % 2 == 1) put_plain_row(h);
+    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n    uint32_t t = 0U;\n");
+    if (m->r <= 4) {
+        put(h, "#ifndef __OPTIMIZE_SIZE__\n    int32_t a;\n");
+        for (i = 0; i < m->r; i++)
+            put(h, "    a = (int32_t)z[%zu] - center[%zu];\n    t += (uint32_t)(a * a);\n", i, i);
+        put(h, "#else\n");
+    }
+    put(h, "    int32_t i = $_RANK - 1;\n"
+           "    do {\n"
+           "        int32_t a = (int32_t)z[i] - center[i];\n"
+           "        t += (uint32_t)(a * a);\n"
+           "        i--;\n"
+           "    } while (i >= 0);\n");
+    if (m->r <= 4) put(h, "#endif\n");
+    put(h, "    return t;\n}\n");
+}
+
+/* ---- prediction ----------------------------------------------------------------------------- */
+
+static void put_project(header *h, const rfm_tiny *m) {
+    put(h, "\n/* z = 128 + P x, shifted, moved and at most 127 from 128. */\n"
+           "$_APART void @_project(const int16_t *x, uint8_t *z) {\n"
+           "    int32_t y[$_RANK];\n"
+           "    uint32_t i;\n");
+    if (m->r > 1)
+        put(h, "    for (i = 0U; i < %uU; i += $_ROWS) @_rows(&@_p[i * $_INPUTS], x, &y[i]);\n",
+            (unsigned)(m->r / 2 * 2));
+    if (m->r % 2 == 1) put(h, "    y[%u] = @_row(&@_p[%luU], x);\n", m->r - 1, (unsigned long)(m->r - 1) * m->d);
+    put(h, "    i = $_RANK;\n"
+           "    do {\n"
+           "        int32_t s;\n"
+           "        i--;\n");
+    if (all_equal(m->shifts, m->r))
+        put(h, "        s = (y[i] >> %u) + @_bias[i];\n", m->shifts[0]);
+    else
+        put(h, "        s = (y[i] >> @_shifts[i]) + @_bias[i];\n");
+    put(h, "        s = s > 255 ? 255 : s;\n"
+           "        z[i] = (uint8_t)(s < 1 ? 1 : s);\n"
+           "    } while (i != 0U);\n"
+           "}\n");
+}
+
+/* phi(t) = ONE 2^(-t / 2^s), as rfm_tiny.c has it; s is known here. */
+static void put_phi(header *h, const rfm_tiny *m) {
+    unsigned s = m->phi_shift;
+    put(h,
+        "\n#define $_ONE %dU /* phi at a centre */\n\n"
+        "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n"
+        "$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
+        "    uint32_t t = @_distance(z, center), h = t >> %u, phi = 0U;\n"
+        "    if (h < 16U) {\n"
+        "        t = ((h + 2U) << %u) - t;\n",
+        RFM_TINY_ONE, 1ul << s, s, s);
+    if (s >= 6)
+        put(h, "        phi = (t * t + %luU) >> (h + %uU);\n", 2ul << (2 * s), 2 * s - 12);
+    else
+        put(h, "        phi = ((t * t + %luU) << %u) >> h;\n", 2ul << (2 * s), 12 - 2 * s);
+    put(h, "    }\n    return phi;\n}\n");
+}
+
+/* The centres of a class, one after the other: adds to `score`. `nearest`: looks for the largest phi as well. */
+static void put_class_loop(header *h, const rfm_tiny *m, int nearest) {
+    const char *sign = has_negative_alpha(m) ? "(int8_t)" : "", *margin = "        ";
+    int one = all_equal(m->counts, m->c) && m->counts[0] == 1, empty = any_empty(m);
+    if (m->offset != NULL)
+        put(h, "        int32_t score;\n");
+    else
+        put(h, "        int32_t score = 0;\n");
+    if (!one) put(h, "        uint32_t left;\n");
+    if (nearest && one) put(h, "        uint32_t phi;\n");
+    put(h, "        k--;\n");
+    if (m->offset != NULL) put(h, "        score = (int32_t)@_offset[k] * %d;\n", RFM_TINY_OFFSET);
+    if (!one) {
+        margin = "            ";
+        if (all_equal(m->counts, m->c))
+            put(h, "        left = %uU;\n", m->counts[0]);
+        else
+            put(h, "        left = @_counts[k];\n");
+        put(h, empty ? "        while (left != 0U) {\n" : "        do {\n");
+    }
+    if (nearest)
+        put(h,
+            "%s%sphi = @_phi(z, center);\n%sif (phi > nearest) nearest = phi;\n"
+            "%sscore += (int32_t)%scenter[$_RANK] * (int32_t)phi;\n",
+            margin, one ? "" : "uint32_t ", margin, margin, sign);
+    else
+        put(h, "%sscore += (int32_t)%scenter[$_RANK] * (int32_t)@_phi(z, center);\n", margin, sign);
+    put(h, "%scenter = &center[$_RANK + 1];\n", margin);
+    if (!one)
+        put(h, empty ? "            left--;\n        }\n" : "            left--;\n        } while (left != 0U);\n");
+}
+
+static void put_scores(header *h, const rfm_tiny *m) {
+    const char *sign = has_negative_alpha(m) ? "(int8_t)" : "";
+    put(h,
+        "\n/* All scores; returns the largest phi. */\n"
+        "$_CODE uint32_t @_scores(const int16_t x[$_INPUTS], int32_t scores[$_OUTPUTS]) {\n"
+        "    const uint8_t *center = @_centers;\n"
+        "    uint32_t k = $_OUTPUTS, nearest = 0U%s;\n"
+        "    uint8_t z[$_RANK];\n"
+        "    @_project(x, z);\n"
+        "    do {\n",
+        m->counts == NULL ? ", left = $_CENTERS" : "");
+    if (m->counts != NULL) {
+        put_class_loop(h, m, 1);
+        put(h, "        scores[k] = score;\n    } while (k != 0U);\n    return nearest;\n}\n");
+        return;
+    }
+    if (m->offset != NULL)
+        put(h, "        k--;\n        scores[k] = (int32_t)@_offset[k] * %d;\n", RFM_TINY_OFFSET);
+    else
+        put(h, "        k--;\n        scores[k] = 0;\n");
+    put(h,
+        "    } while (k != 0U);\n"
+        "    do {\n"
+        "        uint32_t phi = @_phi(z, center);\n"
+        "        if (phi > nearest) nearest = phi;\n"
+        "        center = &center[$_RANK];\n"
+        "        k = 0U;\n"
+        "        do {\n"
+        "            scores[k] += (int32_t)%scenter[k] * (int32_t)phi;\n"
+        "            k++;\n"
+        "        } while (k < $_OUTPUTS);\n"
+        "        center = &center[$_OUTPUTS];\n"
+        "        left--;\n"
+        "    } while (left != 0U);\n"
+        "    return nearest;\n"
+        "}\n",
+        sign);
+}
+
+/* Prototypes: no scores are kept, only the largest. */
+static void put_classify_prototypes(header *h, const rfm_tiny *m) {
+    put(h, "\n/* The class: the first of the largest score. */\n"
+           "$_CODE uint32_t @_classify(const int16_t x[$_INPUTS]) {\n"
+           "    const uint8_t *center = @_centers;\n"
+           "    int32_t most = INT32_MIN;\n"
+           "    uint32_t k = $_OUTPUTS, best = 0U;\n"
+           "    uint8_t z[$_RANK];\n"
+           "    @_project(x, z);\n"
+           "    do {\n");
+    put_class_loop(h, m, 0);
+    put(h, "        if (score >= most) {\n"
+           "            most = score;\n"
+           "            best = k;\n"
+           "        }\n"
+           "    } while (k != 0U);\n"
+           "    return best;\n"
+           "}\n");
+}
+
+void put_tiny(header *h, const rfm_tiny *m) {
+    int *exponents;
+    size_t j;
+    put(h, "\n");
+    put_projection(h, m);
+    put_centers(h, m);
+    put(h,
+        "\n/* @_rows: y = P x, $_ROWS rows%s; @_distance: |z - center|^2. */\n"
+        "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
+        m->r % 2 == 1 ? ", @_row: one" : "");
+    put_helium(h, m);
+    put(h,
+        "\n#elif !defined $_PORTABLE && defined __ARM_FEATURE_DSP && defined __GNUC__ && !defined __ARM_BIG_ENDIAN\n");
+    put_dsp(h, m);
+    put(h, "\n#else\n");
+    put_plain(h, m);
+    put(h, "\n#endif\n");
+    put_project(h, m);
+    put_phi(h, m);
+    put_scores(h, m);
+    if (m->counts != NULL)
+        put_classify_prototypes(h, m);
+    else if (m->task == RFM_CLASSIFY)
+        put_classify(h, m->c, "int16_t", "int32_t", "0");
+    else
+        put_predict(h);
+    exponents = allocate(m->d, sizeof *exponents, "the exponents");
+    for (j = 0; j < m->d; j++) {
+        exponents[j] = m->exponents != NULL ? m->exponents[j] : m->exponent;
+        if (exponents[j] < -126) exponents[j] = -126;
+    }
+    put_from_floats(h, m->d, m->task, exponents, "        n = (int32_t)(v < 0.0f ? v - 0.5f : v + 0.5f);\n");
+    free(exponents);
+}
