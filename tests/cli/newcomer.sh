@@ -171,3 +171,15 @@ for name in m x scores scratch; do
     refuse "--name $name" 2 "--name: \"$name\" is a name in the example of the header; expected another" \
         "$rfm" export "$out/three.rfm" -o "$out/refused.rfm" --name $name
 done
+# RAM: all that a prediction needs, and the size of the struct where pointers have 4 bytes.
+check 'RAM of numbers' "$rfm" export "$out/three.rfm" -o "$out/t.h" --quiet
+cp "$out/t.h" "$out/stdout"
+says 'RAM of numbers' '^ \* RAM: [0-9]+ bytes of x, scores and scratch, [0-9]+ of m, about 200 of stack\.$'
+same_text 'RAM of numbers: x, scores, scratch' "$(sed -n 's/^ \* RAM: \([0-9]*\).*/\1/p' "$out/t.h")" "$(sed -n 's/.*numbers: \([0-9]*\) .*/\1/p' "$out/t.h" | awk '{ print 4 * (3 + 3 + $1) }')"
+check 'RAM of integers' sh -c "'$rfm' compress '$out/three.rfm' --data '$out/three.csv' --type i8 --quiet -o '$out/t.rfm' && '$rfm' export '$out/t.rfm' -o '$out/ti.h' --quiet"
+same_text 'RAM of integers: x, scores, scratch' "$(sed -n 's/^ \* RAM: \([0-9]*\).*/\1/p' "$out/ti.h")" "$(sed -n 's/.*numbers: \([0-9]*\) .*/\1/p' "$out/ti.h" | awk '{ print 2 * 3 + 4 * 3 + 2 * $1 }')"
+printf '#include "rfm_small.h"\nchar a[sizeof(rfm_model) == %s ? 1 : -1], b[sizeof(rfm_model_i) == %s ? 1 : -1];\n' \
+    "$(sed -n 's/^ \* RAM: .* \([0-9]*\) of m,.*/\1/p' "$out/t.h")" "$(sed -n 's/^ \* RAM: .* \([0-9]*\) of m,.*/\1/p' "$out/ti.h")" >"$out/sizes.c"
+if command -v arm-none-eabi-gcc >/dev/null; then
+    check 'RAM: the structs' arm-none-eabi-gcc -std=c99 -mcpu=cortex-m4 -Irfm -fsyntax-only "$out/sizes.c"
+else skip 'no compiler for pointers of 4 bytes'; fi

@@ -24,6 +24,10 @@ typedef struct {
     model_record record;  /* of a file */
 } any_model;
 
+/* sizeof(rfm_model) and sizeof(rfm_model_i) where pointers have 4 bytes: RAM of firmware. */
+#define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88)
+#define MODEL_I_BYTES_32 84
+
 /* Opens a model file; *blob is to be freed. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
 

@@ -11,9 +11,9 @@
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
     text_add(t,
-             " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes "
-             "of RAM.\n *\n",
-             (RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real));
+             " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             (model->d + RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real), MODEL_BYTES_32);
     text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
     text_add(t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
     text_add(
@@ -28,9 +28,10 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
     for (i = 0; i < model->d; i++) scaled += model->inputs[i].exponent != 0;
     text_add(t,
              " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The "
-             "model stays in flash, a\n"
-             " * prediction needs %zu bytes of RAM.\n *\n",
-             RFM_PREDICT_I_SCRATCH(model->d, model->r) * sizeof(int16_t) + model->c * sizeof(int32_t));
+             "model\n * stays in flash.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             (model->d + RFM_PREDICT_I_SCRATCH(model->d, model->r)) * sizeof(int16_t) + model->c * sizeof(int32_t),
+             MODEL_I_BYTES_32);
     text_add(t, " *     static int16_t x[%s_INPUTS], scratch[%s_SCRATCH];\n *     static int32_t scores[%s_OUTPUTS];\n",
              upper, upper, upper);
     text_add(t, " *     rfm_model_i m;\n *     if (rfm_model_open_i(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
