@@ -183,3 +183,18 @@ printf '#include "rfm_small.h"\nchar a[sizeof(rfm_model) == %s ? 1 : -1], b[size
 if command -v arm-none-eabi-gcc >/dev/null; then
     check 'RAM: the structs' arm-none-eabi-gcc -std=c99 -mcpu=cortex-m4 -Irfm -fsyntax-only "$out/sizes.c"
 else skip 'no compiler for pointers of 4 bytes'; fi
+
+# ---- large numbers that differ little: one figure, and what to do ----------------------------------------------------
+
+awk 'BEGIN { print "time,x,target"; for (i = 0; i < 300; i++) print 1700000000 + 7 * i "," i % 13 "," (i % 50 > 25) }' >"$out/unix.csv"
+check 'a Unix time' "$rfm" train "$out/unix.csv" -o "$out/unix.rfm" $quick
+noted 'a Unix time' 'column 1 \(time\): as float its numbers are up to 64 off, in a spread of 2093; this command subtracts [0-9]+ itself, firmware cannot. For firmware subtract it in the table and train again$'
+subtract=$(sed -n 's/.*subtracts \([0-9]*\) itself.*/\1/p' "$out/stderr")
+check 'a Unix time, exported' "$rfm" export "$out/unix.rfm" -o "$out/t.h"
+noted 'a Unix time, exported' "input 1 \\(time\\): as float its numbers are up to 64 off, with a deviation of [0-9.]+; for firmware subtract $subtract in the table and train again\$"
+# In integers: steps that are wider than a 64th of the range.
+awk 'BEGIN { print "time,x,target"; for (i = 0; i < 300; i++) print 1700000000 + 3600 * i "," i % 13 "," (i % 50 > 25) }' >"$out/hours.csv"
+check 'hours' sh -c "'$rfm' train '$out/hours.csv' -o '$out/hours.rfm' --quiet $quick && '$rfm' compress '$out/hours.rfm' --data '$out/hours.csv' --type i16 --quiet -o '$out/t.rfm'"
+check 'hours in integers, exported' "$rfm" export "$out/t.rfm" -o "$out/t.h"
+noted 'hours in integers, exported' 'input 1 \(time\): 9 integers are all there are between 1700003840 and 1701052416: subtract 1700003840 in the table and train again$'
+not_noted 'inputs of a few whole numbers' 'input 2'
