@@ -3,6 +3,8 @@
  *
  *     rfm-papers low-rank [train rows, 1000] [test rows, 10000] [seed, 1]
  */
+#include "papers.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -183,12 +185,17 @@ static void run(const task *t, size_t n, size_t tests, uint64_t seed) {
     free(truth);
 }
 
-int main(int argc, char **argv) {
-    size_t i, n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000, tests = argc > 3 ? strtoul(argv[3], NULL, 10) : 10000;
-    uint64_t seed = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
-    if (argc < 2 || strcmp(argv[1], "low-rank") != 0 || n == 0 || tests == 0) {
-        usage("expected rfm-papers low-rank [train rows] [test rows] [seed]");
+int low_rank(char **argv) {
+    size_t i, n = 1000, tests = 10000;
+    uint64_t seed = 1;
+    if (argv[0] != NULL) {
+        n = strtoul(argv[0], NULL, 10);
+        if (argv[1] != NULL) {
+            tests = strtoul(argv[1], NULL, 10);
+            if (argv[2] != NULL) seed = strtoul(argv[2], NULL, 10);
+        }
     }
+    if (n == 0 || tests == 0) usage("expected rfm-papers low-rank [train rows] [test rows] [seed]");
     for (i = 0; i < sizeof tasks / sizeof tasks[0]; i++) run(&tasks[i], n, tests, seed);
     return 0;
 }
