@@ -73,7 +73,9 @@ static void top(text *t, const report *r) {
 
 static int integers_in(const report *r) { return has_integers(&r->any); }
 
-#define STACK "about 200\xc2\xa0" "bytes of stack" /* boards/SIZES.md has it by core and loop */
+#define STACK           \
+    "about 200\xc2\xa0" \
+    "bytes of stack" /* boards/SIZES.md has it by core and loop */
 
 /* Inputs, scratch and scores of a prediction. */
 static double array_bytes(const report *r) {
