@@ -14,7 +14,7 @@ priced='--metric full --iterations 2 --ridge 1e-3 --seed 9'
 check 'a target in the middle' train "$out/price4.csv" --target price -o "$out/price.rfm" $priced --bandwidth 1.5m --center --normalize trace
 check 'info of a record' "$rfm" info "$out/price.rfm"
 says 'info: the target' '^target        price$'
-says 'info: the options' '^trained with  --kernel laplace --metric full --bandwidth 1.5m --ridge 0.001 --iterations 2 --center --normalize trace --seed 9$'
+says 'info: the options' '^trained with  --task regress --kernel laplace --metric full --bandwidth 1.5m --ridge 0.001 --iterations 2 --center --normalize trace --seed 9$'
 says 'info: the bytes' 'record [1-9][0-9]*, head'
 check 'info --json of a record' "$rfm" info "$out/price.rfm" --json
 says 'info --json: the target' '"targets": \["price"\]'
@@ -70,9 +70,9 @@ check 'features of a small model are standardised' "$rfm" compress "$out/price.r
 "$rfm" info "$out/price.rfm" | grep '^features' >"$out/before"
 "$rfm" info "$out/small.rfm" | grep '^features' >"$out/after"
 same 'features of a small model are standardised' "$out/before" "$out/after"
-"$rfm" export "$out/price.rfm" -o "$out/full.h" --name m 2>/dev/null
+"$rfm" export "$out/price.rfm" -o "$out/full.h" --name model 2>/dev/null
 "$rfm" compress "$out/price.rfm" --data "$out/price.csv" -o "$out/again.rfm" --summary --quiet >/dev/null
-"$rfm" export "$out/again.rfm" -o "$out/again.h" --name m 2>/dev/null
+"$rfm" export "$out/again.rfm" -o "$out/again.h" --name model 2>/dev/null
 same 'numbers, names and summary stay as they are, to the bit' "$out/full.h" "$out/again.h"
 check 'compress twice' "$rfm" compress "$out/small.rfm" --data "$out/price.csv" --budget 900 -o "$out/twice.rfm" --quiet
 check 'info of the second' "$rfm" info "$out/twice.rfm"

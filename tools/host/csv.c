@@ -94,11 +94,19 @@ static int is_word(const char *field, size_t length, const char *word) { /* lowe
     return i == length && word[i] == 0;
 }
 
-/* What a field without quotes and spaces around it means; something other than field[0..length) follows it. */
+int csv_absent(const char *field) {
+    static const char *const words[] = {"na", "n/a", "null", "?"};
+    size_t length = strlen(field), i;
+    for (i = 0; length <= 4 && i < sizeof words / sizeof *words; i++)
+        if (is_word(field, length, words[i])) return 1;
+    return 0;
+}
+
+/* What a field means that is a string, without quotes and spaces around it. */
 static double field_value(const char *field, size_t length) {
     double value;
     size_t sign = length > 0 && (*field == '-' || *field == '+');
-    if (length == 0 || is_word(field + sign, length - sign, "nan")) return kind_value(CSV_MISSING);
+    if (length == 0 || is_word(field + sign, length - sign, "nan") || csv_absent(field)) return kind_value(CSV_MISSING);
     if (csv_number(field, &value) == field + length) return fitting(value);
     if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity"))
         return kind_value(CSV_HUGE);
@@ -185,7 +193,7 @@ static char find_delimiter(const char *p) {
 /* The names from the first line, which is passed over only if it is a header. */
 static const char *read_names(csv *c, const char *p) {
     const char *first = p;
-    size_t room = 16, length, numbers = 0, i;
+    size_t room = 16, length, i;
     c->names = allocate(room, sizeof *c->names, "column names");
     for (;; p++) {
         p = take_field(c, p, &length);
@@ -195,16 +203,10 @@ static const char *read_names(csv *c, const char *p) {
             free(c->names);
             c->names = more, room *= 2;
         }
-        numbers += csv_kind(field_value(c->room, length)) == CSV_NUMBER;
         c->names[c->columns++] = copy_text(c->room, length);
         if (*p != c->delimiter || p == c->text + c->size) break;
     }
-    if (c->header) {
-        if (numbers == c->columns)
-            note("%s: the first line has numbers only and is taken as a header; if it is data, use --no-header",
-                 c->file);
-        return next_line(c, p);
-    }
+    if (c->header) return next_line(c, p);
     for (i = 0; i < c->columns; i++) {
         char name[32];
         int n = snprintf(name, sizeof name, "c%zu", i + 1);
@@ -257,6 +259,18 @@ static void drop_empty_column(csv *c) {
     c->columns = last;
 }
 
+/* A first line of numbers, and of texts that its columns have again, is hardly a header. */
+static void doubt_header(csv *c) {
+    size_t numbers = 0, i, j;
+    for (j = 0; j < c->columns; j++) numbers += csv_kind(field_value(c->names[j], strlen(c->names[j]))) == CSV_NUMBER;
+    for (j = 0; numbers > 0 && j < c->columns; j++) {
+        if (csv_kind(field_value(c->names[j], strlen(c->names[j]))) == CSV_NUMBER) continue;
+        for (i = 0; i < c->rows && strcmp(csv_text(c, i, j), c->names[j]) != 0; i++) continue;
+        if (i == c->rows) return;
+    }
+    if (numbers > 0) note("%s: line 1 looks like data but is taken as a header: --no-header if it is data", c->file);
+}
+
 void csv_read(csv *c, const char *file, int header) {
     const char *p, *nul, *q;
     size_t most = 1, cells;
@@ -293,6 +307,7 @@ void csv_read(csv *c, const char *file, int header) {
     }
     if (c->rows == 0) fail("%s: a header only, expected rows below it", c->file);
     drop_empty_column(c);
+    if (header) doubt_header(c);
 }
 
 void csv_free(csv *c) {
@@ -328,9 +343,11 @@ size_t csv_column(const csv *c, const char *name) {
     return j;
 }
 
+size_t csv_line(const csv *c, size_t row) { return line_of(c, c->starts[row]); }
+
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) {
     const char *found = csv_text(c, row, column);
-    size_t line = line_of(c, c->starts[row]);
+    size_t line = csv_line(c, row);
     if (*found == 0)
         fail("%s: line %zu, column %zu (%s): expected %s, found nothing", c->file, line, column + 1, c->names[column],
              expected);

@@ -21,7 +21,7 @@ typedef struct {
 } csv;
 
 #define CSV_NUMBER  0
-#define CSV_MISSING 1 /* empty, or NaN */
+#define CSV_MISSING 1 /* empty, NaN, or csv_absent */
 #define CSV_TEXT    2
 #define CSV_HUGE    3 /* an infinity, or a number beyond rfm_real */
 
@@ -29,9 +29,12 @@ void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
 
 int csv_kind(double value);
+int csv_absent(const char *field); /* NA, N/A, null, ?: words for what is missing, in large or small letters */
 
 /* The text of a cell, without its quotes; valid until the next call. */
 const char *csv_text(csv *c, size_t row, size_t column);
+
+size_t csv_line(const csv *c, size_t row); /* of the file, from 1 */
 
 /* The first column of that name, or c->columns. */
 size_t csv_column(const csv *c, const char *name);

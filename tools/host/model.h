@@ -29,6 +29,11 @@ typedef struct {
     model_record record;  /* of a file */
 } any_model;
 
+/* sizeof(rfm_model), sizeof(rfm_model_i) and sizeof(rfm_tiny) where pointers have 4 bytes: RAM of firmware. */
+#define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88)
+#define MODEL_I_BYTES_32 84
+#define TINY_BYTES_32    72
+
 /* Opens a model file; *blob is to be freed. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
 

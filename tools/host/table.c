@@ -9,6 +9,7 @@
 
 #define MOST_TEXTS           1000 /* different ones in a column */
 #define MOST_INTEGER_CLASSES 20
+#define MOST_LISTED          8 /* columns in a message */
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
@@ -98,6 +99,45 @@ static void set_free(text_set *s) {
     while (s->count > 0) free(s->at[--s->count]);
 }
 
+/* ---- texts that were meant as numbers --------------------------------------------------------- */
+
+static size_t digits(const char *p) { return strspn(p, "0123456789"); }
+
+/* 1,5 */
+static int has_comma(const char *cell) {
+    const char *p = cell + (*cell == '-' || *cell == '+');
+    size_t whole = digits(p);
+    return whole > 0 && p[whole] == ',' && digits(p + whole + 1) > 0 && p[whole + 1 + digits(p + whole + 1)] == 0;
+}
+
+/* 12:30, or three numbers, one of them a year, with - / or . between them; a time may follow. */
+static int is_date(const char *cell) {
+    size_t first = digits(cell), second, third;
+    const char *p = cell + first;
+    char between = *p;
+    if (first == 0 || between == 0 || strchr("-/.:", between) == NULL) return 0;
+    second = digits(++p), p += second;
+    if (between == ':') return first <= 2 && second == 2;
+    if (second == 0 || *p != between) return 0;
+    third = digits(++p), p += third;
+    return (first == 4 || third == 4) && second <= 2 && third > 0 && (*p == 0 || *p == ' ' || *p == 'T');
+}
+
+/* What is expected in place of such a cell. */
+static const char *number_wanted(const char *cell, const char *otherwise) {
+    return has_comma(cell) ? "a number with a point (decimal commas are not read)"
+           : is_date(cell) ? "a number (dates and times are not read as numbers)"
+                           : otherwise;
+}
+
+/* Says so where such a cell is taken as a text. */
+static void doubt_text(csv *c, size_t row, size_t column, const char *what) {
+    const char *cell = csv_text(c, row, column);
+    if (has_comma(cell) || is_date(cell))
+        note("%s: line %zu, column %zu (%s): \"%s\" is %s: %s are not read as numbers", c->file, csv_line(c, row),
+             column + 1, c->names[column], cell, what, has_comma(cell) ? "decimal commas" : "dates and times");
+}
+
 /* ---- inputs --------------------------------------------------------------------------------- */
 
 static int has_text(const csv *c, size_t column, row_list rows) {
@@ -105,6 +145,23 @@ static int has_text(const csv *c, size_t column, row_list rows) {
     for (i = 0; i < rows.count; i++)
         if (csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_TEXT) return 1;
     return 0;
+}
+
+/* A column of numbers with a few texts is hardly one of texts. */
+static void doubt_texts(csv *c, size_t column, row_list rows) {
+    size_t i, numbers = 0, texts = 0, first = 0;
+    for (i = 0; i < rows.count; i++) {
+        int kind = csv_kind(c->values[rows.at[i] * c->columns + column]);
+        numbers += kind == CSV_NUMBER, texts += kind == CSV_TEXT;
+        if (kind == CSV_TEXT && texts == 1) first = rows.at[i];
+    }
+    if (numbers > texts) {
+        const char *cell = csv_text(c, first, column);
+        note("%s: line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
+             "own",
+             c->file, csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
+    } else
+        doubt_text(c, first, column, "one-hot coded as a text");
 }
 
 static void input_add(input_list *list, size_t *room, text *names, const char *name, size_t column, const char *level) {
@@ -120,6 +177,27 @@ static void input_add(input_list *list, size_t *room, text *names, const char *n
     text_bytes(names, "", 1);
 }
 
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Columns are found by their names, so no two inputs may have one. */
+static void names_differ(const csv *c, const input_list *list) {
+    const char **names = allocate(list->count, sizeof *names, "names"), *name = list->names;
+    size_t i;
+    for (i = 0; i < list->count; i++, name += strlen(name) + 1) names[i] = name;
+    qsort(names, list->count, sizeof *names, by_name);
+    for (i = 1; i < list->count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0) {
+            size_t first = csv_column(c, names[i]), second = first + 1;
+            while (second < c->columns && strcmp(c->names[second], names[i]) != 0) second++;
+            if (second < c->columns)
+                fail("%s: line 1: columns %zu and %zu are both called %s, expected names that differ", c->file,
+                     first + 1, second + 1, names[i]);
+            fail("%s: line 1: two inputs are called %s, a column and a text of another; expected another name", c->file,
+                 names[i]);
+        }
+    free(names);
+}
+
 input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, int one_hot) {
     input_list list;
     text names = {NULL, 0, 0};
@@ -131,6 +209,7 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
         if (one_hot && has_text(c, j, rows)) {
             text_set levels;
             levels.count = 0;
+            doubt_texts(c, j, rows);
             for (i = 0; i < rows.count; i++) {
                 if (csv_kind(c->values[rows.at[i] * c->columns + j]) == CSV_MISSING) continue;
                 if (!set_add(&levels, csv_text(c, rows.at[i], j)))
@@ -143,20 +222,22 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
     }
     if (list.count == 0) fail("%s: no column is left for inputs beside the target", c->file);
     list.names = names.at;
+    if (c->header) names_differ(c, &list);
     return list;
 }
 
-/* A column called `name` that no input has taken yet. */
-static size_t free_column(const csv *c, const char *name, const unsigned char *taken) {
+/* No column behind it has its name. */
+static void only_column(const csv *c, size_t column) {
     size_t j;
-    for (j = 0; j < c->columns; j++)
-        if (!taken[j] && strcmp(c->names[j], name) == 0) break;
-    return j;
+    for (j = column + 1; j < c->columns; j++)
+        if (strcmp(c->names[j], c->names[column]) == 0)
+            fail("%s: line 1: columns %zu and %zu are both called %s, expected one of that name", c->file, column + 1,
+                 j + 1, c->names[j]);
 }
 
 /* The column of the input `name`, by the header; a name that is not there may be NAME=LEVEL. */
-static size_t column_by_name(const csv *c, const char *name, const unsigned char *taken, const char **level) {
-    size_t column = free_column(c, name, taken);
+static size_t column_by_name(const csv *c, const char *name, const char **level) {
+    size_t column = csv_column(c, name);
     const char *equals = name;
     *level = NULL;
     while (column == c->columns && (equals = strchr(equals, '=')) != NULL) {
@@ -211,7 +292,6 @@ input_list inputs_of_model(csv *c, const char *names, size_t count, const char *
 
 input_list inputs_of_names(csv *c, const char *names, size_t count) {
     input_list list;
-    unsigned char *taken = allocate(c->columns, 1, "columns");
     size_t i, bytes = 0;
     const char *name;
     for (i = 0; i < count; i++) bytes += strlen(names + bytes) + 1;
@@ -222,17 +302,16 @@ input_list inputs_of_names(csv *c, const char *names, size_t count) {
         columns_by_position(c, &list);
     else
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
-            list.at[i].column = column_by_name(c, name, taken, &list.at[i].level);
+            list.at[i].column = column_by_name(c, name, &list.at[i].level);
             if (list.at[i].column == c->columns)
                 fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
                      "name",
                      c->file, name, i + 1, count);
-            if (list.at[i].level == NULL) taken[list.at[i].column] = 1;
+            only_column(c, list.at[i].column);
         }
     for (i = 0; i < count; i++)
         if (list.at[i].column >= c->columns)
             fail("%s: %zu columns, expected the %zu inputs of the model", c->file, c->columns, count);
-    free(taken);
     return list;
 }
 
@@ -252,23 +331,27 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
             double value = c->values[rows.at[i] * c->columns + column];
             rfm_real *to = x + i * inputs.count + j;
             int kind = csv_kind(value);
-            if (kind == CSV_MISSING && !missing_allowed)
-                csv_fail(c, rows.at[i], column,
-                         inputs.at[j].level != NULL ? "a text (or use --missing mean)"
-                                                    : "a number (or use --missing mean)");
             if (inputs.at[j].level == NULL) {
-                if (kind == CSV_TEXT)
-                    csv_fail(c, rows.at[i], column, "a number (text columns: --one-hot when training)");
+                if (kind == CSV_MISSING && !missing_allowed)
+                    csv_fail(c, rows.at[i], column, "a number (or use --missing mean)");
+                if (kind == CSV_TEXT) {
+                    const char *cell = csv_text(c, rows.at[i], column);
+                    csv_fail(c, rows.at[i], column,
+                             number_wanted(cell, "a number (text columns: --one-hot when training)"));
+                }
                 if (kind == CSV_HUGE) csv_fail(c, rows.at[i], column, "a finite number that fits");
                 *to = (rfm_real)(value - (offset != NULL ? (double)offset[j] : 0));
             } else {
                 const char *cell = csv_text(c, rows.at[i], column);
                 size_t q, hits = 0;
                 for (q = j; q < end; q++) {
-                    int hit = kind != CSV_MISSING && strcmp(inputs.at[q].level, cell) == 0;
-                    to[q - j] = kind == CSV_MISSING ? (rfm_real)NAN : hit ? (rfm_real)1 : (rfm_real)0;
+                    int hit = strcmp(inputs.at[q].level, cell) == 0; /* one may be NA */
+                    to[q - j] = hit ? (rfm_real)1 : (rfm_real)0;
                     hits += (size_t)hit;
                 }
+                if (kind == CSV_MISSING && hits == 0 && !missing_allowed)
+                    csv_fail(c, rows.at[i], column, "a text (or use --missing mean)");
+                for (q = j; kind == CSV_MISSING && hits == 0 && q < end; q++) to[q - j] = (rfm_real)NAN;
                 unknown += hits == 0 && kind != CSV_MISSING;
             }
         }
@@ -281,14 +364,22 @@ void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, 
 
 /* ---- targets -------------------------------------------------------------------------------- */
 
+static void no_target(const csv *c, const char *name) {
+    text there = {NULL, 0, 0};
+    size_t j;
+    for (j = 0; j < c->columns && j < MOST_LISTED; j++) text_add(&there, j > 0 ? ", %s" : "%s", c->names[j]);
+    if (c->columns > MOST_LISTED) text_add(&there, " and %zu more", c->columns - MOST_LISTED);
+    text_bytes(&there, "", 1);
+    fail("%s: line 1: expected a column %s (--target), found %s", c->file, name, there.at);
+}
+
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;
     if (count >= c->columns) fail("%s: %zu columns, expected more than the %zu targets", c->file, c->columns, count);
     if (count > 1) return c->columns - count;
     if (name != NULL) {
         column = csv_column(c, name);
-        if (column == c->columns)
-            fail("%s: line 1: expected a column %s (--target), found none of that name", c->file, name);
+        if (column == c->columns) no_target(c, name);
     } else if (csv_column(c, "target") < c->columns)
         column = csv_column(c, "target");
     return column;
@@ -309,7 +400,9 @@ void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_
     for (i = 0; i < rows.count; i++)
         for (k = 0; k < count; k++) {
             double value = c->values[rows.at[i] * c->columns + target + k];
-            if (csv_kind(value) != CSV_NUMBER) csv_fail(c, rows.at[i], target + k, "a finite number as target");
+            if (csv_kind(value) != CSV_NUMBER)
+                csv_fail(c, rows.at[i], target + k,
+                         number_wanted(csv_text(c, rows.at[i], target + k), "a finite number as target"));
             y[i * count + k] = (rfm_real)(value - (offset != NULL ? (double)offset[k] : 0));
         }
 }
@@ -352,8 +445,8 @@ int target_is_class(csv *c, size_t target, row_list rows) {
 static const char *label(csv *c, size_t row, size_t target, char *room, size_t size) {
     const char *cell;
     int kind = csv_kind(c->values[row * c->columns + target]);
-    if (kind == CSV_MISSING) csv_fail(c, row, target, "a class as target");
     cell = csv_text(c, row, target);
+    if (kind == CSV_MISSING && !csv_absent(cell)) csv_fail(c, row, target, "a class as target"); /* null is a class */
     if (kind != CSV_NUMBER) return cell;
     snprintf(room, size, "%.15g", strtod(cell, NULL) + 0.0);
     return room;
@@ -369,6 +462,7 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
     text names = {NULL, 0, 0};
     char room[40];
     size_t i;
+    int texts = has_text(c, target, rows);
     labels.count = 0;
     for (i = 0; i < rows.count; i++)
         if (!set_add(&labels, label(c, rows.at[i], target, room, sizeof room)))
@@ -376,7 +470,19 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
     if (labels.count == 1)
         fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", c->file,
              target + 1, c->names[target], utf8_fit(labels.at[0], 60), labels.at[0]);
-    if (!has_text(c, target, rows)) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
+    for (i = 0; texts && i < rows.count; i++)
+        if (csv_kind(c->values[rows.at[i] * c->columns + target]) == CSV_TEXT) {
+            doubt_text(c, rows.at[i], target, "taken as a class");
+            break;
+        }
+    for (i = 0; !texts && i < rows.count; i++)
+        if (csv_kind(c->values[rows.at[i] * c->columns + target]) == CSV_MISSING)
+            csv_fail(c, rows.at[i], target, "a class as target, a number as the others");
+    for (i = 0; i < labels.count; i++)
+        if (csv_absent(labels.at[i]))
+            note("%s: column %zu (%s): \"%s\" is taken as a class", c->file, target + 1, c->names[target],
+                 labels.at[i]);
+    if (!texts) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
     for (i = 0; i < labels.count; i++) text_bytes(&names, labels.at[i], strlen(labels.at[i]) + 1);
     *count = labels.count;
     set_free(&labels);

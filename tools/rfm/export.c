@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FEW_INTEGERS 64 /* over the range of an input */
+
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
     text_add(t,
-             " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash, a prediction needs %zu bytes "
-             "of RAM.\n *\n",
-             (RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real));
+             " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             (model->d + RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real), MODEL_BYTES_32);
     text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
     text_add(t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
     text_add(
@@ -28,9 +30,10 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
     for (i = 0; i < model->d; i++) scaled += model->inputs[i].exponent != 0;
     text_add(t,
              " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The "
-             "model stays in flash, a\n"
-             " * prediction needs %zu bytes of RAM.\n *\n",
-             RFM_PREDICT_I_SCRATCH(model->d, model->r) * sizeof(int16_t) + model->c * sizeof(int32_t));
+             "model\n * stays in flash.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             (model->d + RFM_PREDICT_I_SCRATCH(model->d, model->r)) * sizeof(int16_t) + model->c * sizeof(int32_t),
+             MODEL_I_BYTES_32);
     text_add(t, " *     static int16_t x[%s_INPUTS], scratch[%s_SCRATCH];\n *     static int32_t scores[%s_OUTPUTS];\n",
              upper, upper, upper);
     text_add(t, " *     rfm_model_i m;\n *     if (rfm_model_open_i(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
@@ -76,6 +79,22 @@ static void use_tiny(text *t, const rfm_tiny *model, const char *id, const char 
     if (model->exponents != NULL) text_add(t, "\n");
 }
 
+static const char *input_name(const char *names, size_t i) { return names != NULL ? rfm_name(names, i) : "no name"; }
+
+/* Says which inputs have few integers over their range, because they are far from 0 or reach far. */
+static void say_few_integers(const rfm_model_i *model) {
+    size_t i;
+    for (i = 0; i < model->d; i++) {
+        const rfm_input_i *in = &model->inputs[i];
+        int levels = in->high - in->low + 1;
+        if (in->exponent >= 0 || levels >= FEW_INTEGERS) continue;
+        note("input %zu (%s): %d integers are all there are between %.10g and %.10g: subtract %.10g in the table and "
+             "train again",
+             i + 1, input_name(model->input_names, i), levels, ldexp(in->low, -in->exponent),
+             ldexp(in->high, -in->exponent), ldexp(in->low, -in->exponent));
+    }
+}
+
 /* Firmware has inputs as rfm_real: says which of them lose too much that way. */
 static void say_losses(const rfm_model *model) {
     rfm_summary s;
@@ -83,12 +102,15 @@ static void say_losses(const rfm_model *model) {
     memset(&s, 0, sizeof s);
     if (rfm_model_summary(model, &s, NULL, 0) != RFM_OK || s.x_scale == NULL) return;
     for (i = 0; i < model->d; i++) {
-        double off = ldexp(fabs((double)model->shift[i]), sizeof(rfm_real) == 4 ? -24 : -53);
+        double off;
+        int exponent;
+        (void)frexp((double)model->shift[i], &exponent);
+        off = ldexp(1, exponent - (sizeof(rfm_real) == 4 ? 25 : 54));      /* half of the step between two rfm_real */
         if (!column_loses(off, sqrt(12) * (double)s.x_scale[i])) continue; /* the width of an even spread */
-        note("input %zu (%s) loses as float: around %.10g its numbers are up to %.3g off, with a deviation of %.4g; "
-             "subtract that from it and train anew",
-             i + 1, model->input_names != NULL ? rfm_name(model->input_names, i) : "no name", (double)model->shift[i],
-             off, (double)s.x_scale[i]);
+        note("input %zu (%s): as %s its numbers are up to %.3g off, with a deviation of %.4g; for firmware subtract "
+             "%.10g in the table and train again",
+             i + 1, input_name(model->input_names, i), sizeof(rfm_real) == 4 ? "float" : "double", off,
+             (double)s.x_scale[i], (double)model->shift[i]);
     }
 }
 
@@ -171,7 +193,10 @@ int command_export(const call *c) {
     for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
-    if (!integers) say_losses(&model);
+    if (integers)
+        say_few_integers(&any.integers);
+    else
+        say_losses(&model);
     note("%s: %zu bytes of model in %s", out, size, id);
     free(t.at);
     free(guard.at);

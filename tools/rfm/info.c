@@ -7,10 +7,18 @@
 #define MOST_SHOWN  8
 #define MOST_RANGES 64
 
+/* In quotes where it would run into what is beside it. */
+static void add_name(text *t, const char *name) {
+    const char *quote = *name == 0 || strpbrk(name, " ,") != NULL ? "\"" : "";
+    text_add(t, "%s", quote);
+    text_name(t, name);
+    text_add(t, "%s", quote);
+}
+
 /* By its name; without one by its number from 1 on. */
 static void add_input(text *t, const char *names, size_t i) {
     if (names != NULL)
-        text_name(t, rfm_name(names, i));
+        add_name(t, rfm_name(names, i));
     else
         text_add(t, "%zu:", i + 1);
 }
@@ -178,9 +186,27 @@ static void exponents_json(text *t, const rfm_tiny *m) {
 
 /* ---- the record ------------------------------------------------------------------------------- */
 
+static int is_raw(const any_model *any) {
+    rfm_summary s;
+    memset(&s, 0, sizeof s);
+    (void)rfm_model_summary(&any->numbers, &s, NULL, 0);
+    return s.x_scale == NULL && any->record.scales == NULL;
+}
+
+/* An input is called NAME=LEVEL then; a column may be, too, but with numbers in it --one-hot changes nothing. */
+static int is_one_hot(const rfm_model *model) {
+    size_t i;
+    for (i = 0; model->input_names != NULL && i < model->d; i++)
+        if (strchr(rfm_name(model->input_names, i), '=') != NULL) return 1;
+    return 0;
+}
+
 /* As the options of rfm train have them. */
-static void show_options(text *t, const rfm_options *o) {
-    text_add(t, "trained with  --kernel %s", rfm_kernels[o->kernel].name);
+static void show_options(text *t, const any_model *any) {
+    const rfm_options *o = &any->record.options;
+    text_add(t, "trained with  --task %s%s%s%s --kernel %s", task_words[any->numbers.task],
+             is_one_hot(&any->numbers) ? " --one-hot" : "", any->record.fill != NULL ? " --missing mean" : "",
+             is_raw(any) ? " --raw" : "", rfm_kernels[o->kernel].name);
     if (kernel_has_exponent(o->kernel)) text_add(t, " --exponent %.6g", (double)o->exponent);
     text_add(t, " --metric %s --bandwidth %.6g%s --ridge %.6g --iterations %zu", metric_words[o->metric],
              (double)o->bandwidth, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? "m" : "", (double)o->ridge,
@@ -189,10 +215,11 @@ static void show_options(text *t, const rfm_options *o) {
              (unsigned long)o->seed);
 }
 
-static void record_json(text *t, const model_record *r, size_t targets) {
+static void record_json(text *t, const any_model *any) {
+    const model_record *r = &any->record;
     const rfm_options *o = &r->options;
     text inside = {NULL, 0, 0};
-    if (r->targets != NULL) json_names(t, "targets", r->targets, targets);
+    if (r->targets != NULL) json_names(t, "targets", r->targets, model_targets(&any->numbers));
     json_number(t, "fills_missing", r->fill != NULL);
     if (r->coverage > 0) json_number(t, "coverage", r->coverage), json_number(t, "threshold", r->threshold);
     if (!r->has_options) return;
@@ -209,6 +236,8 @@ static void record_json(text *t, const model_record *r, size_t targets) {
     json_number(&inside, "seed", o->seed);
     json_number(&inside, "select", o->select);
     json_number(&inside, "score", o->score);
+    json_number(&inside, "raw", is_raw(any));
+    json_number(&inside, "one_hot", is_one_hot(&any->numbers));
     json_object(t, "options", &inside);
     free(inside.at);
 }
@@ -263,7 +292,7 @@ int command_info(const call *c) {
         json_number(&t, "scratch_bytes", (double)(scratch * number_bytes));
         sections(&any, size, &parts, section_json);
         json_object(&t, "sections", &parts);
-        record_json(&t, &any.record, model_targets(&model));
+        record_json(&t, &any);
         if (integers) ranges_json(&t, &any.integers);
         if (tiny) exponents_json(&t, &any.tiny);
         if (model.class_names != NULL && classes > 0) json_names(&t, "classes", model.class_names, classes);
@@ -275,7 +304,7 @@ int command_info(const call *c) {
         for (i = 0; i < classes && i < 20; i++) {
             text_add(&t, " ");
             if (model.class_names != NULL)
-                text_name(&t, rfm_name(model.class_names, i));
+                add_name(&t, rfm_name(model.class_names, i));
             else
                 text_add(&t, "%zu", i);
         }
@@ -284,13 +313,13 @@ int command_info(const call *c) {
                  model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
         for (i = 0; any.record.targets != NULL && i < model_targets(&model); i++) {
             text_add(&t, i == 0 ? "target        " : ", ");
-            text_name(&t, rfm_name(any.record.targets, i));
+            add_name(&t, rfm_name(any.record.targets, i));
         }
         if (any.record.targets != NULL) text_add(&t, "\n");
         if (any.record.fill != NULL) text_add(&t, "missing       cells become the means of the training rows\n");
         if (any.record.coverage > 0)
             text_add(&t, "sets          coverage %g, threshold %.4g\n", any.record.coverage, any.record.threshold);
-        if (any.record.has_options) show_options(&t, &any.record.options);
+        if (any.record.has_options) show_options(&t, &any);
         if (model.summary != NULL)
             text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
         else

@@ -75,12 +75,13 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     p->base.kernel = kernel_of("--kernel", a->kernel);
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
-    if (a->exponent > 0) {
-        int has = kernel_has_exponent(p->base.kernel);
-        double most = has ? (double)rfm_kernels[p->base.kernel].most : 2;
+    if (a->exponent >= 0) {
+        double most = (double)rfm_kernels[p->base.kernel].most;
+        if (!kernel_has_exponent(p->base.kernel))
+            usage("--exponent is for --kernel general and l1, found %s", a->kernel);
         if (a->exponent > most || (rfm_real)a->exponent <= 0)
             usage("--exponent: expected a number above 0, at most %g with --kernel %s", most, a->kernel);
-        if (has) p->base.exponent = (rfm_real)a->exponent;
+        p->base.exponent = (rfm_real)a->exponent;
     }
     if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
         usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
@@ -145,6 +146,16 @@ typedef struct {
     void *network;    /* its memory */
 } job;
 
+static void say_constant(const job *t) {
+    const input *at = t->inputs.at;
+    size_t i;
+    for (i = 0; i < t->d; i++) {
+        column_range r = column_look(&t->file, at[i].column, t->train);
+        if (at[i].level == NULL ? r.low < r.high : i > 0 && at[i].column == at[i - 1].column) return; /* two texts */
+    }
+    note("%s: every input is the same in all training rows: there is nothing to learn from", t->file.file);
+}
+
 static void read_data(job *t) {
     const call *a = t->a;
     unsigned char *use;
@@ -185,6 +196,7 @@ static void read_data(job *t) {
     t->c = form_outputs(&t->form);
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
     t->d = t->inputs.count;
+    say_constant(t);
     if (t->train.count > a->rows) {
         rows_draw(&t->train, a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
@@ -348,6 +360,8 @@ static void report(job *t, const score *s, double seconds) {
         }
         if (t->check.rows > 0) score_json(&out, s, task);
         json_number(&out, "validation", t->choice.validation);
+        json_number(&out, "validation_folds", (double)t->choice.folds);
+        json_number(&out, "validation_rows", (double)t->choice.held);
         json_number(&out, "search", (double)t->choice.tried);
         if (t->fit.coverage > 0) {
             json_number(&out, "coverage", t->fit.coverage);
@@ -368,9 +382,15 @@ static void report(job *t, const score *s, double seconds) {
                  ridge);
         text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
                  o->center && o->iterations > 0 ? ", gradients centred" : "");
-        if (isfinite(t->choice.validation))
-            text_add(&out, "validation    %s %.4f inside the training rows, best of %zu settings\n",
-                     task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation, t->choice.tried);
+        if (isfinite(t->choice.validation)) {
+            text_add(&out, "validation    %s %.4f", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation);
+            if (t->choice.folds > 1)
+                text_add(&out, " in %zu folds of the training rows", t->choice.folds);
+            else
+                text_add(&out, " on %zu held-out training rows", t->choice.held);
+            if (search_needed(&t->problem)) text_add(&out, ", best of %zu settings", t->choice.tried);
+            text_add(&out, "\n");
+        }
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
                      t->fit.model.n, t->fit.model.r);

@@ -35,11 +35,14 @@ static const char library[] =
     " strtoul strtoull strxfrm system tan tanh tgamma time tmpfile tmpnam tolower toupper trunc ungetc vfprintf"
     " vprintf vsnprintf vsprintf y0 y1 yn ";
 
+/* What the example in the header calls its own. */
+static const char example[] = " m x scores scratch ";
+
 static int listed(const char *list, const char *word) {
     size_t length = strlen(word);
     const char *at = list;
     while ((at = strstr(at, word)) != NULL) {
-        if (at[-1] == ' ' && at[length] == ' ') return 1; /* both lists begin with a space */
+        if (at[-1] == ' ' && at[length] == ' ') return 1; /* all lists begin with a space */
         at++;
     }
     return 0;
@@ -67,6 +70,7 @@ static int is_integer_macro(const char *name) {
 static const char *refused(const char *id) {
     if (listed(keywords, id)) return "a word of C or C++ (or a macro of its compilers)";
     if (listed(library, id) || is_integer_macro(id)) return "a name of the C library";
+    if (listed(example, id)) return "a name in the example of the header";
     if (id[0] == '_' || ends_in(id, "_") || strstr(id, "__") != NULL)
         return "reserved in C or C++: an underscore at the start or the end, or two";
     if (ends_in(id, "_t")) return "reserved for types: _t at the end";

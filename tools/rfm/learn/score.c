@@ -72,7 +72,7 @@ row_list rows_to_score(const csv *c, const char *split) {
 
 static void say_loss(const csv *c, size_t column, double off, double spread, double center, int loss) {
     static const char *const end[] = {
-        "%.10g is taken out of them here. Firmware gets them as they are: for firmware, subtract it before training",
+        "this command subtracts %.10g itself, firmware cannot. For firmware subtract it in the table and train again",
         "that is lost. Subtract %.10g from the column and train anew",
         "expected a column without that. Subtract %.10g from it and train anew"};
     text t = {NULL, 0, 0};

@@ -465,13 +465,12 @@ static double find_temperature(const work *w, const candidate *k) {
     return exp((low + high) / 2);
 }
 
-/* The threshold of conformal sets, from the held-out scores of the first repeat: each row counts once. */
-static double find_threshold(const work *w, const candidate *k, size_t *rows) {
+/* The threshold of conformal sets, from the n held-out scores of the first repeat: each row counts once. */
+static double find_threshold(const work *w, const candidate *k, size_t n) {
     const search_problem *p = w->p;
-    size_t c = p->y.cols, per = w->part_count / w->repeats, i, j, count = 0, n = 0;
+    size_t c = p->y.cols, per = w->part_count / w->repeats, i, j, count = 0;
     rfm_real *scores, *scratch, threshold = 0;
     uint32_t *labels;
-    for (j = 0; j < per; j++) n += w->parts[j].v;
     scores = allocate(n, c * sizeof *scores, "held-out predictions");
     scratch = allocate(n, sizeof *scratch, "held-out predictions");
     labels = allocate(n, sizeof *labels, "held-out predictions");
@@ -485,7 +484,6 @@ static double find_threshold(const work *w, const candidate *k, size_t *rows) {
     free(scores);
     free(scratch);
     free(labels);
-    *rows = n;
     return (double)threshold;
 }
 
@@ -581,9 +579,12 @@ search_result search(const search_problem *p) {
         result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0
                         : w->tried[i].s.metric == RFM_IDENTITY      ? 1
                                                                     : p->last_iterations - p->first_iterations + 1;
-    result.temperature = 0, result.validation = (double)NAN, result.threshold = -1, result.held = 0;
+    result.temperature = 0, result.validation = (double)NAN, result.threshold = -1;
+    result.folds = result.held = 0;
     if (best != NULL) {
-        if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, best, &result.held);
+        result.folds = w->part_count / w->repeats;
+        for (i = 0; i < result.folds; i++) result.held += w->parts[i].v;
+        if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, best, result.held);
         if (p->labels != NULL) result.temperature = find_temperature(w, best);
         result.validation = p->labels != NULL ? best->accuracy : r2_of(w, best);
     } else

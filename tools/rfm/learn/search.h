@@ -31,7 +31,7 @@ typedef struct {
     size_t tried;        /* settings: metric, centring, bandwidth, ridge, T */
     double temperature;  /* 0: not known */
     double threshold;    /* of conformal sets with the coverage, from held-out rows; negative: not known */
-    size_t held;         /* rows that it is from */
+    size_t folds, held;  /* what both are from: the rows of so many folds, or of one hold-out; 0: none */
 } search_result;
 
 /* 1 if the problem leaves anything to choose. */

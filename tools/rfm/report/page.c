@@ -73,12 +73,20 @@ static void top(text *t, const report *r) {
 
 static int integers_in(const report *r) { return has_integers(&r->any); }
 
-/* Scratch and scores of a prediction. */
+#define STACK           \
+    "about 200\xc2\xa0" \
+    "bytes of stack" /* boards/SIZES.md has it by core and loop */
+
+/* Inputs, scratch and scores of a prediction. */
+static double array_bytes(const report *r) {
+    size_t inputs = r->model.d + RFM_PREDICT_SCRATCH(r->model.d, r->model.r);
+    if (is_tiny(&r->any)) return (double)(r->model.d * sizeof(int16_t) + r->model.r + r->model.c * sizeof(int32_t));
+    return (double)(integers_in(r) ? inputs * sizeof(int16_t) + r->model.c * sizeof(int32_t)
+                                   : (inputs + r->model.c) * sizeof(rfm_real));
+}
+
 static double ram_bytes(const report *r) {
-    size_t scratch = RFM_PREDICT_SCRATCH(r->model.d, r->model.r);
-    if (is_tiny(&r->any)) return (double)(r->model.r + r->model.c * sizeof(int32_t));
-    return (double)(integers_in(r) ? scratch * sizeof(int16_t) + r->model.c * sizeof(int32_t)
-                                   : (scratch + r->model.c) * sizeof(rfm_real));
+    return array_bytes(r) + (is_tiny(&r->any) ? TINY_BYTES_32 : integers_in(r) ? MODEL_I_BYTES_32 : MODEL_BYTES_32);
 }
 
 static void tiles(text *t, const report *r) {
@@ -94,7 +102,7 @@ static void tiles(text *t, const report *r) {
              r->model.n, r->model.r);
     tile_close(t);
     tile_open(t, "RAM for a prediction");
-    text_add(t, "%s</p><p class=\"what\">no heap, no other memory", html_bytes(room, ram_bytes(r)));
+    text_add(t, "%s</p><p class=\"what\">and " STACK "; no heap", html_bytes(room, ram_bytes(r)));
     tile_close(t);
     if (strcmp(r->metric_word, "identity") != 0) {
         tile_open(t, "Strongest feature");
@@ -402,6 +410,7 @@ static void section_training(text *t, const report *r) {
     char room[NUMBER_ROOM];
     size_t i, n = r->summary.steps;
     int scored = 0;
+    const rfm_options *known = r->any.record.has_options ? &r->any.record.options : NULL;
     html_section(t, "training", "What was trained");
     text_add(t,
              "<p class=\"say\">A kernel machine: the closer two rows, the more one says about the other. Distance is "
@@ -417,26 +426,38 @@ static void section_training(text *t, const report *r) {
     html_row(t, "Features");
     text_add(t, "%zu</dd>", r->model.d);
     html_row(t, "Kernel");
-    text_add(t, "%s", integers_in(r) && !is_tiny(&r->any) ? "a table" : any_kernel(&r->any));
+    if (integers_in(r) && !is_tiny(&r->any) && known != NULL)
+        text_add(t, "%s, as a table", rfm_kernels[known->kernel].name);
+    else
+        text_add(t, "%s", integers_in(r) && !is_tiny(&r->any) ? "a table" : any_kernel(&r->any));
     if (!integers_in(r) && kernel_has_exponent(r->model.kernel))
         text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
     text_add(t, "</dd>");
     html_row(t, "Metric M");
     text_add(t, "%s</dd></dl><dl>", metric_form(r));
     html_row(t, "Bandwidth L");
-    text_add(t, "%s</dd>", r->summary.bandwidth > 0 ? html_number(room, (double)r->summary.bandwidth) : "not recorded");
+    if (r->summary.bandwidth > 0)
+        text_add(t, "%s</dd>", html_number(room, (double)r->summary.bandwidth));
+    else if (known != NULL)
+        text_add(t, "%s%s</dd>", html_number(room, (double)known->bandwidth),
+                 known->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? " times the median distance" : "");
+    else
+        text_add(t, "not recorded</dd>");
     html_row(t, "Ridge");
-    text_add(t, "%s</dd>", r->model.summary != NULL ? html_number(room, (double)r->summary.ridge) : "not recorded");
+    text_add(t, "%s</dd>",
+             r->model.summary != NULL ? html_number(room, (double)r->summary.ridge)
+             : known != NULL          ? html_number(room, (double)known->ridge)
+                                      : "not recorded");
     html_row(t, "Iterations T");
-    if (r->model.summary != NULL)
-        text_add(t, "%zu</dd>", (size_t)r->summary.iterations);
+    if (r->model.summary != NULL || known != NULL)
+        text_add(t, "%zu</dd>", r->model.summary != NULL ? (size_t)r->summary.iterations : known->iterations);
     else
         text_add(t, "not recorded</dd>");
     html_row(t, "Inputs standardised");
     text_add(t, "%s</dd>",
-             r->model.summary == NULL     ? "not recorded"
-             : r->summary.x_scale != NULL ? "yes, inside the model"
-                                          : "no");
+             r->summary.x_scale != NULL || r->any.record.scales != NULL ? "yes, inside the model"
+             : r->model.summary == NULL && known == NULL                ? "not recorded"
+                                                                        : "no");
     if (r->summary.validation != 0) {
         html_row(t, r->classes > 0 ? "Accuracy in validation" : "Score in validation");
         text_add(t, "%s</dd>",
@@ -755,17 +776,58 @@ static void section_rows(text *t, const report *r) {
 static const struct {
     const char *id, *name, *core;
     double flash, ram; /* KiB */
-    double code, code_i, multiply_add, center;
+    double code, code_i;
+    struct {
+        double multiply_add, center;
+    } numbers, i8, i16;
 } boards[] = {
-    {"stm32vldiscovery", "STM32VLDISCOVERY", "Cortex-M3", BOARD_stm32vldiscovery_MEMORY, BOARD_stm32vldiscovery_CODE,
-     BOARD_stm32vldiscovery_CODE_I, BOARD_stm32vldiscovery_INSTRUCTIONS},
-    {"microbit", "BBC micro:bit", "Cortex-M0", BOARD_microbit_MEMORY, BOARD_microbit_CODE, BOARD_microbit_CODE_I,
-     BOARD_microbit_INSTRUCTIONS},
-    {"netduinoplus2", "Netduino Plus 2", "Cortex-M4F", BOARD_netduinoplus2_MEMORY, BOARD_netduinoplus2_CODE,
-     BOARD_netduinoplus2_CODE_I, BOARD_netduinoplus2_INSTRUCTIONS},
-    {"nano33ble", "Arduino Nano 33 BLE", "Cortex-M4F", 1024, 256, BOARD_netduinoplus2_CODE, BOARD_netduinoplus2_CODE_I,
-     BOARD_netduinoplus2_INSTRUCTIONS},
-    {"pico", "Raspberry Pi Pico", "Cortex-M0+", 2048, 264, BOARD_microbit_CODE, BOARD_microbit_CODE_I, 0, 0},
+    {"stm32vldiscovery",
+     "STM32VLDISCOVERY",
+     "Cortex-M3",
+     BOARD_stm32vldiscovery_MEMORY,
+     BOARD_stm32vldiscovery_CODE,
+     BOARD_stm32vldiscovery_CODE_I,
+     {BOARD_stm32vldiscovery_INSTRUCTIONS},
+     {BOARD_stm32vldiscovery_INSTRUCTIONS_I8},
+     {BOARD_stm32vldiscovery_INSTRUCTIONS_I16}},
+    {"microbit",
+     "BBC micro:bit",
+     "Cortex-M0",
+     BOARD_microbit_MEMORY,
+     BOARD_microbit_CODE,
+     BOARD_microbit_CODE_I,
+     {BOARD_microbit_INSTRUCTIONS},
+     {BOARD_microbit_INSTRUCTIONS_I8},
+     {BOARD_microbit_INSTRUCTIONS_I16}},
+    {"netduinoplus2",
+     "Netduino Plus 2",
+     "Cortex-M4F",
+     BOARD_netduinoplus2_MEMORY,
+     BOARD_netduinoplus2_CODE,
+     BOARD_netduinoplus2_CODE_I,
+     {BOARD_netduinoplus2_INSTRUCTIONS},
+     {BOARD_netduinoplus2_INSTRUCTIONS_I8},
+     {BOARD_netduinoplus2_INSTRUCTIONS_I16}},
+    {"nano33ble",
+     "Arduino Nano 33 BLE",
+     "Cortex-M4F",
+     1024,
+     256,
+     BOARD_netduinoplus2_CODE,
+     BOARD_netduinoplus2_CODE_I,
+     {BOARD_netduinoplus2_INSTRUCTIONS},
+     {BOARD_netduinoplus2_INSTRUCTIONS_I8},
+     {BOARD_netduinoplus2_INSTRUCTIONS_I16}},
+    {"pico",
+     "Raspberry Pi Pico",
+     "Cortex-M0+",
+     2048,
+     264,
+     BOARD_microbit_CODE,
+     BOARD_microbit_CODE_I,
+     {0, 0},
+     {0, 0},
+     {0, 0}},
 };
 
 static void legend_part(text *t, const char *key, const char *what, double bytes) {
@@ -788,8 +850,9 @@ static void section_board(text *t, const report *r) {
     size_t i;
     html_section(t, "board", "On a board");
     text_add(t,
-             "<p class=\"say\">The model stays in flash and is used where it lies. RAM is needed for the scratch of "
-             "one prediction and its scores.</p>\n<div class=\"two\"><div>\n"
+             "<p class=\"say\">The model stays in flash and is used where it lies. RAM is needed for the inputs, "
+             "the scratch and the scores of one prediction, for the struct of the model, and on the stack.</p>\n<div "
+             "class=\"two\"><div>\n"
              "<h3>%s of flash</h3><div class=\"stack\" aria-hidden=\"true\"><i class=\"k1\" style=\"flex:%.4f\"></i><i "
              "class=\"k2\" style=\"flex:%.4f\"></i>"
              "<i class=\"k3\" style=\"flex:%.4f\"></i><i class=\"k4\" style=\"flex:%.4f\"></i></div><dl>",
@@ -799,8 +862,12 @@ static void section_board(text *t, const report *r) {
     legend_part(t, "k3", "Projection", p);
     legend_part(t, "k4", "Names, summary, rest", rest);
     text_add(t, "</dl></div>\n<div><h3>A prediction</h3><dl>");
-    html_row(t, "Scratch and scores");
-    text_add(t, "%s</dd>", html_bytes(room, ram));
+    html_row(t, "Inputs, scratch and scores");
+    text_add(t, "%s</dd>", html_bytes(room, array_bytes(r)));
+    html_row(t, is_tiny(&r->any) ? "rfm_tiny" : integers ? "rfm_model_i" : "rfm_model");
+    text_add(t, "%s</dd>", html_bytes(room, ram - array_bytes(r)));
+    html_row(t, "Beside that");
+    text_add(t, STACK "</dd>");
     html_row(t, "Multiply-adds");
     text_add(t, "%s</dd>", html_count(room, work));
     html_row(t, integers && !is_tiny(&r->any) ? "Look-ups in a table" : "Exponentials");
@@ -817,15 +884,20 @@ static void section_board(text *t, const report *r) {
     for (i = 0; i < sizeof boards / sizeof *boards; i++) {
         double flash = (total + (integers ? boards[i].code_i : boards[i].code)) / (1024 * boards[i].flash),
                of_ram = ram / (1024 * boards[i].ram);
-        double count = boards[i].multiply_add * work + boards[i].center * n,
-               digits = count > 0 ? pow(10, floor(log10(count)) - 1) : 1;
+        double each = r->any.type == RFM_I8    ? boards[i].i8.multiply_add
+                      : r->any.type == RFM_I16 ? boards[i].i16.multiply_add
+                                               : boards[i].numbers.multiply_add,
+               center = r->any.type == RFM_I8    ? boards[i].i8.center
+                        : r->any.type == RFM_I16 ? boards[i].i16.center
+                                                 : boards[i].numbers.center;
+        double count = each * work + center * n, digits = count > 0 ? pow(10, floor(log10(count)) - 1) : 1;
         int fits = flash < 0.9 && of_ram < 0.75;
         text_add(t,
                  "<tr><th scope=\"row\">%s</th><td class=\"l opt\">%s</td><td class=\"%s\">%s</td><td>%s of %.0f "
                  "KiB</td><td>%s of %.0f KiB</td>",
                  boards[i].name, boards[i].core, fits ? "yes" : "no", fits ? "\xe2\x9c\x93 yes" : "\xe2\x9c\x97 no",
                  html_percent(room, flash), boards[i].flash, html_percent(more, of_ram), boards[i].ram);
-        if (fits && count > 0 && r->any.type == RFM_F32)
+        if (fits && count > 0 && r->any.type != RFM_F64)
             text_add(t, "<td><data class=\"%s\" value=\"%.0f\">about\xc2\xa0%s</data></td></tr>\n", boards[i].id, count,
                      html_count(room, digits * floor(count / digits + 0.5)));
         else
@@ -837,8 +909,7 @@ static void section_board(text *t, const report *r) {
              "fits\xe2\x80\x9d leaves a tenth of "
              "it and a quarter of the RAM to the rest of the program. Instructions of one prediction are estimated "
              "from measurements of the portable code; loops made for "
-             "a core need fewer.%s%s</p>\n</section>\n",
-             integers ? " Those in integers are in boards/SIZES.md." : "",
+             "a core need fewer.%s</p>\n</section>\n",
              rest > total / 3 ? "" : " Fewer centres, a lower rank or fewer features make a model smaller.");
 }
 
