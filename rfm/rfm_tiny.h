@@ -5,7 +5,7 @@
  *   f_k = offset_k + sum_a alpha_ak phi(t_a),  phi(t) = 2^(-t / 2^s)
  *
  * A Gaussian, in other words, whose width is a power of two in the units of z. phi is a formula of shifts and one
- * product, right to 0.4 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
+ * product, right to 0.35 %. alpha is a matrix, or one weight for each centre, which then belongs to one class
  * ("prototypes"). There is no division, no table, no floating-point operation; sums of 32 bits cannot overflow; every
  * machine gives the same bits. FORMAT.md, "Tiny models", has the bytes. Such a model is made of an rfm_hyperbf, whose
  * descent can see its rounding.

@@ -844,19 +844,20 @@ static void test_teacher(void) {
     if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
     CHECK_BELOW((double)report.batch, 1e-8);
     /* The cross-entropy of a teacher's probabilities is least at the teacher: no gradient. */
-    test_reset();
-    if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
-    if (run_model(&a.f, &teacher) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-    for (kind = 0; kind < 60; kind++)
-        a.y.at[(size_t)(kind / 2) * a.y.stride + (size_t)(kind % 2)] = (rfm_real)(kind % 2);
-    (void)numbers_of(&a, kept_numbers);
-    rfm_hyperbf_options_init(&o);
-    o.method = RFM_HYPERBF_PLAIN, o.steps = 3, o.rate = 1, o.teacher = &teacher, o.mixed = (rfm_real)0.5, o.look = 1;
-    o.cost.kind = RFM_HYPERBF_ENTROPY, o.cost.temperature = (rfm_real)0.5;
-    if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-    {
+    for (s.c = 1; s.c <= 2; s.c++) {
         rfm_real now[64];
-        size_t i, count = numbers_of(&a, now);
+        size_t i, count;
+        test_note("outputs:", s.c, 0, 0);
+        test_reset();
+        if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+        if (run_model(&a.f, &teacher) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        for (i = 0; i < 30 * s.c; i++) a.y.at[i / s.c * a.y.stride + i % s.c] = (rfm_real)(i % 2);
+        (void)numbers_of(&a, kept_numbers);
+        rfm_hyperbf_options_init(&o);
+        o.method = RFM_HYPERBF_PLAIN, o.steps = 3, o.rate = 1, o.teacher = &teacher, o.mixed = (rfm_real)0.5;
+        o.look = 1, o.cost.kind = RFM_HYPERBF_ENTROPY, o.cost.temperature = (rfm_real)0.5;
+        if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        count = numbers_of(&a, now);
         for (i = 0; i < count; i++) CHECK_BELOW(fabs((double)now[i] - (double)kept_numbers[i]), 1e-5);
     }
 }
@@ -999,6 +1000,36 @@ static void test_start_classes(void) {
             for (k = 0; k < 3; k++) CHECK_BELOW(fabs((double)y.at[i * 3 + k] - (double)(k == i % 3)), 0.4);
     }
     CHECK(each[0] == 3 && each[1] == 2 && each[2] == 2);
+}
+
+/* One output, whose sign is the class, and weights, some of them 0: one centre for each class is the weighted mean of
+ * its rows. A class without weight is none. */
+static void test_start_weights(void) {
+    shape s = shape_of(13, 2, 2, 1, 2, RFM_GAUSSIAN);
+    rfm_hyperbf f;
+    size_t i, j, q, k;
+    s.weights = 1;
+    test_reset();
+    if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < s.m; i++) a.y.at[i * a.y.stride] = (rfm_real)(i % 2 == 0 ? -1 : 1);
+    start_options(2, 2, RFM_HYPERBF_CLASSES);
+    so.prototypes = 1;
+    if (run_start(&a, &f) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK(f.labels[0] == 0 && f.labels[1] == 0);
+    for (k = 0; k < 2; k++) {
+        double mean[2] = {0, 0}, weight = 0;
+        for (i = k; i < s.m; i += 2) {
+            weight += (double)a.weights.at[i];
+            for (j = 0; j < 2; j++) mean[j] += (double)a.weights.at[i] * (double)a.x.at[i * a.x.stride + j];
+        }
+        for (q = 0; q < 2; q++) {
+            double z = 0;
+            for (j = 0; j < 2; j++) z += (double)f.p[q * 2 + j] * (mean[j] / weight - (double)f.shift[j]);
+            CHECK_BELOW(fabs(z - (double)f.centers[k * 2 + q]), 1e-5);
+        }
+    }
+    for (i = 1; i < s.m; i += 2) a.weights.at[i] = 0;
+    CHECK_INT(RFM_EVALUE, run_start(&a, &f));
 }
 
 /* Whole: three clusters, three centres, each the mean of its rows in the projected space. */
@@ -1168,6 +1199,9 @@ static void test_memory(void) {
             CHECK_INT(RFM_OK, rfm_hyperbf_descend_need(&a.ctx, &a.data, &o, &a.f, &bytes));
             if (!arena_of(&a.ctx, bytes - 1)) continue;
             CHECK_INT(RFM_EARENA, rfm_hyperbf_descend(&a.ctx, &a.data, &o, &a.f, &report));
+            CHECK_INT(RFM_EARENA, rfm_hyperbf_begin(&a.ctx, &a.data, &o, &a.f, &descent));
+            CHECK(arena.used == 0 && arena.status == RFM_OK && descent == NULL && before == (size_t)test_hash(mark));
+            if (!arena_of(&a.ctx, 16)) continue; /* not even room for the descent itself */
             CHECK_INT(RFM_EARENA, rfm_hyperbf_begin(&a.ctx, &a.data, &o, &a.f, &descent));
             CHECK(arena.used == 0 && arena.status == RFM_OK && descent == NULL && before == (size_t)test_hash(mark));
             test_rewind(mark);
@@ -1449,6 +1483,7 @@ int main(void) {
     RUN_TEST(test_drawn_rows);
     RUN_TEST(test_rounding);
     RUN_TEST(test_start_classes);
+    RUN_TEST(test_start_weights);
     RUN_TEST(test_start_kmeans);
     RUN_TEST(test_start_model);
     RUN_TEST(test_start_random);

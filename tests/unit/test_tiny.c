@@ -1014,7 +1014,7 @@ static double z_of(const rfm_hyperbf *of, size_t p) {
 
 static double clamped(double z) { return z > 127 ? 127 : z < -127 ? -127 : z; }
 
-/* A score lies where it may: z is off by 1 at most, each phi by 0.33 % and the last bit. And it is near to that of the
+/* A score lies where it may: z is off by 1 at most, each phi by 0.35 % and the last bit. And it is near to that of the
  * network before rounding. */
 static void check_scores(size_t row) {
     size_t i, p, k;

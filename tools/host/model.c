@@ -26,7 +26,18 @@ any_model any_of_integers(const rfm_model_i *model) {
     return a;
 }
 
-int has_integers(const any_model *model) { return model->type == RFM_I8 || model->type == RFM_I16; }
+any_model any_of_tiny(const rfm_tiny *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = TYPE_TINY, a.tiny = *model;
+    a.numbers.n = model->n, a.numbers.d = model->d, a.numbers.c = model->c, a.numbers.r = model->r;
+    a.numbers.metric = RFM_FULL, a.numbers.task = model->task;
+    a.numbers.class_names = model->class_names, a.numbers.input_names = model->input_names;
+    return a;
+}
+
+int has_integers(const any_model *model) { return model->type < RFM_F32; }
+int is_tiny(const any_model *model) { return model->type == TYPE_TINY; }
 
 void model_read(const char *file, char **blob, size_t *size, any_model *model) {
     any_read(file, blob, size, model);
@@ -64,13 +75,28 @@ static const char *strings_of(const void *record, size_t size, uint16_t tag, siz
     return count == 0 ? at : NULL;
 }
 
-static model_record record_of(const void *blob, size_t size, const rfm_model *model) {
+/* Names and record of a tiny model are one list of entries behind the numbers: *record is what is not names. */
+static const void *tiny_entries(const void *blob, const rfm_tiny *model, size_t *bytes, size_t *record) {
+    rfm_tiny numbers = *model;
+    size_t named = 0, at = 0, all = rfm_get_u32((const unsigned char *)blob + 8);
+    (void)rfm_tiny_size(&numbers, 0, &named);
+    numbers.class_names = numbers.input_names = NULL;
+    (void)rfm_tiny_size(&numbers, 0, &at);
+    *bytes = all - at, *record = all - named;
+    return all > at ? (const unsigned char *)blob + at : NULL;
+}
+
+static model_record record_of(const void *blob, size_t size, const any_model *any) {
+    const rfm_model *model = &any->numbers;
     model_record r;
     size_t bytes = 0, targets = model_targets(model);
-    const void *at = rfm_record_open(blob, size, &bytes);
+    const void *at;
     const unsigned char *conformal;
     memset(&r, 0, sizeof r);
-    r.bytes = bytes;
+    if (is_tiny(any))
+        at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
+    else
+        at = rfm_record_open(blob, size, &bytes), r.bytes = bytes;
     if (at == NULL) return r;
     r.has_options = rfm_record_options(at, bytes, &r.options) == RFM_OK;
     r.targets = strings_of(at, bytes, RFM_RECORD_TARGETS, targets);
@@ -109,8 +135,15 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
     rfm_model numbers;
     rfm_model_i integers;
+    rfm_tiny tiny;
     int status;
     *blob = file_read(file, size);
+    if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {
+        status = rfm_tiny_open(*blob, *size, &tiny);
+        if (status == RFM_OK) *model = any_of_tiny(&tiny), model->record = record_of(*blob, *size, model);
+        if (status != RFM_OK) fail("%s: expected a tiny model: %s", file, rfm_status_text(status));
+        return;
+    }
     status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);
     if (status == RFM_OK && head.type < RFM_F32) {
         status = rfm_model_open_i(*blob, *size, &integers);
@@ -119,7 +152,7 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
         status = rfm_model_open(*blob, *size, &numbers);
         if (status == RFM_OK) *model = any_of_numbers(&numbers);
     }
-    if (status == RFM_OK) model->record = record_of(*blob, *size, &model->numbers);
+    if (status == RFM_OK) model->record = record_of(*blob, *size, model);
     if (status != RFM_OK)
         fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
 }
@@ -141,15 +174,21 @@ int kernel_of(const char *name, const char *word) {
 int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0; }
 
 const char *any_kernel(const any_model *model) {
-    return has_integers(model) ? "table" : rfm_kernels[model->numbers.kernel].name;
+    return is_tiny(model)        ? rfm_kernels[RFM_GAUSSIAN].name
+           : has_integers(model) ? "table"
+                                 : rfm_kernels[model->numbers.kernel].name;
 }
 
 const char *any_metric(const any_model *model) {
-    return has_integers(model) ? metric_words[model->integers.metric] : model_metric(&model->numbers, NULL);
+    return has_integers(model) ? metric_words[model->numbers.metric] : model_metric(&model->numbers, NULL);
 }
 
 const char *type_word(int type) {
-    return type == RFM_I8 ? "i8" : type == RFM_I16 ? "i16" : type == RFM_F32 ? "f32" : "f64";
+    return type == RFM_I8      ? "i8"
+           : type == RFM_I16   ? "i16"
+           : type == TYPE_TINY ? "tiny"
+           : type == RFM_F32   ? "f32"
+                               : "f64";
 }
 
 /* ---- the metric ----------------------------------------------------------------------------- */
@@ -196,6 +235,20 @@ rfm_real *model_factor(const rfm_model *model) {
     rfm_real *f = allocate(model->r, model->d * sizeof *f, "a factor of the metric");
     size_t i;
     for (i = 0; i < model->r * model->d; i++) f[i] = (rfm_real)((double)model->p[i] * unit_of(u, i % model->d));
+    return f;
+}
+
+/* phi = 2^(-t / 2^s), t in units of 2^(shift_p - exponent_j) for one of P_pj. */
+rfm_real *tiny_factor(const rfm_tiny *model, const unsigned char *scales) {
+    size_t d = model->d, q, j;
+    rfm_real *f = allocate(model->r, d * sizeof *f, "a factor of the metric");
+    double width = sqrt(2 * log(2) * ldexp(1, -(int)model->phi_shift));
+    for (q = 0; q < model->r; q++)
+        for (j = 0; j < d; j++) {
+            int e = model->exponents != NULL ? model->exponents[j] : model->exponent;
+            f[q * d + j] = (rfm_real)(ldexp(model->p[q * d + j] * width, e - model->shifts[q]) *
+                                      (scales != NULL ? record_number(scales, j) : 1));
+        }
     return f;
 }
 

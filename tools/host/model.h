@@ -3,6 +3,7 @@
 #define MODEL_H
 
 #include "rfm_small.h"
+#include "rfm_tiny.h"
 #include "text.h"
 
 /* What the record of a model says, as far as it fits the model; NULL: nothing. It points into the blob. */
@@ -17,16 +18,21 @@ typedef struct {
     size_t bytes;                 /* of all of it */
 } model_record;
 
+/* A type of numbers beside RFM_I8 ... RFM_F64: 8-bit integers in the form of rfm_tiny.h. */
+#define TYPE_TINY 3
+
 typedef struct {
-    int type;             /* RFM_I8 ... RFM_F64 */
+    int type;             /* RFM_I8 ... RFM_F64, TYPE_TINY */
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
+    rfm_tiny tiny;        /* TYPE_TINY */
     model_record record;  /* of a file */
 } any_model;
 
-/* sizeof(rfm_model) and sizeof(rfm_model_i) where pointers have 4 bytes: RAM of firmware. */
+/* sizeof(rfm_model), sizeof(rfm_model_i) and sizeof(rfm_tiny) where pointers have 4 bytes: RAM of firmware. */
 #define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88)
 #define MODEL_I_BYTES_32 84
+#define TINY_BYTES_32    72
 
 /* Opens a model file; *blob is to be freed. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
@@ -36,7 +42,9 @@ void model_read(const char *file, char **blob, size_t *size, any_model *model);
 
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
-int has_integers(const any_model *model);
+any_model any_of_tiny(const rfm_tiny *model);
+int has_integers(const any_model *model); /* of any type */
+int is_tiny(const any_model *model);
 
 size_t model_classes(const rfm_model *model); /* 0: regression */
 size_t model_targets(const rfm_model *model); /* columns */
@@ -57,9 +65,9 @@ extern const char *const metric_words[], *const scale_words[], *const task_words
 int kernel_of(const char *name, const char *word);
 int kernel_has_exponent(int kernel); /* one that is the model's own */
 
-const char *any_kernel(const any_model *model); /* of integers: table, for that is all there is of it */
+const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
-const char *type_word(int type); /* i8, i16, f32, f64 */
+const char *type_word(int type); /* i8, i16, f32, f64, tiny */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:
  * full, diag, identity. `m` NULL: only that. */
@@ -69,5 +77,9 @@ const char *model_metric(const rfm_model *model, rfm_real *m);
 void model_diagonal(const rfm_model *model, rfm_real *m);
 void model_metric_row(const rfm_model *model, size_t i, rfm_real *row);
 rfm_real *model_factor(const rfm_model *model); /* to be freed */
+
+/* P (r, d) of a tiny model in units of the inputs, phi = exp(-|P (x - z)|^2 / 2); with `scales` (d), of a record, in
+ * those. To be freed. */
+rfm_real *tiny_factor(const rfm_tiny *model, const unsigned char *scales);
 
 #endif

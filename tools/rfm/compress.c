@@ -58,8 +58,8 @@ static void check_arguments(const call *a) {
 }
 
 static int read_type(const char *word) {
-    static const char *const words[] = {RFM_REAL_BYTES == 4 ? "f32" : "f64", "i16", "i8", NULL};
-    static const int types[] = {RFM_REAL_BYTES, RFM_I16, RFM_I8};
+    static const char *const words[] = {RFM_REAL_BYTES == 4 ? "f32" : "f64", "i16", "i8", "tiny", NULL};
+    static const int types[] = {RFM_REAL_BYTES, RFM_I16, RFM_I8, TYPE_TINY};
     return word == NULL ? 0 : types[options_word("--type", word, words)];
 }
 
@@ -208,7 +208,8 @@ static void small_record(const job *t, text *record) {
     const model_record *r = &t->any.record;
     const rfm_real *scale = t->summary.x_scale;
     /* a summary in integers has scales of 4 bytes */
-    int in_summary = t->a->summary && scale != NULL && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
+    int in_summary =
+        t->a->summary && scale != NULL && !is_tiny(&t->small) && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
     size_t k;
     text names = {NULL, 0, 0};
     if (r->has_options) record_add_options(record, &r->options);
@@ -247,6 +248,33 @@ static void rank_features(job *t) {
 
 /* ---- the small model ------------------------------------------------------------------------ */
 
+/* The offset of a tiny model is at most twice its largest alpha; beyond that alpha gets coarser steps. */
+#define TINY_OFFSET 16
+
+/* What a tiny model cannot be, or not well. */
+static void check_tiny(const job *t) {
+    const call *a = t->a;
+    size_t least = t->form.classes > 0 ? t->form.classes : 1, i, k;
+    if (a->centers != SIZE_MAX && a->centers < least)
+        usage("--centers %zu: expected at least %zu, one for each class", a->centers, least);
+    if (a->budget == SIZE_MAX && a->max_loss < 0 && (a->rank == SIZE_MAX || a->centers == SIZE_MAX))
+        usage("--type tiny: expected --budget, --max-loss, or --rank and --centers");
+    if (a->rank != SIZE_MAX && a->rank > 255) usage("--rank %zu: expected at most 255 with --type tiny", a->rank);
+    if (t->source.d > 65535 || t->c > 65535)
+        fail("%s: %zu inputs and %zu outputs, expected at most 65535 for --type tiny", a->operands[0], t->source.d,
+             t->c);
+    for (k = 0; t->form.classes == 0 && k < t->c; k++) {
+        double mean = 0, squares = 0, spread;
+        for (i = 0; i < t->learn.rows; i++) mean += (double)t->y[i * t->c + k] / (double)t->learn.rows;
+        for (i = 0; i < t->learn.rows; i++) squares += pow((double)t->y[i * t->c + k] - mean, 2);
+        spread = sqrt(squares / (double)t->learn.rows);
+        if (fabs(mean) > TINY_OFFSET * spread)
+            fail("%s: column %zu (%s): the mean is %.4g and the deviation %.4g, expected at most %d times that for "
+                 "--type tiny. Subtract the mean and train anew",
+                 a->data, t->table.column + k + 1, t->table.file.names[t->table.column + k], mean, spread, TINY_OFFSET);
+    }
+}
+
 static void check_shape(job *t) {
     const call *a = t->a;
     size_t d = t->features > 0 ? t->features : t->source.d, r = t->source.r < d ? t->source.r : d;
@@ -254,6 +282,7 @@ static void check_shape(job *t) {
         usage("--rank %zu: expected at most %zu, the inputs of the model", a->rank, d);
     if (a->rank != SIZE_MAX && a->rank > r && t->features == 0)
         usage("--rank %zu: expected at most %zu, the rank of the model's metric", a->rank, r);
+    if (read_type(a->type) == TYPE_TINY) check_tiny(t);
     if (a->centers != SIZE_MAX && a->centers > t->learn.rows)
         usage("--centers %zu: expected at most %zu, the training rows", a->centers, t->learn.rows);
     if (a->centers != SIZE_MAX && a->centers < t->c)
@@ -265,6 +294,36 @@ static int build_tick(void *arg, rfm_real done) {
     (void)arg;
     progress_show("making the small model", (double)done, 1);
     return 0;
+}
+
+/* A tiny model of the shape likewise. Firmware gets it without the names of the classes. */
+static void build_tiny(job *t, const rfm_model *source, const rfm_real *x) {
+    extras none;
+    rfm_data rows;
+    rfm_tiny tiny;
+    void *memory = NULL;
+    recipe *k = &t->shape.recipe;
+    int status;
+    memset(&none, 0, sizeof none);
+    memset(&rows, 0, sizeof rows);
+    rows.x = rfm_cview(x, t->learn.rows, source->d), rows.y = rfm_cview(t->y, t->learn.rows, t->c);
+    if (k->rank > source->r) k->rank = source->r;
+    progress_show("teaching the tiny model", 0, 1);
+    status = distill(&t->machine, source, &rows, k, &tiny, &memory);
+    progress_end();
+    if (status == RFM_ECONVERGE)
+        fail("cannot teach a tiny model of rank %zu and %zu centres: its descent did not converge", k->rank,
+             k->centers);
+    if (status == RFM_EVALUE)
+        fail("cannot teach a tiny model of rank %zu and %zu centres: expected at least as many different rows, and at "
+             "most 255 centres of a class",
+             k->rank, k->centers);
+    if (status != RFM_OK)
+        fail("cannot make a tiny model of rank %zu and %zu centres: %s", k->rank, k->centers, rfm_status_text(status));
+    t->small = any_of_tiny(&tiny);
+    t->small_bytes = small_blob(&t->small, &none, &t->small_size);
+    t->shape.centers = tiny.n, t->shape.rank = tiny.r;
+    free(memory);
 }
 
 /* The blob of a shape, from all training rows. */
@@ -308,6 +367,7 @@ static void finish(job *t) {
                15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
     rfm_model opened;
     rfm_model_i opened_i;
+    rfm_tiny opened_tiny;
     text record = {NULL, 0, 0};
     int status;
     if (t->shape.features < d) {
@@ -321,8 +381,11 @@ static void finish(job *t) {
             usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
         if (asked > source.n) asked = source.n;
     }
-    build(t, &source, x, &e, asked);
-    for (tries = 0; most > 0 && t->a->centers == SIZE_MAX && tries < 4;
+    if (t->shape.type == TYPE_TINY)
+        build_tiny(t, &source, x);
+    else
+        build(t, &source, x, &e, asked);
+    for (tries = 0; t->shape.type != TYPE_TINY && most > 0 && t->a->centers == SIZE_MAX && tries < 4;
          tries++) { /* the table of phi is as long as it is: what is left is for centres */
         size_t fit;
         e.nodes = has_integers(&t->small) ? t->small.integers.nodes : 0;
@@ -336,7 +399,9 @@ static void finish(job *t) {
     if (most > 0 && t->small_size > most)
         fail("--budget %zu: the model takes %zu bytes, and fewer centres are too few", most, t->small_size);
     /* the copy that is written is the one that is scored */
-    if (t->shape.type < RFM_F32)
+    if (t->shape.type == TYPE_TINY)
+        status = rfm_tiny_open(t->small_bytes, t->small_size, &opened_tiny), t->small = any_of_tiny(&opened_tiny);
+    else if (t->shape.type < RFM_F32)
         status = rfm_model_open_i(t->small_bytes, t->small_size, &opened_i), t->small = any_of_integers(&opened_i);
     else
         status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
@@ -403,6 +468,25 @@ static void candidate_json(text *objects, const candidate *k) {
     json_add(objects, &one);
 }
 
+static void recipe_json(text *out, const recipe *k) {
+    json_text(out, "method", "hyperbf");
+    json_number(out, "prototypes", k->prototypes);
+    json_number(out, "exponent_each", k->each);
+    json_text(out, "loss", k->entropy ? "entropy" : "squared");
+    json_number(out, "start_bandwidth", k->bandwidth);
+    json_number(out, "mixed", k->mixed);
+    json_number(out, "truth", k->truth);
+    json_number(out, "steps", (double)k->steps);
+    json_number(out, "seed", k->seed);
+}
+
+static void show_recipe(text *out, const recipe *k) {
+    text_add(out, "taught        by the model, %zu steps, %s; %.0f %% mixtures of two rows, start bandwidth %g",
+             k->steps, k->entropy ? "cross-entropy" : "squared error", 100 * k->mixed, k->bandwidth);
+    text_add(out, "%s%s\n", k->truth > 0 ? ", labels count half" : "",
+             k->prototypes ? "; a class for each centre" : "");
+}
+
 static void report(job *t, const score *s, const score *full, size_t saturated, double seconds) {
     text out = {NULL, 0, 0};
     int task = t->source.task;
@@ -420,9 +504,13 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         json_number(&out, "rank_before", (double)t->source.r);
         json_number(&out, "centers", (double)t->shape.centers);
         json_number(&out, "centers_before", (double)t->source.n);
-        json_text(&out, "method", t->a->method);
-        json_number(&out, "polish", (double)t->shape.polish);
-        json_number(&out, "ridge", (double)t->wishes.how.ridge * t->shape.ridge);
+        if (t->shape.type == TYPE_TINY)
+            recipe_json(&out, &t->shape.recipe);
+        else {
+            json_text(&out, "method", t->a->method);
+            json_number(&out, "polish", (double)t->shape.polish);
+            json_number(&out, "ridge", (double)t->wishes.how.ridge * t->shape.ridge);
+        }
         json_number(&out, "model_bytes", (double)t->small_size);
         json_number(&out, "file_bytes", (double)t->file_size);
         json_number(&out, "model_bytes_before", (double)t->blob_bytes);
@@ -462,6 +550,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
             text_add(&out, "; the file has %zu, with the names of the inputs and what the model was trained with",
                      t->file_size);
         text_add(&out, "\n");
+        if (t->shape.type == TYPE_TINY) show_recipe(&out, &t->shape.recipe);
         text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n",
                  type_word(t->shape.type), t->shape.features, t->source.d, t->shape.rank, t->source.r, t->shape.centers,
                  t->source.n);
@@ -537,6 +626,11 @@ int command_compress(const call *a) {
     t->shape.centers = t->wishes.centers > 0         ? t->wishes.centers
                        : t->source.n < t->learn.rows ? t->source.n
                                                      : t->learn.rows;
+    if (t->shape.type == TYPE_TINY) {
+        t->shape.recipe = recipe_usual(&t->source, (uint32_t)a->seed);
+        t->shape.recipe.rank = t->shape.rank, t->shape.recipe.centers = t->shape.centers;
+        t->shape.recipe.each = inputs_differ(rfm_cview(t->learn.x, t->learn.rows, t->source.d));
+    }
     t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
         t->wishes.options = *settings(t);

@@ -56,6 +56,30 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
     text_add(t, "\n");
 }
 
+static void use_tiny(text *t, const rfm_tiny *model, const char *id, const char *upper) {
+    size_t j;
+    text_add(t,
+             " * Compile rfm.c and rfm_tiny.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The "
+             "model\n * stays in flash.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             model->d * sizeof(int16_t) + model->r + model->c * sizeof(int32_t), TINY_BYTES_32);
+    text_add(t, " *     static int16_t x[%s_INPUTS];\n *     static int8_t scratch[%s_SCRATCH];\n", upper, upper);
+    text_add(t, " *     static int32_t scores[%s_OUTPUTS];\n *     rfm_tiny m;\n", upper);
+    text_add(t, " *     if (rfm_tiny_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
+    text_add(t, " *     if (rfm_tiny_predict(&m, x, scores, scratch, NULL) != RFM_OK) ...\n");
+    if (model->task == RFM_CLASSIFY)
+        text_add(t, " *     class = %s_class_names[rfm_tiny_class(&m, scores)];\n", id);
+    else
+        text_add(t, " *     value k = scores[k] * m.units[k]\n");
+    text_add(t, " *\n * x are the quantities that were trained on");
+    if (model->exponents == NULL && model->exponent == 0) text_add(t, ", as integers.\n");
+    if (model->exponents == NULL && model->exponent != 0) text_add(t, " times 2^%d, rounded.\n", model->exponent);
+    if (model->exponents != NULL) text_add(t, ", rounded, times");
+    for (j = 0; model->exponents != NULL && j < model->d; j++)
+        text_add(t, j % 16 == 0 ? "\n *     2^%d" : " 2^%d", model->exponents[j]);
+    if (model->exponents != NULL) text_add(t, "\n");
+}
+
 static const char *input_name(const char *names, size_t i) { return names != NULL ? rfm_name(names, i) : "no name"; }
 
 /* Says which inputs have few integers over their range, because they are far from 0 or reach far. */
@@ -119,7 +143,9 @@ int command_export(const call *c) {
              "type %s.\n",
              RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_words[model.task], model.d, model.c, model.c == 1 ? "" : "s",
              model.n, any_metric(&any), model.r, type_word(any.type));
-    if (integers)
+    if (is_tiny(&any))
+        use_tiny(&t, &any.tiny, id, upper);
+    else if (integers)
         use_integers(&t, &any.integers, id, upper);
     else
         use_numbers(&t, &model, id, upper);
@@ -134,14 +160,19 @@ int command_export(const call *c) {
     /* Another model of the same name has another guard: the compiler finds the names twice and says so. */
     text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
     text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,
-             integers ? "rfm_small.h" : "rfm.h");
+             is_tiny(&any) ? "rfm_tiny.h"
+             : integers    ? "rfm_small.h"
+                           : "rfm.h");
     text_add(&t,
              "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define "
              "%s_RANK    %zu\n",
              upper, size, upper, model.d, upper, model.c, upper, model.n, upper, model.r);
     if (classes > 0) text_add(&t, "#define %s_CLASSES %zu\n", upper, classes);
-    text_add(&t, "#define %s_SCRATCH RFM_PREDICT_%sSCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper,
-             integers ? "I_" : "", upper, upper, RFM_PREDICT_SCRATCH(model.d, model.r));
+    if (is_tiny(&any))
+        text_add(&t, "#define %s_SCRATCH %s_RANK\n\n", upper, upper);
+    else
+        text_add(&t, "#define %s_SCRATCH RFM_PREDICT_%sSCRATCH(%s_INPUTS, %s_RANK) /* numbers: %zu */\n\n", upper,
+                 integers ? "I_" : "", upper, upper, RFM_PREDICT_SCRATCH(model.d, model.r));
     if (!integers)
         text_add(
             &t,
@@ -163,10 +194,10 @@ int command_export(const call *c) {
     for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
-    if (integers)
-        say_few_integers(&any.integers);
-    else
+    if (!integers)
         say_losses(&model);
+    else if (!is_tiny(&any))
+        say_few_integers(&any.integers);
     note("%s: %zu bytes of model in %s", out, size, id);
     free(t.at);
     free(guard.at);

@@ -77,13 +77,23 @@ static void sections(const any_model *any, size_t size, text *t,
                      void (*each)(text *t, const char *name, size_t bytes)) {
     const rfm_model *m = &any->numbers;
     size_t type = (size_t)any->type, classes = m->c == 1 && m->task == RFM_CLASSIFY ? 2 : m->c, count = 0, i;
+    size_t outputs = m->c, offset = sizeof(int32_t);
     struct {
         const char *name;
         size_t bytes;
-    } list[13];
+    } list[15];
     int full = m->metric == RFM_FULL;
     rfm_summary s;
-    if (has_integers(any)) {
+    if (is_tiny(any)) {
+        list[count].name = "units", list[count++].bytes = any->tiny.units != NULL ? m->c * sizeof(float) : 0;
+        list[count].name = "bias", list[count++].bytes = m->r * sizeof(int16_t);
+        list[count].name = "P", list[count++].bytes = m->r * m->d;
+        list[count].name = "counts", list[count++].bytes = any->tiny.counts != NULL ? m->c : 0;
+        list[count].name = "shifts", list[count++].bytes = m->r;
+        list[count].name = "exponents", list[count++].bytes = any->tiny.exponents != NULL ? m->d : 0;
+        type = 1, outputs = any->tiny.counts != NULL ? 1 : m->c,
+        offset = any->tiny.offset != NULL ? sizeof(int16_t) : 0;
+    } else if (has_integers(any)) {
         list[count].name = "inputs", list[count++].bytes = m->d * sizeof(rfm_input_i);
         list[count].name = "P", list[count++].bytes = full ? m->r * m->d * type : 0;
         list[count].name = "bias", list[count++].bytes = m->r * sizeof(int32_t);
@@ -91,12 +101,13 @@ static void sections(const any_model *any, size_t size, text *t,
         list[count].name = "phi", list[count++].bytes = any->integers.nodes * sizeof(uint16_t);
         list[count].name = "units", list[count++].bytes = m->c * sizeof(float);
     } else {
+        offset = type;
         list[count].name = "shift", list[count++].bytes = m->d * type;
         list[count].name = "P", list[count++].bytes = (full ? m->r : 1) * m->d * type;
     }
     list[count].name = "centers", list[count++].bytes = m->n * m->r * type;
-    list[count].name = "alpha", list[count++].bytes = m->n * m->c * type;
-    list[count].name = "offset", list[count++].bytes = m->c * (has_integers(any) ? sizeof(int32_t) : type);
+    list[count].name = "alpha", list[count++].bytes = m->n * outputs * type;
+    list[count].name = "offset", list[count++].bytes = m->c * offset;
     list[count].name = "class_names",
     list[count++].bytes = m->class_names != NULL ? (size_t)(rfm_name(m->class_names, classes) - m->class_names) : 0;
     list[count].name = "input_names",
@@ -146,6 +157,31 @@ static void ranges_json(text *t, const rfm_model_i *m) {
         json_add(&objects, &one);
     }
     json_array(t, "ranges", &objects);
+}
+
+/* The form of alpha, and what integers the inputs are. */
+static void show_tiny(text *t, const rfm_tiny *m) {
+    size_t j;
+    text_add(t, "weights       %s\n",
+             m->counts != NULL ? "one of each centre, for its class" : "one of each centre for every output");
+    text_add(t, "integers      ");
+    if (m->exponents == NULL && m->exponent == 0) text_add(t, "the inputs themselves, rounded\n");
+    if (m->exponents == NULL && m->exponent != 0) text_add(t, "the inputs times 2^%d, rounded\n", m->exponent);
+    for (j = 0; m->exponents != NULL && j < m->d && j < MOST_RANGES; j++) {
+        if (j > 0) text_add(t, ", ");
+        add_input(t, m->input_names, j);
+        text_add(t, " times 2^%d", m->exponents[j]);
+    }
+    if (m->exponents != NULL) text_add(t, m->d > MOST_RANGES ? ", ... (--json has all)\n" : "\n");
+}
+
+static void exponents_json(text *t, const rfm_tiny *m) {
+    text list = {NULL, 0, 0};
+    size_t j;
+    json_number(t, "prototypes", m->counts != NULL);
+    for (j = 0; j < m->d; j++)
+        text_add(&list, j > 0 ? ", %d" : "%d", m->exponents != NULL ? m->exponents[j] : m->exponent);
+    json_array(t, "exponents", &list);
 }
 
 /* ---- the record ------------------------------------------------------------------------------- */
@@ -210,25 +246,29 @@ static void record_json(text *t, const any_model *any) {
 
 int command_info(const call *c) {
     const char *file = c->operands[0], *word;
-    int json = c->json, metric = c->show_metric, integers;
-    size_t size, i, classes, number_bytes;
+    int json = c->json, metric = c->show_metric, integers, tiny;
+    size_t size, i, classes, number_bytes, scratch;
     any_model any;
     rfm_model model;
     rfm_summary s;
     rfm_step *path;
     text t = {NULL, 0, 0}, parts = {NULL, 0, 0};
     char *blob;
+    rfm_real *factor = NULL;
     memset(&s, 0, sizeof s);
     if (json && metric) usage("info: expected --json or --metric, not both");
     any_read(file, &blob, &size, &any);
-    model = any.numbers, integers = has_integers(&any);
+    tiny = is_tiny(&any), integers = has_integers(&any) && !tiny;
+    if (tiny) any.numbers.p = factor = tiny_factor(&any.tiny, NULL);
+    model = any.numbers;
     if (metric && integers)
         fail("%s: a model of integers has no metric to print; expected the one that it was compressed from", file);
     (void)rfm_model_summary(&model, &s, NULL, 0);
     path = allocate((size_t)s.steps + 1, sizeof *path, "the path");
     (void)rfm_model_summary(&model, &s, path, s.steps);
     word = any_metric(&any);
-    number_bytes = integers ? sizeof(int16_t) : sizeof(rfm_real);
+    number_bytes = tiny ? 1 : integers ? sizeof(int16_t) : sizeof(rfm_real);
+    scratch = tiny ? model.r : RFM_PREDICT_SCRATCH(model.d, model.r);
     classes = model_classes(&model);
     if (metric)
         print_metric(&model);
@@ -239,7 +279,7 @@ int command_info(const call *c) {
         json_number(&t, "outputs", (double)model.c);
         json_text(&t, "type", type_word(any.type));
         json_text(&t, "kernel", any_kernel(&any));
-        if (kernel_has_exponent(model.kernel)) json_real(&t, "exponent", model.exponent);
+        if (!integers && !tiny && kernel_has_exponent(model.kernel)) json_real(&t, "exponent", model.exponent);
         json_text(&t, "metric", word);
         json_number(&t, "rank", (double)model.r);
         json_real(&t, "bandwidth", s.bandwidth);
@@ -249,11 +289,12 @@ int command_info(const call *c) {
         json_real(&t, "temperature", model.temperature);
         json_number(&t, "centers", (double)model.n);
         json_number(&t, "model_bytes", (double)size);
-        json_number(&t, "scratch_bytes", (double)(RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes));
+        json_number(&t, "scratch_bytes", (double)(scratch * number_bytes));
         sections(&any, size, &parts, section_json);
         json_object(&t, "sections", &parts);
         record_json(&t, &any);
         if (integers) ranges_json(&t, &any.integers);
+        if (tiny) exponents_json(&t, &any.tiny);
         if (model.class_names != NULL && classes > 0) json_names(&t, "classes", model.class_names, classes);
         if (model.input_names != NULL) json_names(&t, "inputs", model.input_names, model.d);
         json_end(&t);
@@ -283,20 +324,22 @@ int command_info(const call *c) {
             text_add(&t, "trained on    %zu rows, %zu centres are kept\n", (size_t)s.rows, model.n);
         else
             text_add(&t, "centres       %zu\n", model.n);
-        text_add(&t, "kernel        %s", integers ? "a table" : rfm_kernels[model.kernel].name);
-        if (!integers && kernel_has_exponent(model.kernel)) text_add(&t, " with exponent %.4g", (double)model.exponent);
+        text_add(&t, "kernel        %s", integers ? "a table" : any_kernel(&any));
+        if (!integers && !tiny && kernel_has_exponent(model.kernel))
+            text_add(&t, " with exponent %.4g", (double)model.exponent);
         if (model.summary != NULL)
             text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n",
                      (double)s.bandwidth, (double)s.ridge, word, model.r, (size_t)s.iterations);
         else
             text_add(&t, "\nmetric        %s of rank %zu\n", word, model.r);
+        if (tiny) show_tiny(&t, &any.tiny);
         if (integers)
             show_ranges(&t, &any.integers);
         else if (strcmp(word, "identity") != 0)
             show_top(&t, &any);
         if (s.validation != 0) text_add(&t, "validation    %.4f\n", (double)s.validation);
         text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size,
-                 RFM_PREDICT_SCRATCH(model.d, model.r) * number_bytes);
+                 scratch * number_bytes);
         text_add(&t, "bytes         ");
         sections(&any, size, &t, section_text);
         t.size -= 2; /* the last comma */
@@ -306,6 +349,7 @@ int command_info(const call *c) {
     free(t.at);
     free(parts.at);
     free(path);
+    free(factor);
     free(blob);
     return 0;
 }

@@ -148,7 +148,8 @@ static void read_metric(report *r, machine *m) {
     size_t d = r->model.d, i;
     rfm_real *diagonal = allocate(d, sizeof *diagonal, "the metric");
     double trace = 0, squares = 0;
-    int integers = has_integers(&r->any);
+    int integers = has_integers(&r->any) && !is_tiny(&r->any);
+    if (is_tiny(&r->any)) r->model.p = r->factor = tiny_factor(&r->any.tiny, r->any.record.scales);
     r->metric_word = any_metric(&r->any);
     if (!integers) model_diagonal(&r->model, diagonal);
     r->share = allocate(d, sizeof *r->share, "shares");
@@ -180,6 +181,7 @@ static void report_free(report *r) {
     free(r->share);
     free(r->order);
     free(r->direction);
+    free(r->factor);
 }
 
 int command_report(const call *c) {

@@ -1,4 +1,5 @@
 #include "command.h"
+#include "compress/compress.h"
 #include "learn/learn.h"
 #include "learn/search.h"
 
@@ -17,6 +18,11 @@ static void on_interrupt(int signal_number) {
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
+static int is_network(const call *a) {
+    static const char *const words[] = {"exact", "hyperbf", NULL};
+    return options_word("--method", a->form, words) == 1;
+}
+
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -27,6 +33,15 @@ static void check_arguments(const call *a) {
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
+    if (!is_network(a) && (a->network_centers != SIZE_MAX || a->network_rank != SIZE_MAX))
+        usage(
+            "--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
+    if (is_network(a) && a->coverage > 0)
+        usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
+    if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
+    if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
+    if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
+        usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
 }
 
 /* The position among the words; auto comes after the last of them. */
@@ -126,6 +141,9 @@ typedef struct {
     any_model opened;
     size_t blob_bytes;
     void *blob;
+    double bandwidth; /* of the fit */
+    recipe recipe;    /* of the network, if there is one */
+    void *network;    /* its memory */
 } job;
 
 static void say_constant(const job *t) {
@@ -208,6 +226,26 @@ static void read_data(job *t) {
         t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
 }
 
+/* The network that is asked for. */
+static void check_network(job *t) {
+    const call *a = t->a;
+    size_t least = t->form.classes > 0 ? t->form.classes : 1, usual = t->form.classes > 0 ? 4 * t->form.classes : 40;
+    rfm_model like;
+    if (!is_network(a)) return;
+    if (a->network_rank != SIZE_MAX && a->network_rank > t->d)
+        usage("--rank %zu: expected at most %zu, the inputs", a->network_rank, t->d);
+    if (a->network_centers != SIZE_MAX && a->network_centers > t->learn.rows)
+        usage("--centers %zu: expected at most %zu, the training rows", a->network_centers, t->learn.rows);
+    if (a->network_centers < least)
+        usage("--centers %zu: expected at least %zu, one for each class", a->network_centers, least);
+    memset(&like, 0, sizeof like);
+    like.c = t->c, like.task = t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
+    t->recipe = recipe_usual(&like, (uint32_t)a->seed);
+    if (usual > t->learn.rows) usual = t->learn.rows;
+    t->recipe.centers = a->network_centers != SIZE_MAX ? a->network_centers : usual;
+    t->recipe.rank = a->network_rank != SIZE_MAX ? a->network_rank : 8;
+}
+
 static void prepare(job *t) {
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
     (void)sample_impute(&t->check, t->d, t->lesson.mean);
@@ -238,10 +276,39 @@ static void choose(job *t) {
     interrupted = 0; /* it ended the search; the next one ends the fit */
 }
 
+static int teach_tick(void *arg, rfm_real done) {
+    (void)arg;
+    progress_show("teaching the network", (double)done, 1);
+    return interrupted != 0;
+}
+
 static int fit_tick(void *arg, rfm_real done) {
     (void)arg;
     progress_show("training", (double)done, 1);
     return interrupted != 0;
+}
+
+/* A network takes the place of the fit that has taught it. */
+static void teach(job *t) {
+    rfm_ctx ctx;
+    rfm_data rows;
+    rfm_model model;
+    int status;
+    memset(&ctx, 0, sizeof ctx);
+    memset(&rows, 0, sizeof rows);
+    ctx.port = t->machine.ctx.port, ctx.tick = teach_tick;
+    rows.x = rfm_cview(t->learn.x, t->learn.rows, t->d), rows.y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
+    status = distill_numbers(&ctx, &t->fit.model, t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS, &rows, &t->recipe,
+                             &model, &t->network);
+    progress_end();
+    if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (status == RFM_EVALUE)
+        fail("cannot make a network of %zu centres: expected at least as many different rows, of at least two classes",
+             t->recipe.centers);
+    if (status != RFM_OK)
+        fail("cannot make a network of %zu centres and rank %zu: %s", t->recipe.centers, t->recipe.rank,
+             rfm_status_text(status));
+    t->fit.model = model;
 }
 
 static void fit(job *t) {
@@ -261,7 +328,10 @@ static void fit(job *t) {
             note("%zu held-out rows are too few for a coverage of %g: every set will have all classes", t->choice.held,
                  t->a->coverage);
     }
-    t->blob = lesson_pack(&t->lesson, o, &t->fit, t->choice.validation, t->choice.temperature, &t->blob_bytes, &opened);
+    t->bandwidth = (double)t->fit.model.bandwidth;
+    if (is_network(t->a)) teach(t);
+    t->blob = lesson_pack(&t->lesson, o, &t->fit, is_network(t->a) ? (double)NAN : t->choice.validation,
+                          t->choice.temperature, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
 }
 
@@ -279,10 +349,15 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "outputs", (double)t->c);
         json_text(&out, "kernel", rfm_kernels[o->kernel].name);
         json_text(&out, "metric", metric);
-        json_real(&out, "bandwidth", t->fit.model.bandwidth);
+        json_real(&out, "bandwidth", (rfm_real)t->bandwidth);
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
+        json_text(&out, "method", t->a->form);
+        if (is_network(t->a)) {
+            json_number(&out, "centers", (double)t->fit.model.n);
+            json_number(&out, "rank", (double)t->fit.model.r);
+        }
         if (t->check.rows > 0) score_json(&out, s, task);
         json_number(&out, "validation", t->choice.validation);
         json_number(&out, "validation_folds", (double)t->choice.folds);
@@ -303,8 +378,8 @@ static void report(job *t, const score *s, double seconds) {
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", rfm_kernels[o->kernel].name,
-                 (double)t->fit.model.bandwidth, ridge);
+        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", rfm_kernels[o->kernel].name, t->bandwidth,
+                 ridge);
         text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
                  o->center && o->iterations > 0 ? ", gradients centred" : "");
         if (isfinite(t->choice.validation)) {
@@ -316,6 +391,9 @@ static void report(job *t, const score *s, double seconds) {
             if (search_needed(&t->problem)) text_add(&out, ", best of %zu settings", t->choice.tried);
             text_add(&out, "\n");
         }
+        if (is_network(t->a))
+            text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
+                     t->fit.model.n, t->fit.model.r);
         if (t->fit.coverage > 0)
             text_add(&out, "sets          coverage %g by a threshold of %.4g, from %zu held-out rows\n",
                      t->fit.coverage, t->fit.threshold, t->choice.held);
@@ -343,6 +421,7 @@ int command_train(const call *a) {
     file_check(t->a->out);
     memset(&t->problem, 0, sizeof t->problem);
     read_settings(t->a, &t->problem, t->d);
+    check_network(t);
     prepare(t);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_interrupt;
@@ -353,6 +432,7 @@ int command_train(const call *a) {
     if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check, NULL);
     file_write(t->a->out, t->blob, t->blob_bytes);
     report(t, &s, seconds_now() - start);
+    free(t->network);
     machine_stop(&t->machine);
     return 0;
 }

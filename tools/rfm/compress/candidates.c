@@ -179,12 +179,22 @@ static void free_set(work *w, input_set *s) {
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-static void judge(const work *w, const part *p, const any_model *model, outcome *o) {
+/* A tiny model of classes has no units: the best there are for these rows take their place. */
+static void set_units(rfm_real *y, const rfm_real *target, size_t count) {
+    double both = 0, own = 0;
+    size_t i;
+    for (i = 0; i < count; i++) both += (double)y[i] * (double)target[i], own += (double)y[i] * (double)y[i];
+    for (i = 0; i < count; i++) y[i] = (rfm_real)((double)y[i] * (own > 0 ? both / own : 0));
+}
+
+void judge(const work *w, const part *p, const any_model *model, outcome *o) {
     size_t c = w->t->c, i, saturated, bytes = 0;
     rfm_real *y = allocate(p->v, c * sizeof *y, "predictions");
     uint32_t *classes = allocate(p->v, sizeof *classes, "predictions");
     const uint32_t *labels = w->t->labels;
-    if (has_integers(model))
+    if (is_tiny(model))
+        o->status = predict_tiny(&model->tiny, p->xv, p->v, y, classes, &saturated);
+    else if (has_integers(model))
         o->status = predict_integers(&model->integers, p->xv, p->v, y, classes, &saturated);
     else {
         rfm_ctx ctx;
@@ -202,6 +212,7 @@ static void judge(const work *w, const part *p, const any_model *model, outcome 
         free(memory);
     }
     o->right = 0, o->loss = 0;
+    if (o->status == RFM_OK && is_tiny(model) && labels != NULL) set_units(y, p->yv, p->v * c);
     for (i = 0; o->status == RFM_OK && i < p->v; i++) {
         o->loss += squared_error(y + i * c, p->yv + i * c, c, w->around);
         if (labels != NULL) {
@@ -213,7 +224,7 @@ static void judge(const work *w, const part *p, const any_model *model, outcome 
     free(classes);
 }
 
-static double score_from(const work *w, size_t right, double loss) {
+double score_from(const work *w, size_t right, double loss) {
     return w->t->labels != NULL ? (double)right / (double)w->held : 1 - loss;
 }
 
@@ -281,7 +292,7 @@ static void cell_job(void *arg, size_t index, size_t worker) {
     if (worker == 0) progress_show(w->label, (double)done, (double)w->all);
 }
 
-static void add_candidate(work *w, const candidate *k, size_t set) {
+void add_candidate(work *w, const candidate *k, size_t set) {
     if (w->count == w->room) {
         size_t room = 2 * w->room + 64;
         candidate *more = allocate(room, sizeof *more, "candidates");
@@ -338,7 +349,7 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
     for (i = 0; i < kept; i++)
         for (j = 0; j < TYPES; j++) {
             const input_set *s = &w->sets[cells[i].set];
-            candidate k;
+            candidate k = {0};
             extras e = s->extras;
             size_t right = 0, nodes = 0;
             double loss = 0;

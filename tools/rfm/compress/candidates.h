@@ -75,4 +75,17 @@ void run_cells(work *w, const char *label, cell *cells, size_t count);
 /* For work on the calling thread only. */
 rfm_ctx own_ctx(const work *w);
 
+/* The rows that a model has not seen; and what many such outcomes mean. */
+void judge(const work *w, const part *p, const any_model *model, outcome *o);
+double score_from(const work *w, size_t right, double loss);
+
+void add_candidate(work *w, const candidate *k, size_t set);
+
+/* tradeoff.c */
+int better(const candidate *a, const candidate *b);
+
+/* distill.c: tries tiny models for the budget, or until one is as good as `least`; the bytes of the smallest. */
+void tiny_search(work *w, double least);
+size_t tiny_least(const work *w);
+
 #endif

@@ -52,6 +52,38 @@ void *small_blob(const any_model *model, const extras *e, size_t *bytes);
 /* The blob as firmware gets it, to be freed. */
 void *firmware_blob(const any_model *model, const void *blob, size_t size, size_t *bytes);
 
+/* ---- distill.c: tiny models, taught by the model at full size --------------------------------- */
+
+/* How a student is taught. */
+typedef struct {
+    size_t rank, centers;
+    int prototypes;   /* 1: each centre belongs to one class */
+    int each;         /* 1: an exponent for each input */
+    int entropy;      /* 1: cross-entropy; 0: squared error */
+    double bandwidth; /* at the start, in units of the distance to the nearest centre */
+    double mixed;     /* share of mixtures of two rows */
+    double truth;     /* share of the labels in the targets */
+    size_t steps;
+    uint32_t seed;
+} recipe;
+
+/* 1: the inputs are not of one kind, so that each needs an exponent of its own. */
+int inputs_differ(rfm_cmat x);
+
+/* What is taken where nothing is searched; rank and centres are 0. */
+recipe recipe_usual(const rfm_model *like, uint32_t seed);
+
+/* Bytes as firmware gets them: without names and record. `like` has d, c and task. SIZE_MAX: there is no such model. */
+size_t tiny_bytes(const rfm_model *like, const recipe *k);
+
+/* The best of a few seeds, by its loss on these rows, which are raw; k->seed becomes that seed. *memory has the arrays
+ * and is to be freed. */
+int distill(const machine *m, const rfm_model *teacher, const rfm_data *rows, recipe *k, rfm_tiny *tiny, void **memory);
+
+/* A network of numbers, for rows as the teacher takes them. */
+int distill_numbers(const rfm_ctx *ctx, const rfm_model *teacher, int task, const rfm_data *rows, const recipe *k,
+                    rfm_model *model, void **memory);
+
 /* ---- tradeoff.c: the search ----------------------------------------------------------------- */
 
 /* A small model as it would be: its sizes, and its score on rows that were held out. */
@@ -59,9 +91,10 @@ typedef struct {
     int type;
     size_t features, rank, centers, bytes;
     size_t polish;
-    double ridge; /* of the refit, a multiple of the model's */
-    double score; /* accuracy or r2 */
-    double loss;  /* squared error, as a share of the squares around the mean */
+    double ridge;  /* of the refit, a multiple of the model's */
+    double score;  /* accuracy or r2 */
+    double loss;   /* squared error, as a share of the squares around the mean */
+    recipe recipe; /* TYPE_TINY */
 } candidate;
 
 typedef struct {

@@ -168,7 +168,7 @@ void *firmware_blob(const any_model *model, const void *blob, size_t size, size_
     extras e;
     void *copy;
     memset(&e, 0, sizeof e);
-    e.class_names = model->numbers.class_names;
+    if (!is_tiny(model)) e.class_names = model->numbers.class_names;
     if (model->numbers.summary != NULL) e.summary = 1, e.input_names = model->numbers.input_names;
     if (model->numbers.summary == NULL || model->record.bytes > 0) return small_blob(model, &e, bytes);
     copy = allocate_aligned(size, "the model");
@@ -180,7 +180,15 @@ void *firmware_blob(const any_model *model, const void *blob, size_t size, size_
 void *small_blob(const any_model *model, const extras *e, size_t *bytes) {
     void *blob = NULL;
     int status;
-    if (has_integers(model)) {
+    if (is_tiny(model)) {
+        rfm_tiny m = model->tiny;
+        m.class_names = e->class_names, m.input_names = e->input_names;
+        status = rfm_tiny_size(&m, e->record_bytes, bytes);
+        if (status == RFM_OK) {
+            blob = allocate_aligned(*bytes, "the model");
+            status = rfm_tiny_write(&m, e->record, e->record_bytes, blob, *bytes);
+        }
+    } else if (has_integers(model)) {
         rfm_model_i m = model->integers;
         m.class_names = e->class_names, m.input_names = e->input_names;
         if (!e->summary) m.summary = NULL;

@@ -16,9 +16,11 @@
 #define FINISHED   3      /* candidates that get other ridges; */
 #define POLISHED   2      /* and polish */
 
+#define TINY_BUDGET 2048 /* above it tiny models are tried only where they are asked for */
+
 /* ---- choices -------------------------------------------------------------------------------- */
 
-static int better(const candidate *a, const candidate *b) {
+int better(const candidate *a, const candidate *b) {
     if (a->score != b->score) return a->score > b->score;
     if (a->features != b->features) return a->features > b->features; /* a fit of its own has to pay */
     if (a->loss != b->loss) return a->loss < b->loss;
@@ -41,7 +43,13 @@ static unsigned wanted_types(const work *w) {
     size_t i;
     for (i = 0; i < TYPES; i++)
         if (w->t->type == all_types[i]) return 1u << i;
-    return (1u << TYPES) - 1;
+    return w->t->type == TYPE_TINY ? 0 : (1u << TYPES) - 1;
+}
+
+/* Tiny models: asked for, or within a budget for classes, where they are at home. */
+static int wants_tiny(const work *w) {
+    return w->t->type == TYPE_TINY ||
+           (w->t->type == 0 && w->t->labels != NULL && w->t->max_loss < 0 && w->t->budget <= TINY_BUDGET);
 }
 
 /* Ranks of the base to try: given, or every half as large again as the one before, as the distances between rows call
@@ -366,6 +374,7 @@ static size_t smallest_possible(const work *w) {
                                    w->t->centers > 0 ? w->t->centers : w->t->c);
         if ((wanted_types(w) >> i % TYPES & 1) && bytes < least) least = bytes;
     }
+    if (wants_tiny(w) && tiny_least(w) < least) least = tiny_least(w);
     return least;
 }
 
@@ -379,7 +388,7 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     if (t->features > 0) w->base = add_set(w, t->features);
     result.full_score = full_score(w);
     list_ranks(w);
-    measure_table(w);
+    if (t->type != TYPE_TINY) measure_table(w);
     w->sets[w->base].extras.nodes = w->nodes;
     if (t->budget > 0 && smallest_possible(w) > t->budget)
         fail("--budget %zu: expected at least %zu, the smallest that a model of these inputs and outputs (%zu, %zu) "
@@ -387,10 +396,11 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
              t->budget, smallest_possible(w), w->sets[w->base].count, t->c,
              t->rank > 0 || t->centers > 0 || t->type != 0 ? " with what else is asked for" : "",
              t->features == 0 ? " (fewer inputs take less: --features)" : "");
-    if (t->max_loss >= 0)
+    if (t->max_loss >= 0 && t->type != TYPE_TINY)
         within_loss(w, result.full_score - t->max_loss - 1e-9);
-    else
+    else if (t->type != TYPE_TINY)
         within_budget(w);
+    if (wants_tiny(w)) tiny_search(w, result.full_score - t->max_loss - 1e-9);
     chosen = t->max_loss >= 0 ? smallest_good(w, result.full_score - t->max_loss - 1e-9, &set) : best_of(w, 0);
     if (chosen == NULL && t->max_loss >= 0 && best_of(w, 0) != NULL) {
         const candidate *best = best_of(w, 0);

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TINY_MAGIC 0x636d6672u /* "rfmc" */
-#define WIDTH      110         /* of lines of numbers */
+#define WIDTH 110 /* of lines of numbers */
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
@@ -216,48 +215,31 @@ static facts facts_of(const any_model *any) {
     facts f;
     f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
     f.class_names = m->class_names, f.input_names = m->input_names;
-    f.words = any->type == RFM_I8 ? "integers of 8 bits" : any->type == RFM_I16 ? "integers of 16 bits" : "floats";
+    f.words = is_tiny(any)           ? "tiny"
+              : any->type == RFM_I8  ? "integers of 8 bits"
+              : any->type == RFM_I16 ? "integers of 16 bits"
+                                     : "floats";
     f.input = has_integers(any) ? "int16_t" : "float";
     return f;
 }
-
-static facts facts_of_tiny(const rfm_tiny *m) {
-    facts f;
-    f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
-    f.class_names = m->class_names, f.input_names = m->input_names;
-    f.words = "tiny", f.input = "int16_t";
-    return f;
-}
-
-/* A tiny model is not what any_read knows: its first bytes tell. */
-static int is_tiny(const char *blob, size_t size) { return size >= 4 && rfm_get_u32(blob) == TINY_MAGIC; }
 
 void standalone_export(const char *file, const char *out, const char *id) {
     header h;
     facts f;
     any_model any;
-    rfm_tiny tiny;
     size_t size, i;
-    char *blob = file_read(file, &size), *upper = copy_text(id, strlen(id));
-    int is = is_tiny(blob, size), status;
+    char *blob, *upper = copy_text(id, strlen(id));
     memset(&h, 0, sizeof h);
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
     h.id = id, h.upper = upper;
-    if (is) {
-        status = rfm_tiny_open(blob, size, &tiny);
-        if (status != RFM_OK) fail("%s: expected a tiny model: %s", file, rfm_status_text(status));
-        f = facts_of_tiny(&tiny);
-    } else {
-        free(blob);
-        any_read(file, &blob, &size, &any);
-        f = facts_of(&any);
-        if (any.type == RFM_F64)
-            fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);
-    }
+    any_read(file, &blob, &size, &any);
+    f = facts_of(&any);
+    if (any.type == RFM_F64)
+        fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);
     file_check(out);
     put_head(&h, &f, rfm_crc32(0, blob, size));
-    if (is)
-        put_tiny(&h, &tiny);
+    if (is_tiny(&any))
+        put_tiny(&h, &any.tiny);
     else if (has_integers(&any))
         put_integers(&h, &any.integers);
     else

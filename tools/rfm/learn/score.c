@@ -233,6 +233,33 @@ int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, r
     return status;
 }
 
+int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated) {
+    size_t d = model->d, c = model->c, i, j, k;
+    int16_t *xi = allocate(d, sizeof *xi, "inputs");
+    int8_t *scratch = allocate(model->r, sizeof *scratch, "scratch");
+    int32_t *scores = allocate(c, sizeof *scores, "scores");
+    int status = RFM_OK;
+    *saturated = 0;
+    for (i = 0; i < rows && status == RFM_OK; i++) {
+        status = rfm_tiny_integers(model, x + i * d, xi);
+        if (status == RFM_OK) status = rfm_tiny_predict(model, xi, scores, scratch, NULL);
+        if (status != RFM_OK) break;
+        for (k = 0; k < c; k++)
+            y[i * c + k] = (rfm_real)((double)scores[k] * (model->units != NULL ? (double)model->units[k] : 1));
+        if (classes != NULL) classes[i] = (uint32_t)rfm_tiny_class(model, scores);
+        for (j = 0; j < d; j++) {
+            double exact =
+                ldexp((double)x[i * d + j], model->exponents != NULL ? model->exponents[j] : model->exponent);
+            *saturated += exact > 32767.5 || exact < -32768.5;
+        }
+    }
+    free(xi);
+    free(scratch);
+    free(scores);
+    return status;
+}
+
 static int numbers_of_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
     size_t first, count, bytes = 0;
     int status = rfm_predict_need(&m->ctx, model, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE, &bytes);
@@ -252,7 +279,9 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
     if (saturated == NULL) saturated = &none;
     *saturated = 0;
     if (rows == 0) return;
-    if (has_integers(model))
+    if (is_tiny(model))
+        status = predict_tiny(&model->tiny, x, rows, y, classes, saturated);
+    else if (has_integers(model))
         status = predict_integers(&model->integers, x, rows, y, classes, saturated);
     else {
         status = numbers_of_rows(m, &model->numbers, x, rows, y);
@@ -264,8 +293,9 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
 
 void saturated_note(const any_model *model, size_t saturated, size_t rows) {
     if (saturated > 0)
-        note("%zu of %zu inputs were outside of the range that the model was calibrated for; they were taken as its "
-             "end (rfm info shows the ranges)",
+        note(is_tiny(model) ? "%zu of %zu inputs were more than an integer of 16 bits holds; they were taken as its end"
+                            : "%zu of %zu inputs were outside of the range that the model was calibrated for; they "
+                              "were taken as its end (rfm info shows the ranges)",
              saturated, rows * model->numbers.d);
 }
 

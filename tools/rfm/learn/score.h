@@ -105,8 +105,11 @@ void sample_fill(sample *s, const any_model *model, const char *data);
 void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated);
 
-/* The same for a model of integers, on the calling thread; RFM_OK, or why not. */
+/* The same for a model of integers, on the calling thread; RFM_OK, or why not. A tiny model of classes has no units: y
+ * are its integers. */
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                      size_t *saturated);
+int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated);
 
 #endif

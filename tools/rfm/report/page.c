@@ -80,12 +80,13 @@ static int integers_in(const report *r) { return has_integers(&r->any); }
 /* Inputs, scratch and scores of a prediction. */
 static double array_bytes(const report *r) {
     size_t inputs = r->model.d + RFM_PREDICT_SCRATCH(r->model.d, r->model.r);
+    if (is_tiny(&r->any)) return (double)(r->model.d * sizeof(int16_t) + r->model.r + r->model.c * sizeof(int32_t));
     return (double)(integers_in(r) ? inputs * sizeof(int16_t) + r->model.c * sizeof(int32_t)
                                    : (inputs + r->model.c) * sizeof(rfm_real));
 }
 
 static double ram_bytes(const report *r) {
-    return array_bytes(r) + (integers_in(r) ? MODEL_I_BYTES_32 : MODEL_BYTES_32);
+    return array_bytes(r) + (is_tiny(&r->any) ? TINY_BYTES_32 : integers_in(r) ? MODEL_I_BYTES_32 : MODEL_BYTES_32);
 }
 
 static void tiles(text *t, const report *r) {
@@ -425,10 +426,10 @@ static void section_training(text *t, const report *r) {
     html_row(t, "Features");
     text_add(t, "%zu</dd>", r->model.d);
     html_row(t, "Kernel");
-    if (integers_in(r) && known != NULL)
+    if (integers_in(r) && !is_tiny(&r->any) && known != NULL)
         text_add(t, "%s, as a table", rfm_kernels[known->kernel].name);
     else
-        text_add(t, "%s", integers_in(r) ? "a table" : rfm_kernels[r->model.kernel].name);
+        text_add(t, "%s", integers_in(r) && !is_tiny(&r->any) ? "a table" : any_kernel(&r->any));
     if (!integers_in(r) && kernel_has_exponent(r->model.kernel))
         text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
     text_add(t, "</dd>");
@@ -514,7 +515,8 @@ static void section_features(text *t, const report *r) {
     while (most < d && sum < 0.9) sum += r->share[r->order[most++]];
     text_add(
         t, "<p class=\"say\">The diagonal of M%s, as shares of its trace. %zu of %zu feature%s carr%s %s of it.</p>\n",
-        integers_in(r)               ? ", each feature over the range that the model was calibrated for"
+        is_tiny(&r->any)             ? r->any.record.scales != NULL ? " for standardised features" : ""
+        : integers_in(r)             ? ", each feature over the range that the model was calibrated for"
         : r->summary.x_scale != NULL ? " for standardised features"
                                      : "",
         most, d, plural(d), most == 1 ? "ies" : "y", html_percent(room, sum));
@@ -834,10 +836,10 @@ static void legend_part(text *t, const char *key, const char *what, double bytes
 }
 
 static void section_board(text *t, const report *r) {
-    double b = (double)r->any.type, n = (double)r->model.n, d = (double)r->model.d, c = (double)r->model.c,
-           rank = (double)r->model.r;
+    double b = is_tiny(&r->any) ? 1 : (double)r->any.type, n = (double)r->model.n, d = (double)r->model.d,
+           c = (double)r->model.c, rank = (double)r->model.r;
     int integers = integers_in(r), projects = r->model.metric == RFM_FULL;
-    double centers = n * rank * b, alpha = n * c * b,
+    double centers = n * rank * b, alpha = is_tiny(&r->any) && r->any.tiny.counts != NULL ? n : n * c * b,
            p = (projects   ? rank * d
                 : integers ? 0
                            : d) *
@@ -862,13 +864,13 @@ static void section_board(text *t, const report *r) {
     text_add(t, "</dl></div>\n<div><h3>A prediction</h3><dl>");
     html_row(t, "Inputs, scratch and scores");
     text_add(t, "%s</dd>", html_bytes(room, array_bytes(r)));
-    html_row(t, integers ? "rfm_model_i" : "rfm_model");
+    html_row(t, is_tiny(&r->any) ? "rfm_tiny" : integers ? "rfm_model_i" : "rfm_model");
     text_add(t, "%s</dd>", html_bytes(room, ram - array_bytes(r)));
     html_row(t, "Beside that");
     text_add(t, STACK "</dd>");
     html_row(t, "Multiply-adds");
     text_add(t, "%s</dd>", html_count(room, work));
-    html_row(t, integers ? "Look-ups in a table" : "Exponentials");
+    html_row(t, integers && !is_tiny(&r->any) ? "Look-ups in a table" : "Exponentials");
     text_add(t, "%s</dd>", html_count(room, n));
     if (!integers && r->model.kernel != RFM_GAUSSIAN) {
         html_row(t, "Square roots or powers");
@@ -895,7 +897,7 @@ static void section_board(text *t, const report *r) {
                  "KiB</td><td>%s of %.0f KiB</td>",
                  boards[i].name, boards[i].core, fits ? "yes" : "no", fits ? "\xe2\x9c\x93 yes" : "\xe2\x9c\x97 no",
                  html_percent(room, flash), boards[i].flash, html_percent(more, of_ram), boards[i].ram);
-        if (fits && count > 0 && r->any.type != RFM_F64)
+        if (fits && count > 0 && r->any.type != RFM_F64 && !is_tiny(&r->any))
             text_add(t, "<td><data class=\"%s\" value=\"%.0f\">about\xc2\xa0%s</data></td></tr>\n", boards[i].id, count,
                      html_count(room, digits * floor(count / digits + 0.5)));
         else
@@ -958,9 +960,30 @@ static void use_integers(text *code, const report *r) {
                                   : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
 }
 
+static void use_tiny(text *code, const report *r) {
+    size_t d = r->model.d, c = r->model.c;
+    text_add(code, "#include \"model.h\"\n\n");
+    text_add(code, "static rfm_tiny m;\nstatic int8_t scratch[MODEL_SCRATCH]; /* %zu bytes */\n", r->model.r);
+    text_add(code, "static int32_t scores[MODEL_OUTPUTS]; /* %zu number%s, %zu bytes */\n\n", c, plural(c),
+             c * sizeof(int32_t));
+    text_add(code,
+             "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
+             "    return rfm_tiny_open(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
+             r->model_bytes);
+    text_add(code, "/* x: %zu value%s as integers, in the order of the inputs in model.h, which has their units. */\n",
+             d, plural(d));
+    text_add(code, r->classes > 0 ? "const char *predict(const int16_t x[MODEL_INPUTS]) {\n"
+                                  : "const int32_t *predict(const int16_t x[MODEL_INPUTS]) {\n");
+    text_add(code, "    if (rfm_tiny_predict(&m, x, scores, scratch, NULL) != RFM_OK) return NULL;\n");
+    text_add(code, r->classes > 0 ? "    return model_class_names[rfm_tiny_class(&m, scores)];\n}\n"
+                                  : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
+}
+
 static void section_use(text *t, const report *r) {
     text code = {NULL, 0, 0};
-    if (integers_in(r))
+    if (is_tiny(&r->any))
+        use_tiny(&code, r);
+    else if (integers_in(r))
         use_integers(&code, r);
     else
         use_numbers(&code, r);
@@ -969,7 +992,9 @@ static void section_use(text *t, const report *r) {
     text_add(t,
              "<p class=\"say\">Compile <code>rfm.c</code>%s with <code>-DRFM_NO_TRAIN</code> beside this. It needs no "
              "heap and no operating system%s. <code>rfm export <span class=\"name\">",
-             integers_in(r) ? " and <code>rfm_small.c</code>" : "",
+             is_tiny(&r->any) ? " and <code>rfm_tiny.c</code>"
+             : integers_in(r) ? " and <code>rfm_small.c</code>"
+                              : "",
              integers_in(r) ? ", and makes no floating-point operation" : "");
     html_text(t, r->model_file);
     text_add(t,

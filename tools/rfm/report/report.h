@@ -39,6 +39,7 @@ typedef struct {
     size_t directions; /* of a full M */
     double direction_share[MOST_DIRECTIONS];
     rfm_real *direction; /* (directions, d) */
+    rfm_real *factor;    /* P of a tiny model */
 } report;
 
 /* score.c */
