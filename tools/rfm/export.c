@@ -60,8 +60,9 @@ static void use_tiny(text *t, const rfm_tiny *model, const char *id, const char 
     size_t j;
     text_add(t,
              " * Compile rfm.c and rfm_tiny.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The "
-             "model stays in flash, a\n * prediction needs %zu bytes of RAM.\n *\n",
-             model->r + model->c * sizeof(int32_t));
+             "model\n * stays in flash.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             model->d * sizeof(int16_t) + model->r + model->c * sizeof(int32_t), TINY_BYTES_32);
     text_add(t, " *     static int16_t x[%s_INPUTS];\n *     static int8_t scratch[%s_SCRATCH];\n", upper, upper);
     text_add(t, " *     static int32_t scores[%s_OUTPUTS];\n *     rfm_tiny m;\n", upper);
     text_add(t, " *     if (rfm_tiny_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
@@ -193,10 +194,10 @@ int command_export(const call *c) {
     for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
-    if (integers)
-        say_few_integers(&any.integers);
-    else
+    if (!integers)
         say_losses(&model);
+    else if (!is_tiny(&any))
+        say_few_integers(&any.integers);
     note("%s: %zu bytes of model in %s", out, size, id);
     free(t.at);
     free(guard.at);

@@ -897,7 +897,7 @@ static void section_board(text *t, const report *r) {
                  "KiB</td><td>%s of %.0f KiB</td>",
                  boards[i].name, boards[i].core, fits ? "yes" : "no", fits ? "\xe2\x9c\x93 yes" : "\xe2\x9c\x97 no",
                  html_percent(room, flash), boards[i].flash, html_percent(more, of_ram), boards[i].ram);
-        if (fits && count > 0 && r->any.type != RFM_F64)
+        if (fits && count > 0 && r->any.type != RFM_F64 && !is_tiny(&r->any))
             text_add(t, "<td><data class=\"%s\" value=\"%.0f\">about\xc2\xa0%s</data></td></tr>\n", boards[i].id, count,
                      html_count(room, digits * floor(count / digits + 0.5)));
         else
