@@ -145,9 +145,9 @@ static rfm_real laplace_radius(const proof *p, const rfm_real *scores) {
         rfm_real s = distance_to(p, m->centers + i * m->r) * p->inverse, phi = rfm_exp(-s);
         if (!(phi > PHI_LEAST)) phi = PHI_LEAST, s = R(0.25) / p->grain; /* all of the term is an error */
         for (l = 0; l < m->c; l++) {
-            rfm_real term = absolute(lead(p, m->alpha + i * m->c, l, &size)) * phi;
+            rfm_real a = absolute(lead(p, m->alpha + i * m->c, l, &size)), term = a * phi;
             both[l] += term;
-            grown[l] += R(4) * p->grain * s * term;
+            grown[l] += R(4) * p->grain * s * term + a * PHI_LEAST; /* near 0, phi may count as 0 there */
             v[l] += size * phi;
         }
     }

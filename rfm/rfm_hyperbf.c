@@ -157,21 +157,21 @@ static int spans_overlap(const span *list, size_t count) {
 /* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
 static int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
 
-int rfm_hyperbf_model_need(const rfm_hyperbf *f, size_t *store) {
-    rfm_arena measure;
-    rfm_model ignored;
-    int status = store == NULL ? RFM_ENULL : check_shapes(f);
-    if (status != RFM_OK) return status;
-    rfm_arena_measure(&measure);
-    (void)rfm_hyperbf_model(f, &measure, &ignored);
-    if (measure.status == RFM_OK) *store = measure.peak;
-    return measure.status;
-}
-
 static rfm_real *keep(rfm_arena *store, size_t rows, size_t cols, const rfm_real *from) {
     rfm_real *to = rfm_arena_reals(store, rows, cols);
     if (to != NULL) memcpy(to, from, rows * cols * sizeof *to);
     return to;
+}
+
+/* The model on copies of the arrays. */
+static rfm_model keep_model(rfm_arena *store, const rfm_hyperbf *f) {
+    rfm_model m = as_model(f);
+    m.shift = keep(store, 1, f->d, f->shift);
+    m.p = keep(store, f->r, f->d, f->p);
+    m.centers = keep(store, f->n, f->r, f->centers);
+    m.alpha = keep(store, f->n, f->c, f->alpha);
+    if (f->offset != NULL) m.offset = keep(store, 1, f->c, f->offset);
+    return m;
 }
 
 int rfm_hyperbf_model(const rfm_hyperbf *f, rfm_arena *store, rfm_model *model) {
@@ -179,18 +179,13 @@ int rfm_hyperbf_model(const rfm_hyperbf *f, rfm_arena *store, rfm_model *model) 
     rfm_model m;
     int status = store == NULL || model == NULL ? RFM_ENULL : check_shapes(f);
     if (status == RFM_OK) status = store->status;
+    if (status == RFM_OK && store->base == NULL) status = RFM_EARENA;
+    if (status == RFM_OK) status = check_numbers(f);
+    if (status == RFM_OK && !rfm_finite(f->n * f->r, f->centers)) status = RFM_EFINITE;
     if (status != RFM_OK) return status;
-    if (store->base != NULL && (status = check_numbers(f)) != RFM_OK) return status;
-    if (store->base != NULL && !rfm_finite(f->n * f->r, f->centers)) return RFM_EFINITE;
     used = store->used;
-    m = as_model(f);
-    m.shift = keep(store, 1, f->d, f->shift);
-    m.p = keep(store, f->r, f->d, f->p);
-    m.centers = keep(store, f->n, f->r, f->centers);
-    m.alpha = keep(store, f->n, f->c, f->alpha);
-    if (f->offset != NULL) m.offset = keep(store, 1, f->c, f->offset);
+    m = keep_model(store, f);
     status = store->status;
-    if (store->base == NULL) return status != RFM_OK ? status : RFM_EARENA; /* it only measures */
     if (status == RFM_OK)
         *model = m;
     else {
@@ -198,6 +193,16 @@ int rfm_hyperbf_model(const rfm_hyperbf *f, rfm_arena *store, rfm_model *model) 
         rfm_arena_release(store, used);
     }
     return status;
+}
+
+int rfm_hyperbf_model_need(const rfm_hyperbf *f, size_t *store) {
+    rfm_arena measure;
+    int status = store == NULL ? RFM_ENULL : check_shapes(f);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&measure);
+    (void)keep_model(&measure, f);
+    if (measure.status == RFM_OK) *store = measure.peak;
+    return measure.status;
 }
 
 /* ==== 2. Rows ====================================================================================
@@ -1598,6 +1603,7 @@ int rfm_hyperbf_descend(const rfm_ctx *ctx, const rfm_data *data, const rfm_hype
     rfm_hyperbf_descent *g;
     size_t i;
     int status = rfm_hyperbf_begin(ctx, data, options, f, &g), last;
+    if (status == RFM_ECANCEL && report != NULL) memset(report, 0, sizeof *report); /* before the first step */
     if (status != RFM_OK) return status;
     for (i = 0; status == RFM_OK && i < options->steps; i++) status = rfm_hyperbf_step(g);
     last = rfm_hyperbf_end(g, report);
