@@ -592,8 +592,8 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 
 #define RFM_RECORD_OPTIONS_BYTES 48
 
-/* The record of a blob of any type but that of rfm_tiny.h, and its length. Everything is checked as rfm_blob_open does, and that it is a list
- * of entries. NULL: there is none, or it is no such list; *bytes is unchanged then. */
+/* The record of a blob of any type but that of rfm_tiny.h, and its length. Everything is checked as rfm_blob_open does,
+ * and that it is a list of entries. NULL: there is none, or it is no such list; *bytes is unchanged then. */
 const void *rfm_record_open(const void *blob, size_t size, size_t *bytes);
 
 /* The bytes of the first entry with this tag. NULL: there is none up to where the list ends or is wrong; *bytes is

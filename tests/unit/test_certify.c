@@ -1040,8 +1040,33 @@ static void test_coverage(void) {
     CHECK_BELOW(fabs(share - 0.8), 4 * deviation);
 }
 
+/* A term near the end of the number range is 0 somewhere inside the radius that it would have: with an alpha so large
+ * that it decides the class, the radius must know. */
+static void test_vanishing_term(void) {
+    const rfm_real p[4] = {(rfm_real)-7.67655592e-08, (rfm_real)-7.81736453e-09, (rfm_real)-1.60153574e-11,
+                           (rfm_real)-4.78444591e-08};
+    const rfm_real shift[4] = {(rfm_real)1774521.38, (rfm_real)-8258632, 0, 0};
+    const rfm_real center[4] = {(rfm_real)53.1563301, (rfm_real)-0.706158698, (rfm_real)0.000294228113,
+                                (rfm_real)66.5695801};
+    const rfm_real alpha = (rfm_real)2.37691157e20;
+    const rfm_real x[4] = {10500635, (rfm_real)-2143712.25, -18371624, (rfm_real)-7261090.5};
+    const rfm_real moved[4] = {38938760, (rfm_real)-5559369.5, -18371624, 48875436};
+    rfm_real scratch[RFM_CERTIFY_SCRATCH(4, 4, 1)], score, radius, length = 0;
+    rfm_model m;
+    size_t class_at, j;
+
+    memset(&m, 0, sizeof m);
+    m.n = m.c = 1, m.d = m.r = 4, m.kernel = RFM_LAPLACE, m.metric = RFM_DIAGONAL, m.task = RFM_CLASSIFY;
+    m.bandwidth = m.exponent = 1, m.shift = shift, m.p = p, m.centers = center, m.alpha = &alpha;
+    CHECK_INT(RFM_OK, rfm_certify(&m, x, &score, scratch, &class_at, &radius, NULL));
+    for (j = 0; j < 4; j++) length += p[j] * (moved[j] - x[j]) * (p[j] * (moved[j] - x[j]));
+    CHECK_INT(RFM_OK, rfm_predict_one(&m, moved, &score, scratch, NULL, NULL));
+    if (rfm_class(&m, &score, NULL) != class_at) CHECK(radius * radius < length);
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(test_vanishing_term);
     RUN_TEST(test_golden);
     RUN_TEST(test_definition);
     RUN_TEST(test_moves);
