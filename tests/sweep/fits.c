@@ -418,6 +418,8 @@ void check_fitting(fitting *f, int in_use) {
         for (t = 0; t <= e.plain.steps; t++) defined &= e.noisy.step[t].defined && e.plain.step[t].defined;
         for (t = 0; t < e.plain.steps && slack.least > 0; t++) /* gradients whose squares may count as 0 */
             defined &= e.plain.step[t].reach > 1e3 * sqrt(slack.least) || !(e.plain.step[t].reach > 0);
+        for (t = 0; t < e.plain.steps && slack.least > 0; t++) /* alpha that has lost digits, from which M is made */
+            defined &= ref_largest(e.plain.n * e.plain.c, e.plain.step[t].alpha) > (double)RFM_LIMIT(MIN) / EPSILON;
         if (!defined)
             not_compared("rank of K");
         else {

@@ -233,9 +233,8 @@ static void check_loss(making *t) {
         centers[at] = was + h, up = ref_loss(m, &t->f->data, (double)t->ridge, centers);
         centers[at] = was - h, down = ref_loss(m, &t->f->data, (double)t->ridge, centers);
         centers[at] = was, slope = (up - down) / (2 * h);
-        if (!(fabs(slope - (double)t->gradient[at]) <= 1e-3 * largest + 1e-9 * expected / most +
-                                                           1e3 * EPSILON * size * sqrt(expected + size * size) / most +
-                                                           slack.least))
+        if (!(fabs(slope - (double)t->gradient[at]) <=
+              1e-3 * largest + 1e-9 * expected / most + 10 * rounding * sqrt(weight) * size / most + slack.least))
             fail("gradient is %g at %lu, by differences %g", (double)t->gradient[at], (unsigned long)at, slope);
     }
     free(centers);
