@@ -270,6 +270,7 @@ static void test_definition(void) {
             positive += f.radius > 0, done++;
         }
     }
+    if (TEST_RAM < 4096) TEST_IGNORE_MESSAGE("no room");
     CHECK(done > 0 && positive * 10 >= done * 8);
 }
 
@@ -353,6 +354,7 @@ static void test_moves(void) {
             ends += factor_of <= 12, rows++;
         }
     }
+    if (TEST_RAM < 4096) TEST_IGNORE_MESSAGE("no room");
     test_note("moves inside, rows, of them with an end within 12 radii", inside, rows, ends);
     CHECK(rows > 0 && inside * 2 >= (size_t)TEST_MOVES * rows / (ROWS * TEST_LENGTH(kinds)));
     CHECK(ends * 2 >= rows);
@@ -403,6 +405,7 @@ static void test_single_inputs(void) {
             }
         }
     }
+    if (TEST_RAM < 4096) TEST_IGNORE_MESSAGE("no room");
     CHECK(checked > 0);
 }
 
@@ -784,6 +787,7 @@ static void test_integer_moves(void) {
                 ends += end > 0 && f.square > 0;
             }
         }
+    if (TEST_RAM < 4096) TEST_IGNORE_MESSAGE("no room");
     CHECK(rows > 0 && checked > 0 && inside * 4 >= (size_t)TEST_MOVES * rows / (ROWS * TEST_LENGTH(kinds) * 2));
     CHECK(ends * 3 >= rows);
 }
