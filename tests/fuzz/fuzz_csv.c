@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "fuzz.h"
 #include "heap.h"
@@ -107,6 +108,12 @@ char *fuzz_file_read(const char *file, size_t *size) {
 
 /* ---- what is done with a table -------------------------------------------------------------- */
 
+/* NA, N/A, null and ?, in any case. */
+static int is_absent(const char *cell) {
+    return strcasecmp(cell, "na") == 0 || strcasecmp(cell, "n/a") == 0 || strcasecmp(cell, "null") == 0 ||
+           strcmp(cell, "?") == 0;
+}
+
 /* Numbers are what the C library makes of the same text, to the bit; what is not one is marked so. */
 static void check_cell(csv *c, size_t row, size_t column) {
     const double value = c->values[row * c->columns + column];
@@ -118,7 +125,9 @@ static void check_cell(csv *c, size_t row, size_t column) {
     if (kind == CSV_NUMBER)
         require(*text_of != 0 && *end == 0 && memcmp(&expected, &value, sizeof value) == 0,
                 "a number is rounded correctly");
-    if (kind == CSV_MISSING) require(*text_of == 0 || isnan(expected), "a missing cell is empty or NaN");
+    if (kind == CSV_MISSING)
+        require(*text_of == 0 || isnan(expected) || is_absent(text_of),
+                "a missing cell is empty, NaN or a word for it");
     if (kind == CSV_HUGE) require(isinf((rfm_real)expected), "what is huge is infinite");
 }
 

@@ -90,7 +90,7 @@ static double fitting(double value) { return isfinite((rfm_real)value) ? value :
 static int is_word(const char *field, size_t length, const char *word) { /* lower case */
     size_t i;
     for (i = 0; i < length && word[i] != 0; i++)
-        if ((field[i] | 32) != word[i]) return 0;
+        if ((word[i] >= 'a' ? field[i] | 32 : field[i]) != word[i]) return 0;
     return i == length && word[i] == 0;
 }
 
