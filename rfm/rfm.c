@@ -3820,12 +3820,12 @@ int rfm_record_right(const void *record, size_t bytes) {
 }
 
 const void *rfm_record_open(const void *blob, size_t size, size_t *bytes) {
-    const unsigned char *at;
+    const unsigned char *at = (const unsigned char *)blob;
     rfm_blob head;
     uint32_t there = 0;
     if (bytes == NULL || rfm_blob_open(blob, size, RFM_I8 | RFM_I16 | RFM_F32 | RFM_F64, &head) != RFM_OK) return NULL;
-    if (get_u32(head.at + 44) <= RFM_SECTION_RECORD) return NULL;
-    at = section_at(head.at, RFM_SECTION_RECORD, &there);
+    if (get_u32(at + 44) <= RFM_SECTION_RECORD) return NULL;
+    at = section_at(at, RFM_SECTION_RECORD, &there);
     if (!rfm_record_right(at, there)) return NULL;
     *bytes = there;
     return at;
