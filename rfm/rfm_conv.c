@@ -154,6 +154,8 @@ static rfm_real squared_length(size_t r, size_t d, const rfm_real *p, const rfm_
 
 /* ==== 3. Windows and angles ===================================================================== */
 
+#ifdef RFM_SPHERE
+
 /* to[u] = factor sum of from[v] over the places v of a window around u: rows from u.row + low on, and so on. A place
  * has `width` numbers. `across` has room for in.rows x out.cols places; to == from is allowed. */
 typedef struct {
@@ -206,7 +208,6 @@ static windows windows_of(const rfm_conv *f, size_t layer) {
     return w;
 }
 
-#ifdef RFM_SPHERE
 /* N of two squared lengths and their roots. Of equal ones it is exact, so that equal images have rho = 1. */
 static inline rfm_real length_product(rfm_real p, rfm_real e, rfm_real root_p, rfm_real root_e) {
     return p == e ? p : root_p * root_e;
@@ -718,10 +719,10 @@ static const rfm_real *image_at(const image_set *s, size_t i) {
 
 /* What all calls below share: M = P'P, and how to work. */
 typedef struct {
-    rfm_ctx ctx;          /* without ticks */
+    rfm_ctx ctx; /* without ticks */
     const rfm_conv *f;
-    size_t d, places;     /* D, m */
-    const rfm_real *p;    /* (r, D); NULL: the identity, r = D */
+    size_t d, places;  /* D, m */
+    const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
     size_t tiles, blocks; /* bytes of each worker in section 8, in section 9 */
     progress *progress;
@@ -953,7 +954,7 @@ typedef struct {
     const shallow *s;
     projected a, b; /* rows and columns */
     size_t rows, cols;
-    int upper;             /* 1: only tiles that reach the diagonal or lie above it */
+    int upper;              /* 1: only tiles that reach the diagonal or lie above it */
     rfm_real *sum, *wt, *v; /* rows ld apart */
     size_t ld;
 } tile_job;
@@ -1145,8 +1146,7 @@ static int shallow_agop(work *w, shallow *s, image_set x, rfm_cmat alpha, image_
                 status = shallow_outputs(w, s, place, x.count, first, rows, alpha, k, g, use);
             }
         }
-        if (status == RFM_OK)
-            status = advance(w->progress, R(x.count) * R(z.count) * R(w->r * (alpha.cols + 1) + 8));
+        if (status == RFM_OK) status = advance(w->progress, R(x.count) * R(z.count) * R(w->r * (alpha.cols + 1) + 8));
     }
     return status;
 }
@@ -1166,23 +1166,23 @@ static int shallow_agop(work *w, shallow *s, image_set x, rfm_cmat alpha, image_
 
 /* One worker's. */
 typedef struct {
-    rfm_real *zp, *mz;           /* (m, cols, D) patches of z, and M times these */
-    rfm_real *xp;                /* (rows, D) patches of x at one place */
-    rfm_real *p, *e;             /* (places of all layers, rows), (.., cols) */
-    rfm_real *root_p, *root_e;   /* (rows), (cols) at one place */
-    rfm_real *rho, *k0, *t;      /* (places, pairs) of one layer; with gradients of all layers. t: at layer 1 the sine */
+    rfm_real *zp, *mz;         /* (m, cols, D) patches of z, and M times these */
+    rfm_real *xp;              /* (rows, D) patches of x at one place */
+    rfm_real *p, *e;           /* (places of all layers, rows), (.., cols) */
+    rfm_real *root_p, *root_e; /* (rows), (cols) at one place */
+    rfm_real *rho, *k0, *t;    /* (places, pairs) of one layer; with gradients of all layers. t: at layer 1 the sine */
     rfm_real *a, *b, *ge, *across; /* (m, pairs) */
-    rfm_real *diff;              /* (D) */
-    rfm_real *h, *hz, *weights;  /* (m, cols c, D), (m, cols c), (cols c, rows) */
+    rfm_real *diff;                /* (D) */
+    rfm_real *h, *hz, *weights;    /* (m, cols c, D), (m, cols c), (cols c, rows) */
 } pair_space;
 
 typedef struct {
-    size_t cols, c, all;   /* images z of a job, outputs, places of all layers */
-    rfm_real *m;           /* (D, D) */
+    size_t cols, c, all;         /* images z of a job, outputs, places of all layers */
+    rfm_real *m;                 /* (D, D) */
     rfm_real *norms_x, *norms_z; /* (n, m), (v, m) */
-    rfm_real *slots;       /* (BATCH_JOBS, D, D) */
-    rfm_real *sum, *half;  /* (D, D) */
-    unsigned char *memory; /* bytes for each worker */
+    rfm_real *slots;             /* (BATCH_JOBS, D, D) */
+    rfm_real *sum, *half;        /* (D, D) */
+    unsigned char *memory;       /* bytes for each worker */
     size_t bytes;
     int *status;
 } deep;
@@ -1225,8 +1225,8 @@ static size_t pair_bytes(const rfm_ctx *ctx, const rfm_conv *f, size_t cols, siz
     size_t most = 0;
     rfm_arena_measure(&measure);
     pair_layout(&measure, f, cols, c, &s);
-    product_bytes(&most, &one, m * cols, d, d);           /* M z */
-    product_bytes(&most, &one, PAIR_ROWS, cols, d);       /* S */
+    product_bytes(&most, &one, m * cols, d, d);     /* M z */
+    product_bytes(&most, &one, PAIR_ROWS, cols, d); /* S */
     if (c > 0) {
         product_bytes(&most, &one, cols * c, d, PAIR_ROWS); /* H */
         product_bytes(&most, &one, d, d, m * cols * c);     /* outer products */
@@ -1261,9 +1261,9 @@ typedef struct {
     const deep *s;
     image_set x, z;
     int same;
-    size_t first;           /* job that the batch begins with */
-    rfm_mat k;              /* kernel values, or ... */
-    rfm_cmat alpha;         /* ... gradients */
+    size_t first;            /* job that the batch begins with */
+    rfm_mat k;               /* kernel values, or ... */
+    rfm_cmat alpha;          /* ... gradients */
     const gradient_use *use; /* NULL: kernel values */
 } pair_job;
 
@@ -1453,7 +1453,8 @@ static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, siz
                 for (i = 0; i < d; i++) h[i] += factor * z[i];
             }
     if (t->use->s != NULL)
-        status = rfm_syrk(one, RFM_TN, R(1), rfm_cview(s->h, rows, d), R(0), rfm_view(t->s->slots + slot * d * d, d, d));
+        status =
+            rfm_syrk(one, RFM_TN, R(1), rfm_cview(s->h, rows, d), R(0), rfm_view(t->s->slots + slot * d * d, d, d));
     if (t->use->g == NULL) return status;
     for (place = 0; status == RFM_OK && place < w->places; place++)
         for (j = 0; status == RFM_OK && j < cols; j++) {
@@ -1588,8 +1589,8 @@ static int deep_agop(work *w, deep *s, image_set x, rfm_cmat alpha, image_set z,
         add_numbers(d * d, s->sum, use->s);
         return RFM_OK;
     }
-    status = rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(w->p, r, d), rfm_cview(s->sum, d, d), R(0),
-                      rfm_view(s->half, r, d));
+    status =
+        rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(w->p, r, d), rfm_cview(s->sum, d, d), R(0), rfm_view(s->half, r, d));
     if (status == RFM_OK)
         status = rfm_gemm(&w->ctx, RFM_NT, R(1), rfm_cview(s->half, r, d), rfm_cview(w->p, r, d), R(0),
                           rfm_view(s->sum, r, r));
@@ -1623,8 +1624,7 @@ static void gradient_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv
 static int finite_rows(rfm_mat a) { return finite_view(rfm_const(a)) ? RFM_OK : RFM_ERANGE; }
 
 static int kernel_matrix(work *w, engine *s, image_set x, image_set z, int same, rfm_mat k) {
-    int status = w->f->depth == 1 ? shallow_kernel(w, &s->one, x, z, same, k)
-                                  : deep_kernel(w, &s->more, x, z, same, k);
+    int status = w->f->depth == 1 ? shallow_kernel(w, &s->one, x, z, same, k) : deep_kernel(w, &s->more, x, z, same, k);
     if (status == RFM_OK && same) mirror(k.rows, k.at, k.stride);
     return status == RFM_OK ? finite_rows(k) : status;
 }
@@ -1651,13 +1651,13 @@ typedef struct {
     uint32_t *perm; /* (D) */
 } factoring;
 
-static void factor_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t d, factoring *s) {
-    size_t most = 0, bytes = 0;
+/* *most: what a call takes on top of everything. */
+static void factor_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t d, size_t *most, factoring *s) {
+    size_t bytes = 0;
     s->a = rfm_arena_reals(arena, d, d);
     s->p = rfm_arena_reals(arena, d, d);
     s->perm = (uint32_t *)rfm_arena_take(arena, d, sizeof *s->perm);
-    at_least(&most, rfm_chol_rank_need(ctx, d, &bytes), &bytes);
-    reserve(arena, most);
+    if (*most != SIZE_MAX) at_least(most, rfm_chol_rank_need(ctx, d, &bytes), &bytes);
 }
 
 /* R (rank, n) with R'R = A, A (n, n) in s->a on and above the diagonal. A of rank 0 gives one row of zeros. */
@@ -1720,10 +1720,12 @@ static int check_counts(const rfm_conv *f, size_t n, size_t v, size_t c) {
     return times(rfm_conv_places(f) * rfm_conv_patch(f), c, (size_t)PTRDIFF_MAX / 64, &size) ? RFM_OK : RFM_EOVERFLOW;
 }
 
-static int kernel_call_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv *f, size_t n, size_t v,
-                              factoring *p, engine *s) {
-    factor_layout(arena, ctx, rfm_conv_patch(f), p);
+static int kernel_call_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv *f, size_t n, size_t v, factoring *p,
+                              engine *s) {
+    size_t most = 0;
+    factor_layout(arena, ctx, rfm_conv_patch(f), &most, p);
     kernel_layout(arena, ctx, f, n, v, s);
+    reserve(arena, most);
     return arena->status;
 }
 
@@ -1777,12 +1779,12 @@ static int gradient_call_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_
                                 int back, gradient_space *s) {
     const size_t d = rfm_conv_patch(f);
     size_t most = 0;
-    factor_layout(arena, ctx, d, &s->p);
+    factor_layout(arena, ctx, d, &most, &s->p);
     s->s = rfm_arena_reals(arena, back ? 0 : d, d);
     s->half = rfm_arena_reals(arena, back ? 0 : d, d);
     product_bytes(&most, ctx, d, d, d);
-    reserve(arena, most);
     gradient_layout(arena, ctx, f, n, v, c, back, &s->e);
+    reserve(arena, most);
     return arena->status;
 }
 
@@ -1852,13 +1854,13 @@ static int gradient_call(const rfm_ctx *ctx, arguments *t, int back) {
         else
             use.s = s.s, memset(s.s, 0, d * d * sizeof *s.s);
         status = gradients(&w, &s.e, set_of(t->x), t->alpha, set_of(t->z), &use);
-        if (status == RFM_OK)
-            status = back ? finite_rows(t->out) : apply_metric(&w, s.s, s.half, t->z.rows, t->out);
+        if (status == RFM_OK) status = back ? finite_rows(t->out) : apply_metric(&w, s.s, s.half, t->z.rows, t->out);
     }
     return leave(ctx->arena, used, status);
 }
 
-static arguments gradient_arguments(const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat alpha, rfm_cmat z, rfm_mat out) {
+static arguments gradient_arguments(const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat alpha, rfm_cmat z,
+                                    rfm_mat out) {
     arguments t;
     t.f = f, t.m = m, t.x = x, t.z = z, t.alpha = alpha, t.out = out;
     return t;
@@ -1870,7 +1872,8 @@ int rfm_conv_gradients(const rfm_ctx *ctx, const rfm_conv *f, rfm_cmat m, rfm_cm
     return gradient_call(ctx, &t, 1);
 }
 
-int rfm_conv_agop(const rfm_ctx *ctx, const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat alpha, rfm_cmat z, rfm_mat a) {
+int rfm_conv_agop(const rfm_ctx *ctx, const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat alpha, rfm_cmat z,
+                  rfm_mat a) {
     arguments t = gradient_arguments(f, m, x, alpha, z, a);
     return gradient_call(ctx, &t, 0);
 }
@@ -2117,7 +2120,8 @@ static int predict_features(const rfm_ctx *ctx, const rfm_conv_model *m, predict
 }
 
 /* The layout has been made once; its last part is made again for each block. */
-static int predict_rows(const rfm_ctx *ctx, const rfm_conv_model *m, predicting *s, progress *p, rfm_cmat z, rfm_mat y) {
+static int predict_rows(const rfm_ctx *ctx, const rfm_conv_model *m, predicting *s, progress *p, rfm_cmat z,
+                        rfm_mat y) {
     const size_t used = ctx->arena->used;
     const image_set x = set_of(rfm_cview(m->images, m->n, rfm_conv_pixels(&m->f)));
     size_t first, rows, i, k;
@@ -2135,8 +2139,8 @@ static int predict_rows(const rfm_ctx *ctx, const rfm_conv_model *m, predicting 
         if (status == RFM_OK) status = kernel_matrix(&w, &s->e, block, x, 0, rfm_view(s->k, rows, m->n));
         rfm_arena_release(ctx->arena, used);
         if (status == RFM_OK)
-            status = in_range(rfm_gemm(&w.ctx, RFM_NN, R(1), rfm_cview(s->k, rows, m->n),
-                                       rfm_cview(m->alpha, m->n, m->c), R(0), to));
+            status = in_range(
+                rfm_gemm(&w.ctx, RFM_NN, R(1), rfm_cview(s->k, rows, m->n), rfm_cview(m->alpha, m->n, m->c), R(0), to));
         for (i = 0; status == RFM_OK && m->offset != NULL && i < rows; i++)
             for (k = 0; k < m->c; k++) to.at[i * to.stride + k] += m->offset[k];
     }
@@ -2203,15 +2207,14 @@ typedef struct {
     rfm_real *x;    /* (n, c) */
 } solving;
 
-static void solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, solving *s) {
-    size_t most = 0, bytes = 0;
+static void solve_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t c, size_t *most, solving *s) {
+    size_t bytes = 0;
     s->n = n, s->c = c;
     s->k = rfm_arena_reals(arena, n, n);
     s->diag = rfm_arena_reals(arena, 1, n);
     s->x = rfm_arena_reals(arena, n, c);
-    at_least(&most, rfm_chol_need(ctx, n, &bytes), &bytes);
-    if (most != SIZE_MAX) at_least(&most, rfm_trsm_need(ctx, n, c, &bytes), &bytes);
-    reserve(arena, most);
+    if (*most != SIZE_MAX) at_least(most, rfm_chol_need(ctx, n, &bytes), &bytes);
+    if (*most != SIZE_MAX) at_least(most, rfm_trsm_need(ctx, n, c, &bytes), &bytes);
 }
 
 /* The largest |y - (K + ridge I) alpha| of a few rows. */
@@ -2274,22 +2277,21 @@ typedef struct {
     /* scratch */
     solving solve;
     factoring factor;
-    rfm_real *trial;       /* (n, ridges c) alpha for every ridge */
-    rfm_real *weights;     /* (n, c) alpha in units, for the AGOP */
-    rfm_real *predicted;   /* (min(n, v), ridges c) */
-    rfm_real *metric;      /* (D, D) room for P */
-    rfm_real *s, *next;    /* (D, D) */
-    uint32_t *picked;      /* (n) */
-    size_t used;           /* of the arena: above it is room for an engine */
-    int has_p;             /* 0: M = I */
+    rfm_real *trial;     /* (n, ridges c) alpha for every ridge */
+    rfm_real *weights;   /* (n, c) alpha in units, for the AGOP */
+    rfm_real *predicted; /* (min(n, v), ridges c) */
+    rfm_real *metric;    /* (D, D) room for P */
+    rfm_real *s, *next;  /* (D, D) */
+    uint32_t *picked;    /* (n) */
+    size_t used;         /* of the arena: above it is room for an engine */
+    int has_p;           /* 0: M = I */
     size_t r;
     progress *progress;
 } fitting;
 
 /* The parts of the scratch that are used one after the other. */
-static void fit_phases(rfm_arena *arena, const fitting *t) {
+static void fit_phases(rfm_arena *arena, const fitting *t, size_t most) {
     const size_t used = arena->used;
-    size_t most = 0;
     engine e;
     kernel_layout(arena, t->ctx, t->f, t->n, t->n, &e);
     if (arena->status == RFM_OK) rfm_arena_release(arena, used);
@@ -2307,14 +2309,15 @@ static void fit_phases(rfm_arena *arena, const fitting *t) {
 
 static int fit_layout(rfm_arena *store, rfm_arena *arena, fitting *t) {
     const size_t d = t->d;
+    size_t most = 0;
     t->images = rfm_arena_reals(store, t->n, rfm_conv_pixels(t->f));
     t->norms = rfm_arena_reals(store, t->n, rfm_conv_places(t->f));
     t->alpha = rfm_arena_reals(store, t->n, t->c);
     t->p = rfm_arena_reals(store, d, d);
     t->store_end = store->used;
     if (store->status != RFM_OK) return store->status;
-    solve_layout(arena, t->ctx, t->n, t->c, &t->solve);
-    factor_layout(arena, t->ctx, d, &t->factor);
+    solve_layout(arena, t->ctx, t->n, t->c, &most, &t->solve);
+    factor_layout(arena, t->ctx, d, &most, &t->factor);
     t->trial = rfm_arena_reals(arena, t->n, t->ridges * t->c);
     t->weights = rfm_arena_reals(arena, t->n, t->c);
     t->predicted = rfm_arena_reals(arena, min_size(t->n, t->v), t->ridges * t->c);
@@ -2323,7 +2326,7 @@ static int fit_layout(rfm_arena *store, rfm_arena *arena, fitting *t) {
     t->next = rfm_arena_reals(arena, d, d);
     t->picked = (uint32_t *)rfm_arena_take(arena, t->n, sizeof *t->picked);
     t->used = arena->used;
-    if (arena->status == RFM_OK) fit_phases(arena, t);
+    if (arena->status == RFM_OK) fit_phases(arena, t, most);
     return arena->status;
 }
 
@@ -2351,8 +2354,8 @@ static int check_fit(const rfm_conv *f, const rfm_data *data, const rfm_conv_opt
     if (status == RFM_OK && rows_there(data->x_validation)) {
         status = check_images(f, data->x_validation);
         if (status == RFM_OK) status = check_view(data->y_validation);
-        if (status == RFM_OK && (data->y_validation.rows != data->x_validation.rows ||
-                                 data->y_validation.cols != data->y.cols))
+        if (status == RFM_OK &&
+            (data->y_validation.rows != data->x_validation.rows || data->y_validation.cols != data->y.cols))
             status = RFM_ESHAPE;
     }
     if (status == RFM_OK) status = check_metric(f, data->start);
@@ -2529,7 +2532,8 @@ static int next_metric(fitting *t, rfm_real unit) {
     most = rfm_largest(r * r, t->s);
     for (i = 0; most > R(0) && i < r * r; i++) norm += t->s[i] / most * (t->s[i] / most);
     factor_of = t->o->power ? unit * unit : unit;
-    if (t->o->scale) factor_of = most > R(0) ? R(1) / (RFM_MATH(sqrt)(most) * RFM_MATH(sqrt)(RFM_MATH(sqrt)(norm))) : R(1);
+    if (t->o->scale)
+        factor_of = most > R(0) ? R(1) / (RFM_MATH(sqrt)(most) * RFM_MATH(sqrt)(RFM_MATH(sqrt)(norm))) : R(1);
     for (i = 0; i < r * d; i++) t->metric[i] *= factor_of;
     return rfm_finite(r * d, t->metric) ? status : RFM_ERANGE;
 }
@@ -2610,8 +2614,7 @@ static int fit_rounds(fitting *t, rfm_conv_step *path, size_t *chosen, rfm_real 
     work_start(t->ctx, t->f, kept_p ? t->p : NULL, r, t->progress, &w);
     {
         int *jobs = take_status(arena, t->ctx);
-        unsigned char *memory =
-            (unsigned char *)rfm_arena_take(arena, workers_of(t->ctx), norm_bytes(t->ctx, t->f));
+        unsigned char *memory = (unsigned char *)rfm_arena_take(arena, workers_of(t->ctx), norm_bytes(t->ctx, t->f));
         status = image_norms(&w, set_of(t->x), t->norms, memory, jobs);
         rfm_arena_release(arena, t->used);
     }
@@ -2668,8 +2671,7 @@ int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t widt
     status = fit_layout(store, ctx->arena, &t);
     done.ctx = ctx, done.done = R(0), done.total = fit_cost(&t);
     t.progress = &done;
-    if (status == RFM_OK)
-        status = fit_rounds(&t, report != NULL ? report->path : NULL, &chosen, &score, &made);
+    if (status == RFM_OK) status = fit_rounds(&t, report != NULL ? report->path : NULL, &chosen, &score, &made);
     if (ctx->arena != store) (void)leave(ctx->arena, used, status);
     if (status != RFM_OK) return leave(store, kept, status);
     rfm_arena_release(store, t.store_end);

@@ -124,22 +124,22 @@ int rfm_conv_agop_need(const rfm_ctx *ctx, const rfm_conv *f, size_t n, size_t v
 
 /* rfm_conv_options_init() sets what is said in (parentheses). */
 typedef struct {
-    size_t patch;                     /* (3) q */
-    int padded;                       /* (0) */
-    int kernel;                       /* (RFM_CONV_NTK) */
-    int depth;                        /* (1) */
-    rfm_real bandwidth;               /* (10) */
-    size_t rounds;                    /* (4) T updates of M, T + 1 solves */
-    size_t ridges;                    /* (3) how many are tried in every round */
-    rfm_real ridge[RFM_CONV_RIDGES];  /* (1e-8, 1e-5, 1e-3) each > 0. Without validation rows the first one counts */
-    int power;                        /* (0) patches are transformed by the root of the AGOP, so M is the AGOP;
+    size_t patch;                    /* (3) q */
+    int padded;                      /* (0) */
+    int kernel;                      /* (RFM_CONV_NTK) */
+    int depth;                       /* (1) */
+    rfm_real bandwidth;              /* (10) */
+    size_t rounds;                   /* (4) T updates of M, T + 1 solves */
+    size_t ridges;                   /* (3) how many are tried in every round */
+    rfm_real ridge[RFM_CONV_RIDGES]; /* (1e-8, 1e-5, 1e-3) each > 0. Without validation rows the first one counts */
+    int power;                       /* (0) patches are transformed by the root of the AGOP, so M is the AGOP;
                                          1: by the AGOP itself, so M is its square */
-    int scale;                        /* (1) K is divided by its largest entry, M by its Frobenius norm; 0: neither */
-    size_t agop_points;               /* (0: all) gradients at this many images, drawn with `seed` */
-    uint32_t seed;                    /* (0) of those, and of filters */
-    int select;                       /* (RFM_SELECT_VALIDATION) round and ridge; or RFM_SELECT_LAST */
-    int score;                        /* (RFM_SCORE_ACCURACY) */
-    int task;                         /* (RFM_CLASSIFY) of the model */
+    int scale;                       /* (1) K is divided by its largest entry, M by its Frobenius norm; 0: neither */
+    size_t agop_points;              /* (0: all) gradients at this many images, drawn with `seed` */
+    uint32_t seed;                   /* (0) of those, and of filters */
+    int select;                      /* (RFM_SELECT_VALIDATION) round and ridge; or RFM_SELECT_LAST */
+    int score;                       /* (RFM_SCORE_ACCURACY) */
+    int task;                        /* (RFM_CLASSIFY) of the model */
 
     /* Deep ConvRFM: */
     size_t layers;  /* (2) of filters at most; depth falls by one with each, and has to stay at least 1 (Laplace: 1) */
@@ -159,9 +159,9 @@ typedef struct {
 
 /* Of a fit with `layers` layers of filters. path has T + 1 steps, or layers + 1 times as many for rfm_conv_deep. */
 typedef struct {
-    rfm_conv_step *path; /* the caller's room, or NULL */
-    size_t best;         /* round that became the model */
-    size_t layers;       /* of the model */
+    rfm_conv_step *path;                  /* the caller's room, or NULL */
+    size_t best;                          /* round that became the model */
+    size_t layers;                        /* of the model */
     rfm_real scores[RFM_CONV_LAYERS + 1]; /* of the best round with 0, 1, ... layers */
 } rfm_conv_report;
 

@@ -79,6 +79,11 @@ static int near(const char *name, size_t t, size_t rows, size_t cols, const rfm_
     return 0;
 }
 
+static int ok(const char *what, int status) {
+    if (status != RFM_OK) printf("  %s: %s\n", what, rfm_status_text(status));
+    return status == RFM_OK;
+}
+
 /* ctx with exactly this much memory. */
 static rfm_ctx with_memory(const rfm_ctx *ctx, rfm_arena *arena, size_t bytes) {
     rfm_ctx with = *ctx;
@@ -100,14 +105,14 @@ static int kernel_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_cmat 
     rfm_arena arena;
     rfm_ctx with;
     size_t bytes = 0, i, j, q;
-    int good = rfm_conv_kernel_need(ctx, &g->f, g->n, g->n, &bytes) == RFM_OK;
+    int good = ok("kernel_need", rfm_conv_kernel_need(ctx, &g->f, g->n, g->n, &bytes));
     with = with_memory(ctx, &arena, bytes);
-    good = good && rfm_conv_kernel(&with, &g->f, m, x, x, rfm_view(k, g->n, g->n)) == RFM_OK;
+    good = good && ok("kernel", rfm_conv_kernel(&with, &g->f, m, x, x, rfm_view(k, g->n, g->n)));
     good = good && near("K", t, g->n, g->n, k, bound);
     free(arena.base);
-    good = good && rfm_conv_kernel_need(ctx, &g->f, g->v, g->n, &bytes) == RFM_OK;
+    good = good && ok("kernel_need", rfm_conv_kernel_need(ctx, &g->f, g->v, g->n, &bytes));
     with = with_memory(ctx, &arena, bytes);
-    good = good && rfm_conv_kernel(&with, &g->f, m, z, x, rfm_view(kz, g->v, g->n)) == RFM_OK;
+    good = good && ok("kernel", rfm_conv_kernel(&with, &g->f, m, z, x, rfm_view(kz, g->v, g->n)));
     free(arena.base);
     for (i = 0; i < g->v; i++)
         for (q = 0; q < g->c; q++) {
@@ -129,15 +134,15 @@ static int gradients_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_cm
     rfm_ctx with;
     double norm = 0;
     size_t bytes = 0, i;
-    int good = rfm_conv_gradients_need(ctx, &g->f, g->n, GRADIENT, g->c, &bytes) == RFM_OK;
+    int good = ok("gradients_need", rfm_conv_gradients_need(ctx, &g->f, g->n, GRADIENT, g->c, &bytes));
     with = with_memory(ctx, &arena, bytes);
-    good = good && rfm_conv_gradients(&with, &g->f, m, x, a, rfm_cview(g->x, GRADIENT, g->d),
-                                      rfm_view(grad, GRADIENT, all)) == RFM_OK;
+    good = good && ok("gradients", rfm_conv_gradients(&with, &g->f, m, x, a, rfm_cview(g->x, GRADIENT, g->d),
+                                                      rfm_view(grad, GRADIENT, all)));
     free(arena.base);
     good = good && near("G", t, GRADIENT, all, grad, bound);
-    good = good && rfm_conv_agop_need(ctx, &g->f, g->n, g->n, g->c, &bytes) == RFM_OK;
+    good = good && ok("agop_need", rfm_conv_agop_need(ctx, &g->f, g->n, g->n, g->c, &bytes));
     with = with_memory(ctx, &arena, bytes);
-    good = good && rfm_conv_agop(&with, &g->f, m, x, a, x, rfm_view(agop, d, d)) == RFM_OK;
+    good = good && ok("agop", rfm_conv_agop(&with, &g->f, m, x, a, x, rfm_view(agop, d, d)));
     free(arena.base);
     for (i = 0; good && i < d * d; i++) norm += (double)agop[i] * (double)agop[i];
     for (i = 0; good && g->norm == 3 && i < d * d; i++) agop[i] = (rfm_real)((double)agop[i] / sqrt(norm));
@@ -167,24 +172,27 @@ static int fit_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_real *fo
     o.patch = g->f.patch, o.kernel = g->f.kernel, o.depth = g->f.depth, o.bandwidth = g->f.bandwidth;
     o.rounds = t, o.ridge[0] = g->ridge, o.scale = g->norm == 3, o.select = RFM_SELECT_LAST;
     report.path = path;
-    good = rfm_conv_fit_need(ctx, g->f.channels, g->f.height, g->f.width, &data, &o, &bytes, &kept) == RFM_OK;
+    good = ok("fit_need", rfm_conv_fit_need(ctx, g->f.channels, g->f.height, g->f.width, &data, &o, &bytes, &kept));
     with = with_memory(ctx, &arena, bytes);
     (void)rfm_arena_init(&store, take(kept, 1), kept);
-    good = good && rfm_conv_fit(&with, g->f.channels, g->f.height, g->f.width, &data, &o, &store, &model, &report) ==
-                       RFM_OK;
-    good = good && arena.used == 0 && store.used == kept && arena.peak == bytes;
+    good = good &&
+           ok("fit", rfm_conv_fit(&with, g->f.channels, g->f.height, g->f.width, &data, &o, &store, &model, &report));
+    if (good && !(arena.used == 0 && store.used == kept && arena.peak == bytes)) {
+        printf("  a fit takes %u of %u bytes\n", (unsigned)arena.peak, (unsigned)bytes);
+        good = 0;
+    }
     free(arena.base);
-    good = good && rfm_conv_metric(&model, rfm_view(m, d, d)) == RFM_OK && near("M", t, d, d, m, bound);
+    good = good && ok("metric", rfm_conv_metric(&model, rfm_view(m, d, d))) && near("M", t, d, d, m, bound);
     for (i = 0; good && i < g->n * g->c; i++) alpha[i] = model.alpha[i] * path[t].largest;
     good = good && near("alpha", t, g->n, g->c, alpha, bound);
-    good = good && rfm_conv_predict_need(ctx, &model, g->v, &bytes) == RFM_OK;
+    good = good && ok("predict_need", rfm_conv_predict_need(ctx, &model, g->v, &bytes));
     with = with_memory(ctx, &arena, bytes);
-    good = good && rfm_conv_predict(&with, &model, rfm_cview(g->z, g->v, g->d), rfm_view(p, g->v, g->c)) == RFM_OK;
+    good = good && ok("predict", rfm_conv_predict(&with, &model, rfm_cview(g->z, g->v, g->d), rfm_view(p, g->v, g->c)));
     free(arena.base);
     good = good && near("pred", t, g->v, g->c, p, bound);
     scratch = take(good ? rfm_conv_scratch(&model) : 1, sizeof *scratch);
     for (i = 0; good && i < g->v; i++)
-        good = rfm_conv_predict_one(&model, g->z + i * g->d, p + i * g->c, scratch) == RFM_OK;
+        good = ok("predict_one", rfm_conv_predict_one(&model, g->z + i * g->d, p + i * g->c, scratch));
     /* Where an angle of a layer above the first is small, one image alone loses more than half of its digits. */
     good = good && near("pred", t, g->v, g->c, p, 4 * bound);
     if (good) memcpy(found, alpha, g->n * g->c * sizeof *alpha);
