@@ -2739,6 +2739,14 @@ static rfm_data level_data(const stack *s, size_t l) {
     return data;
 }
 
+/* A level's fit. Sizes are right also where there is no memory yet. */
+static void level_start(const stack *s, size_t l, fitting *t) {
+    const rfm_data data = level_data(s, l);
+    fit_start(s->ctx, &s->f[l], &data, &s->o[l], t);
+    t->v = s->v, t->ridges = s->v > 0 ? s->o[l].ridges : 1;
+    if (s->v > 0) t->xv = data.x_validation, t->yv = data.y_validation;
+}
+
 static int stack_layout(rfm_arena *store, rfm_arena *arena, stack *s) {
     size_t pixels = 0, places = 0, patch = 0, odd = 0, even = 0, used, l;
     for (l = 0; l < s->levels; l++) {
@@ -2760,24 +2768,22 @@ static int stack_layout(rfm_arena *store, rfm_arena *arena, stack *s) {
     s->xv[0] = rfm_arena_reals(arena, even > 0 ? s->v : 0, even);
     s->xv[1] = rfm_arena_reals(arena, odd > 0 ? s->v : 0, odd);
     for (s->made_bytes = 0, l = 0; l < s->levels; l++) {
-        const rfm_data data = level_data(s, l);
         rfm_arena kept, measure;
         fitting t;
         rfm_arena_measure(&kept);
         rfm_arena_measure(&measure);
-        fit_start(s->ctx, &s->f[l], &data, &s->o[l], &t);
+        level_start(s, l, &t);
         at_least(&s->made_bytes, fit_layout(&kept, &measure, &t), &kept.peak);
         if (s->made_bytes == SIZE_MAX) break;
     }
     s->made = (unsigned char *)rfm_arena_take(arena, s->made_bytes, 1);
     used = arena->used;
     for (l = 0; arena->status == RFM_OK && l < s->levels; l++) {
-        const rfm_data data = level_data(s, l);
         rfm_arena kept;
         fitting t;
         feature_space space;
         rfm_arena_measure(&kept);
-        fit_start(s->ctx, &s->f[l], &data, &s->o[l], &t);
+        level_start(s, l, &t);
         (void)fit_layout(&kept, arena, &t);
         if (arena->status == RFM_OK) rfm_arena_release(arena, used);
         if (l + 1 < s->levels) features_layout(arena, s->ctx, &s->f[l], s->o[0].filters, &space);
@@ -2827,20 +2833,18 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
     int status = RFM_OK;
     done.ctx = s->ctx, done.done = R(0), done.total = R(0);
     for (l = 0; l < s->levels; l++) {
-        const rfm_data data = level_data(s, l);
         fitting t;
-        fit_start(s->ctx, &s->f[l], &data, &s->o[l], &t);
+        level_start(s, l, &t);
         done.total += fit_cost(&t);
     }
     for (l = 0; status == RFM_OK && l < s->levels; l++) {
-        const rfm_data data = level_data(s, l);
         rfm_conv_step *path = report != NULL && report->path != NULL ? report->path + l * steps : NULL;
         rfm_conv_model made;
         rfm_real score = R(0);
         rfm_arena kept;
         fitting t;
         (void)rfm_arena_init(&kept, s->made, s->made_bytes);
-        fit_start(s->ctx, &s->f[l], &data, &s->o[l], &t);
+        level_start(s, l, &t);
         t.progress = &done;
         status = fit_layout(&kept, arena, &t);
         if (status == RFM_OK) status = fit_rounds(&t, path, &chosen, &score, &made);

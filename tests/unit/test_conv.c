@@ -60,6 +60,17 @@ static void plain_windows(const rfm_conv *f, size_t down, size_t across, double 
     memcpy(field, next, to_down * to_across * sizeof *field);
 }
 
+/* Without the cosine, which loses half of the digits of a small angle. */
+static double plain_angle(size_t d, const rfm_real *m, const double *x, const double *z, double p, double e) {
+    double minus[64], plus[64];
+    size_t j;
+    for (j = 0; j < d; j++) {
+        minus[j] = x[j] / sqrt(p) - z[j] / sqrt(e);
+        plus[j] = x[j] / sqrt(p) + z[j] / sqrt(e);
+    }
+    return 2 * atan2(sqrt(form(d, m, minus, minus)), sqrt(form(d, m, plus, plus)));
+}
+
 static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x, const double *z) {
     const double pi = 3.14159265358979323846;
     const size_t d = rfm_conv_patch(f), rows = f->height == 1 ? 1 : f->patch;
@@ -79,8 +90,9 @@ static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x
     if (f->kernel == RFM_CONV_LAPLACE) return sum / (double)places;
     for (layer = 1;; layer++) {
         for (r = 0; r < down * across; r++) {
-            const double n = sqrt(p[r] * e[r]), rho = n > 0 ? fmax(-1, fmin(1, s[r] / n)) : 0, angle = acos(rho);
-            const double k0 = (pi - angle) / pi, k1 = (rho * (pi - angle) + sqrt(1 - rho * rho)) / pi;
+            const double n = sqrt(p[r] * e[r]), rho = n > 0 ? fmax(-1, fmin(1, s[r] / n)) : 0;
+            const double angle = layer == 1 && n > 0 ? plain_angle(d, m, x + r * d, z + r * d, p[r], e[r]) : acos(rho);
+            const double k0 = (pi - angle) / pi, k1 = (rho * (pi - angle) + sin(angle)) / pi;
             s[r] = n > 0 ? n * k1 : 0, t[r] = n > 0 ? t[r] * k0 : 0;
         }
         if (layer == f->depth) break;
@@ -265,7 +277,7 @@ static void test_kernels(void) {
 }
 
 /* K of images with themselves: symmetric, the same as the other way but for rounding, right diagonal. */
-static void test_symmetric(void) {
+static void test_equal_sets(void) {
     size_t which, i, j;
     for (which = 0; which < SHAPES; which++) {
         test_reset();
@@ -908,4 +920,401 @@ static void test_features(void) {
                     }
             }
         }
+}
+
+/* A byte less in either arena: refused, nothing taken. */
+static void test_fit_memory(void) {
+    size_t i, scratch = 0, kept = 0;
+    for (i = 0; i < TEST_LENGTH(fits); i += 3) {
+        void *memory;
+        rfm_conv_model before;
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i)) continue;
+        memset(&before, 0x55, sizeof before);
+        CHECK_INT(RFM_OK, fit_need(&scratch, &kept));
+        memory = test_take(kept);
+        if (memory == NULL || !arena_of(scratch)) continue;
+        t.m = before;
+        CHECK_INT(RFM_OK, rfm_arena_init(&t.store, memory, kept - 1));
+        CHECK_INT(RFM_EARENA, fit_call());
+        CHECK_SIZE(0, t.store.used);
+        CHECK_INT(RFM_OK, t.store.status);
+        CHECK_INT(RFM_OK, rfm_arena_init(&t.store, memory, kept));
+        CHECK_INT(RFM_OK, rfm_arena_init(&arena, arena.base, scratch - 1));
+        CHECK_INT(RFM_EARENA, fit_call());
+        CHECK_SIZE(0, t.store.used);
+        CHECK_SIZE(0, arena.used);
+        CHECK_INT(RFM_OK, arena.status);
+        CHECK(memcmp(&before, &t.m, sizeof before) == 0);
+    }
+}
+
+/* One arena for both: the model lies below the scratch. */
+static void test_one_arena(void) {
+    size_t scratch = 0, kept = 0;
+    rfm_mat alpha;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    alpha = test_mat(16, 1, 0, 0);
+    if (alpha.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    memcpy(alpha.at, t.m.alpha, 16 * sizeof *alpha.at);
+    CHECK_INT(RFM_OK, fit_need(&scratch, &kept));
+    if (!arena_of(scratch + kept)) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_fit(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o, &arena, &t.m, &t.report));
+    CHECK_SIZE(kept, arena.used);
+    CHECK_SIZE(scratch + kept, arena.peak);
+    CHECK(memcmp(alpha.at, t.m.alpha, 16 * sizeof *alpha.at) == 0);
+}
+
+static rfm_real tick_last;
+static int tick_stop, tick_calls;
+
+static int on_tick(void *arg, rfm_real done) {
+    (void)arg;
+    if (!(done >= tick_last && done <= 1)) tick_calls = -1000000;
+    tick_last = done;
+    return ++tick_calls == tick_stop;
+}
+
+static void test_ticks(void) {
+    size_t i;
+    int calls, stop;
+    for (i = 0; i < TEST_LENGTH(fits); i += 3) {
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i)) continue;
+        s.ctx.tick = on_tick;
+        tick_calls = 0, tick_stop = -1, tick_last = 0;
+        if (run_fit() == TEST_SKIP) continue;
+        CHECK(tick_calls > 5);
+        CHECK(tick_last > (rfm_real)0.5);
+        for (calls = tick_calls, stop = 1; stop <= calls; stop += calls / 4) {
+            tick_calls = 0, tick_stop = stop, tick_last = 0;
+            CHECK_INT(RFM_ECANCEL, run_fit());
+        }
+        s.ctx.tick = NULL;
+    }
+}
+
+static void refused(int status) {
+    size_t a = 0, b = 0;
+    rfm_arena all;
+    void *memory = test_take(64);
+    CHECK(memory != NULL);
+    CHECK_INT(RFM_OK, rfm_arena_init(&all, memory, 64));
+    s.ctx.arena = &all, t.store = all;
+    if (status != RFM_EFINITE) CHECK_INT(status, fit_need(&a, &b));
+    CHECK_INT(status, fit_call());
+    CHECK_SIZE(0, a + b);
+}
+
+static void test_fit_refusals(void) {
+    task good;
+    int deep;
+    for (deep = 0; deep < 2; deep++) {
+        test_reset();
+        if (!make_task(1, 5, 6, 8, 4, 1)) TEST_IGNORE_MESSAGE("no room");
+        t.deep = deep;
+        if (deep) t.o.depth = 2, t.o.patch = 2;
+        good = t;
+        t.channels = 2;
+        refused(RFM_ESHAPE);
+        t = good, t.height = 0;
+        refused(RFM_EZERO);
+        t = good, t.o.patch = 6;
+        refused(RFM_ESHAPE);
+        t = good, t.o.depth = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.depth = 6;
+        refused(RFM_EVALUE);
+        t = good, t.o.ridges = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.ridges = RFM_CONV_RIDGES + 1;
+        refused(RFM_EVALUE);
+        t = good, t.o.ridge[1] = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.power = 2;
+        refused(RFM_EVALUE);
+        t = good, t.o.scale = -1;
+        refused(RFM_EVALUE);
+        t = good, t.o.agop_points = 9;
+        refused(RFM_EVALUE);
+        t = good, t.o.score = 2;
+        refused(RFM_EVALUE);
+        t = good, t.o.task = 2;
+        refused(RFM_EVALUE);
+        t = good, t.o.select = RFM_SELECT_LOO;
+        refused(RFM_EVALUE);
+        t = good, t.data.weights = t.y.at;
+        refused(RFM_EVALUE);
+        t = good, t.data.x_validation.at = NULL;
+        refused(RFM_ENULL);
+        t.data.y_validation.at = NULL;
+        refused(RFM_EVALUE); /* nothing to select on */
+        t = good, t.data.y.rows--;
+        refused(RFM_ESHAPE);
+        t = good, t.data.y_validation.rows--;
+        refused(RFM_ESHAPE);
+        t = good, t.data.x.at = NULL;
+        refused(RFM_ENULL);
+        t = good, t.data.start = rfm_const(t.y);
+        refused(RFM_ESHAPE);
+        t = good, t.x.at[2] = (rfm_real)NAN;
+        refused(RFM_EFINITE);
+        t.x.at[2] = 0, t.yv.at[0] = (rfm_real)INFINITY;
+        refused(RFM_EFINITE);
+        t.yv.at[0] = 1;
+        if (!deep) continue;
+        t = good, t.o.layers = 2; /* of depth 2: none would be left */
+        refused(RFM_EVALUE);
+        t = good, t.o.layers = RFM_CONV_LAYERS + 1;
+        refused(RFM_EVALUE);
+        t = good, t.o.filters = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.best = 2;
+        refused(RFM_EVALUE);
+    }
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(NULL, 1, 5, 6, &t.data, &t.o, &t.store, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, NULL, &t.o, &t.store, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, NULL, &t.store, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, &t.o, NULL, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_deep(&s.ctx, 1, 5, 6, &t.data, &t.o, &t.store, NULL, NULL));
+}
+
+/* One image; images that are all equal, or black: a fit, finite predictions. */
+static void test_hard_images(void) {
+    static const int kernels[] = {RFM_CONV_LAPLACE, RFM_CONV_NNGP, RFM_CONV_NTK, RFM_CONV_NTK};
+    size_t k, what, i;
+    for (k = 0; k < TEST_LENGTH(kernels); k++)
+        for (what = 0; what < 3; what++) {
+            rfm_mat y;
+            int status;
+            test_reset();
+            test_note("kernel, images", k, what, 0);
+            if (!make_task(1, 4, 5, what == 0 ? 1 : 6, 3, 2)) continue;
+            for (i = 0; what > 0 && i < t.n * t.x.stride; i++)
+                if (i % t.x.stride < t.x.cols) t.x.at[i] = (rfm_real)(what == 1 ? 0.5 : 0);
+            t.o.kernel = kernels[k], t.o.depth = k == 3 ? 2 : 1, t.o.patch = 2;
+            status = run_fit();
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            y = test_mat(t.v, t.c, 0, 0);
+            if (y.at == NULL || run_predict(&t.m, rfm_const(t.xv), y) == TEST_SKIP) continue;
+            CHECK(rfm_finite(t.v * t.c, y.at));
+            check_one(&t.m, t.xv, t.c);
+        }
+}
+
+/* Targets and images in other units: with `scale` M and predictions are the same but for the unit of the targets. */
+static void test_units(void) {
+    rfm_mat y[3];
+    size_t i, j;
+    for (i = 0; i < 3; i++) {
+        const double unit = i == 1 ? 1e-12 : i == 2 ? 1e12 : 1;
+        if (i == 0) {
+            if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+            for (j = 0; j < 3; j++) y[j] = test_mat(t.v, 1, 0, 0);
+            if (y[2].at == NULL) TEST_IGNORE_MESSAGE("no room");
+        }
+        for (j = 0; j < t.n; j++) t.y.at[j * t.y.stride] = (rfm_real)(unit * (j % 2 ? 1 : -1));
+        t.o.select = RFM_SELECT_LAST, t.o.ridges = 1;
+        if (run_fit() == TEST_SKIP || run_predict(&t.m, rfm_const(t.xv), y[i]) == TEST_SKIP)
+            TEST_IGNORE_MESSAGE("no room");
+        for (j = 0; j < t.v; j++) y[i].at[j] = (rfm_real)((double)y[i].at[j] / unit);
+    }
+    CHECK_BELOW(model_apart(y[0], y[1]), 2e4 * TEST_EPS);
+    CHECK_BELOW(model_apart(y[0], y[2]), 2e4 * TEST_EPS);
+}
+
+/* ---- blobs ------------------------------------------------------------------------------------------- */
+
+static void seal(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob + 8, rfm_get_u32(blob + 8) - 8)); }
+
+/* Written, opened, the same predictions to the last bit; every byte counts. */
+static void test_blob(void) {
+    static const char names[] = "left\0right";
+    size_t i, j, bytes = 0, record_bytes = 0;
+    for (i = 0; i < TEST_LENGTH(fits); i++) {
+        unsigned char record[32], *blob;
+        rfm_conv_model opened, before;
+        rfm_real offset[2] = {(rfm_real)0.25, (rfm_real)-0.5}, one[2], two[2];
+        rfm_real *scratch;
+        const void *found;
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i) || !test_little_endian()) continue;
+        if (t.deep) t.o.best = 0;
+        if (run_fit() == TEST_SKIP) continue;
+        if (i % 2) t.m.offset = offset;
+        if (i % 3) t.m.class_names = names;
+        record_bytes = 0;
+        CHECK_INT(RFM_OK, rfm_record_add(record, sizeof record, &record_bytes, 300, "abc", 3));
+        if (i % 2 == 0) record_bytes = 0;
+        CHECK_INT(RFM_OK, rfm_conv_size(&t.m, record_bytes, &bytes));
+        blob = (unsigned char *)test_take(bytes);
+        scratch = (rfm_real *)test_take(rfm_conv_scratch(&t.m) * sizeof(rfm_real));
+        if (blob == NULL || scratch == NULL) continue;
+        CHECK_INT(RFM_EARENA, rfm_conv_write(&t.m, record, record_bytes, blob, bytes - 1));
+        CHECK_INT(RFM_OK, rfm_conv_write(&t.m, record, record_bytes, blob, bytes));
+        memset(&before, 0x55, sizeof before);
+        opened = before;
+        CHECK_INT(RFM_OK, rfm_conv_open(blob, bytes, &opened));
+        CHECK_SIZE(rfm_conv_scratch(&t.m), rfm_conv_scratch(&opened));
+        for (j = 0; j < t.v; j++) {
+            CHECK_INT(RFM_OK, rfm_conv_predict_one(&t.m, t.xv.at + j * t.xv.stride, one, scratch));
+            CHECK_INT(RFM_OK, rfm_conv_predict_one(&opened, t.xv.at + j * t.xv.stride, two, scratch));
+            CHECK(memcmp(one, two, t.c * sizeof *one) == 0);
+            CHECK_SIZE(rfm_conv_class(&t.m, one), rfm_conv_class(&opened, two));
+        }
+        CHECK_INT(0, strcmp(rfm_name(opened.class_names, 1), i % 3 ? "right" : ""));
+        found = rfm_conv_record(blob, bytes, &j);
+        CHECK((found != NULL) == (record_bytes > 0));
+        if (found != NULL) CHECK(j == record_bytes && memcmp(found, record, j) == 0);
+
+        opened = before;
+        for (j = 0; j < bytes; j += j < 80 ? 1 : 37) {
+            blob[j] ^= 0x10;
+            CHECK(rfm_conv_open(blob, bytes, &opened) != RFM_OK);
+            CHECK(rfm_conv_record(blob, bytes, &record_bytes) == NULL);
+            blob[j] ^= 0x10;
+        }
+        for (j = 0; j < bytes; j += j < 96 ? 1 : 53) CHECK_INT(RFM_ETRUNCATED, rfm_conv_open(blob, j, &opened));
+        CHECK(memcmp(&before, &opened, sizeof before) == 0);
+    }
+}
+
+/* Heads that contradict themselves, with a right checksum. */
+static void test_blob_content(void) {
+    static const struct {
+        size_t at;
+        uint32_t value;
+        int bytes, status;
+    } bad[] = {
+        {0, 1, 4, RFM_EMAGIC},    {12, 2, 1, RFM_EVERSION},          {14, 12 - RFM_REAL_BYTES, 1, RFM_ETYPE},
+        {15, 8, 1, RFM_ECONTENT}, {16, 3, 1, RFM_ECONTENT},          {17, 0, 1, RFM_ECONTENT},
+        {17, 6, 1, RFM_ECONTENT}, {18, 2, 1, RFM_ECONTENT},          {19, 1, 1, RFM_ECONTENT},
+        {19, 5, 1, RFM_ECONTENT}, {20, 0, 4, RFM_ECONTENT},          {20, 0x7fffffff, 4, RFM_ECONTENT},
+        {24, 0, 4, RFM_ECONTENT}, {28, 0, 4, RFM_ECONTENT},          {28, 0xffffffff, 4, RFM_ECONTENT},
+        {32, 0, 4, RFM_ECONTENT}, {32, 0xffffffff, 4, RFM_ECONTENT}, {36, 0x10000, 4, RFM_ECONTENT},
+        {40, 1, 4, RFM_ECONTENT}, {44, 0, 4, RFM_ECONTENT},          {44, 9, 4, RFM_ECONTENT},
+        {56, 1, 4, RFM_ECONTENT}, {72, 0xffffffff, 4, RFM_ECONTENT}, {76, 4, 4, RFM_ECONTENT},
+    };
+    unsigned char *blob, *copy;
+    rfm_conv_model opened;
+    rfm_real nan = (rfm_real)NAN, minus = -1;
+    size_t i, bytes = 0, places, pixels;
+    if (!make_fit(3) || !test_little_endian() || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    t.m.class_names = "left\0right";
+    CHECK_INT(RFM_OK, rfm_conv_size(&t.m, 0, &bytes));
+    blob = (unsigned char *)test_take(bytes), copy = (unsigned char *)test_take(bytes + 16);
+    if (copy == NULL || blob == NULL) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_write(&t.m, NULL, 0, blob, bytes));
+    for (i = 0; i < TEST_LENGTH(bad); i++) {
+        test_note("bad", i, bad[i].at, 0);
+        memcpy(copy, blob, bytes);
+        if (bad[i].bytes == 4)
+            rfm_put_u32(copy + bad[i].at, bad[i].value);
+        else
+            copy[bad[i].at] = (unsigned char)bad[i].value;
+        seal(copy);
+        CHECK_INT(bad[i].status, rfm_conv_open(copy, bytes, &opened));
+    }
+    CHECK_INT(RFM_OK, rfm_conv_open(blob, bytes, &opened));
+    places = rfm_conv_places(&opened.f), pixels = rfm_conv_pixels(&opened.f);
+    CHECK(places > 0 && pixels > 0);
+    for (i = 0; i < 5; i++) { /* numbers that are none */
+        const void *at = i == 0   ? (const void *)opened.images
+                         : i == 1 ? (const void *)(opened.alpha + opened.n * opened.c - 1)
+                         : i == 2 ? (const void *)(opened.norms + 1)
+                         : i == 3 ? (const void *)(opened.norms + opened.n * places - 1)
+                                  : (const void *)(opened.class_names + 4);
+        const size_t offset = (size_t)((const unsigned char *)at - blob);
+        test_note("number", i, 0, 0);
+        memcpy(copy, blob, bytes);
+        if (i < 4)
+            memcpy(copy + offset, i == 3 ? &minus : &nan, sizeof nan);
+        else
+            copy[offset] = 'x'; /* one name too few */
+        seal(copy);
+        CHECK_INT(RFM_ECONTENT, rfm_conv_open(copy, bytes, &opened));
+        CHECK_INT(RFM_OK, rfm_conv_open(blob, bytes, &opened));
+    }
+    memcpy(copy + 4, blob, bytes);
+    CHECK_INT(RFM_EALIGN, rfm_conv_open(copy + 4, bytes, &opened));
+    CHECK_INT(RFM_ENULL, rfm_conv_open(NULL, bytes, &opened));
+    CHECK_INT(RFM_ENULL, rfm_conv_open(blob, bytes, NULL));
+    CHECK_INT(RFM_EALIGN, rfm_conv_write(&t.m, NULL, 0, copy + 4, bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_write(&t.m, NULL, 4, copy, bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_write(NULL, NULL, 0, copy, bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_size(&t.m, 0, NULL));
+    CHECK_INT(RFM_EVALUE, rfm_conv_write(&t.m, "abcd", 4, copy, bytes + 16));
+}
+
+static void test_predict_refusals(void) {
+    rfm_mat y;
+    rfm_real *scratch;
+    size_t bytes = 0;
+    rfm_conv_model m;
+    if (!make_fit(3) || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    y = test_mat(t.v, t.c, 0, 0);
+    scratch = (rfm_real *)test_take(rfm_conv_scratch(&t.m) * sizeof(rfm_real));
+    CHECK_INT(RFM_OK, rfm_conv_predict_need(&s.ctx, &t.m, t.v, &bytes));
+    if (scratch == NULL || y.at == NULL || !arena_of(bytes)) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_ENULL, rfm_conv_predict(&s.ctx, NULL, rfm_const(t.xv), y));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict(NULL, &t.m, rfm_const(t.xv), y));
+    CHECK_INT(RFM_ESHAPE, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.yv), y));
+    CHECK_INT(RFM_ESHAPE, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.x), y));
+    CHECK_INT(RFM_EALIAS, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.xv), rfm_view(t.xv.at, t.v, t.c)));
+    CHECK_INT(RFM_EZERO, rfm_conv_predict_need(&s.ctx, &t.m, 0, &bytes));
+    m = t.m, m.f.width++;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_predict(&s.ctx, &m, rfm_const(t.xv), y));
+    m = t.m, m.alpha = NULL;
+    CHECK_INT(RFM_ENULL, rfm_conv_predict(&s.ctx, &m, rfm_const(t.xv), y));
+    m = t.m, m.c = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_predict(&s.ctx, &m, rfm_const(t.xv), y));
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, arena.base, arena.size - 1));
+    CHECK_INT(RFM_EARENA, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.xv), y));
+    CHECK(y.at[0] != y.at[0]); /* NaN still */
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(NULL, t.xv.at, y.at, scratch));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(&t.m, NULL, y.at, scratch));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(&t.m, t.xv.at, NULL, scratch));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(&t.m, t.xv.at, y.at, NULL));
+    t.xv.at[5] = (rfm_real)NAN;
+    CHECK_INT(RFM_EFINITE, rfm_conv_predict_one(&t.m, t.xv.at, y.at, scratch));
+    CHECK_INT(RFM_EFINITE, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.xv), y));
+    CHECK(y.at[0] != y.at[0]);
+    fill(t.xv, 12, 1e30);
+    if (RFM_REAL_BYTES == 4) CHECK_INT(RFM_ERANGE, rfm_conv_predict_one(&t.m, t.xv.at, y.at, scratch));
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(test_kernels);
+    RUN_TEST(test_equal_sets);
+    RUN_TEST(test_gradients);
+    RUN_TEST(test_agop);
+    RUN_TEST(test_blocks);
+    RUN_TEST(test_degenerate);
+    RUN_TEST(test_memory);
+    RUN_TEST(test_check);
+    RUN_TEST(test_refusals);
+    RUN_TEST(test_range);
+    RUN_TEST(test_fit);
+    RUN_TEST(test_solution);
+    RUN_TEST(test_power);
+    RUN_TEST(test_start);
+    RUN_TEST(test_points);
+    RUN_TEST(test_deep);
+    RUN_TEST(test_filters);
+    RUN_TEST(test_features);
+    RUN_TEST(test_fit_memory);
+    RUN_TEST(test_one_arena);
+    RUN_TEST(test_ticks);
+    RUN_TEST(test_fit_refusals);
+    RUN_TEST(test_hard_images);
+    RUN_TEST(test_units);
+    RUN_TEST(test_blob);
+    RUN_TEST(test_blob_content);
+    RUN_TEST(test_predict_refusals);
+    return UNITY_END();
 }
