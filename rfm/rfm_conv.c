@@ -838,6 +838,86 @@ static int image_norms(const work *w, image_set x, rfm_real *norms, unsigned cha
     return worst_status(&w->ctx, status);
 }
 
+/* ---- angles of many pairs ------------------------------------------------------------------------ */
+
+#define SHARE R(0.318309886183790671538) /* 1 / pi */
+
+#if RFM_REAL_BYTES == 4
+/* The root of x >= 0 to a rounding or two, in operations that compilers turn into vectors: three steps of Newton's
+ * method for 1 / root from the exponent's half, and one for the root itself. */
+static inline float quick_root(float x) {
+    uint32_t bits;
+    float y, root;
+    memcpy(&bits, &x, sizeof bits);
+    bits = 0x5f3759dfu - (bits >> 1);
+    memcpy(&y, &bits, sizeof y);
+    y *= 1.5f - 0.5f * x * y * y;
+    y *= 1.5f - 0.5f * x * y * y;
+    y *= 1.5f - 0.5f * x * y * y;
+    root = x * y;
+    return root + 0.5f * y * (x - root * root);
+}
+
+/* k0, k1 and the sine at n cosines from -1 to 1. acos(u) = root(1 - u) times a polynomial of degree 7 for 0 <= u <= 1,
+ * of Abramowitz and Stegun, 4.4.46, right to 2e-8. */
+static void arc_values(size_t n, const float *restrict rho, float *restrict k0, float *restrict k1,
+                       float *restrict sine) {
+    size_t i;
+    for (i = 0; i < n; i++) {
+        float u = rho[i], x = u < 0.0f ? -u : u, t, root = quick_root(1.0f - x), s = root * quick_root(1.0f + x);
+        t = -0.0012624911f * x + 0.0066700901f;
+        t = t * x - 0.0170881256f;
+        t = t * x + 0.0308918810f;
+        t = t * x - 0.0501743046f;
+        t = t * x + 0.0889789874f;
+        t = t * x - 0.2145988016f;
+        t = (t * x + 1.5707963050f) * root * SHARE;
+        t = u < 0.0f ? t : 1.0f - t;
+        k0[i] = t;
+        k1[i] = u * t + s * SHARE;
+        sine[i] = s;
+    }
+}
+#else
+static inline rfm_real quick_root(rfm_real x) { return RFM_MATH(sqrt)(x); }
+
+static void arc_values(size_t n, const rfm_real *rho, rfm_real *k0, rfm_real *k1, rfm_real *sine) {
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const rfm_arc arc = rfm_arc_at(R(1) - rho[i], R(1) + rho[i]);
+        k0[i] = arc.k0, k1[i] = arc.k1, sine[i] = arc.sine;
+    }
+}
+#endif
+
+/* S becomes rho = S / N, 0 where N is 0. What is within rounding of 1 or -1 is that. */
+static void cosines(size_t n, const rfm_real *restrict lengths, rfm_real *restrict s) {
+    const rfm_real most = R(1) - R(4) * REAL_EPS;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        rfm_real safe = lengths[i] > R(0) ? lengths[i] : R(1), u = s[i] / safe;
+        u = u > most ? R(1) : u;
+        u = u < -most ? R(-1) : u;
+        s[i] = lengths[i] > R(0) ? u : R(0);
+    }
+}
+
+/* 1 / (pi sine), 0 at equal and opposite directions. */
+static inline rfm_real k0_slope(rfm_real sine) {
+    const rfm_real safe = sine > REAL_EPS ? sine : R(1), slope = SHARE / safe;
+    return sine > REAL_EPS ? slope : R(0);
+}
+
+/* A pair whose angle was taken directly: one of 1 - rho and 1 + rho is `half`, as *rho tells. */
+static void set_arc(rfm_real half, rfm_real *rho, rfm_real *k0, rfm_real *k1, rfm_real *sine) {
+    const int minus = *rho > R(0);
+    const rfm_arc arc = rfm_arc_at(minus ? half : R(2) - half, minus ? R(2) - half : half);
+    *rho = minus ? R(1) - half : half - R(1);
+    *k0 = arc.k0, *k1 = arc.k1, *sine = arc.sine;
+}
+
+static inline int is_near(rfm_real rho) { return rho > R(1) - NEAR_ANGLE || rho < NEAR_ANGLE - R(1); }
+
 /* ==== 8. Depth 1 ================================================================================
  *
  * One place after the other. There U = P x[r] (n, r), less the mean patch for the Laplace kernel. Tiles of U U' become
@@ -854,8 +934,8 @@ static int image_norms(const work *w, image_set x, rfm_real *norms, unsigned cha
 
 /* Images at one place. */
 typedef struct {
-    rfm_real *u;     /* (count, r) */
-    rfm_real *norms; /* (count) */
+    rfm_real *u;             /* (count, r) */
+    rfm_real *norms, *roots; /* (count) squared lengths, lengths */
 } projected;
 
 typedef struct {
@@ -873,14 +953,27 @@ typedef struct {
     rfm_real *back;     /* (rows group, D), where gradients are asked for */
 } shallow;
 
-static rfm_real *tile_layout(rfm_arena *arena) { return rfm_arena_reals(arena, TILE_ROWS, TILE_COLS); }
+/* One worker's. */
+typedef struct {
+    rfm_real *values;                   /* (TILE_ROWS, TILE_COLS) */
+    rfm_real *lengths, *k0, *k1, *sine; /* (TILE_COLS) of one row, for network kernels */
+} tile_space;
+
+static void tile_layout(rfm_arena *arena, tile_space *s) {
+    s->values = rfm_arena_reals(arena, TILE_ROWS, TILE_COLS);
+    s->lengths = rfm_arena_reals(arena, 1, TILE_COLS);
+    s->k0 = rfm_arena_reals(arena, 1, TILE_COLS);
+    s->k1 = rfm_arena_reals(arena, 1, TILE_COLS);
+    s->sine = rfm_arena_reals(arena, 1, TILE_COLS);
+}
 
 static size_t tile_bytes(const rfm_ctx *ctx, size_t d) {
     const rfm_ctx one = alone(ctx);
     rfm_arena measure;
+    tile_space s;
     size_t most = 0;
     rfm_arena_measure(&measure);
-    (void)tile_layout(&measure);
+    tile_layout(&measure, &s);
     product_bytes(&most, &one, TILE_ROWS, TILE_COLS, d);
     reserve(&measure, most);
     return measure.status == RFM_OK ? round_up(measure.peak, RFM_ALIGN) : SIZE_MAX / 2;
@@ -895,7 +988,9 @@ static void shallow_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv 
     s->patches = rfm_arena_reals(arena, max_size(n, v), d);
     s->mean = rfm_arena_reals(arena, 1, d);
     s->x.u = rfm_arena_reals(arena, n, d), s->x.norms = rfm_arena_reals(arena, 1, n);
+    s->x.roots = rfm_arena_reals(arena, 1, n);
     s->z.u = rfm_arena_reals(arena, v, d), s->z.norms = rfm_arena_reals(arena, 1, v);
+    s->z.roots = rfm_arena_reals(arena, 1, v);
     s->status = take_status(arena, ctx);
     s->tile_bytes = tile_bytes(ctx, d);
     s->tiles = (unsigned char *)rfm_arena_take(arena, workers_of(ctx), s->tile_bytes);
@@ -931,6 +1026,7 @@ static int project_place(work *w, const shallow *s, const part *at, image_set x,
                                    rfm_cview(w->p, w->r, w->d), R(0), rfm_view(to->u, x.count, w->r)));
     for (i = 0; status == RFM_OK && i < x.count; i++) {
         to->norms[i] = squared_norm(w->r, to->u + i * w->r);
+        to->roots[i] = RFM_MATH(sqrt)(to->norms[i]);
         if (!(to->norms[i] <= NORM_MOST)) status = RFM_ERANGE;
     }
     return status;
@@ -971,37 +1067,31 @@ static rfm_real direct_angle(size_t r, const rfm_real *a, rfm_real root_a, const
     return sum < R(1) ? sum : R(1);
 }
 
-/* 1 / (pi sine), 0 at equal and opposite directions. */
-static rfm_real k0_slope(rfm_real sine) {
-    return sine * sine < REAL_EPS * REAL_EPS ? R(0) : R(0.318309886183790671538) / sine;
-}
-
 /* One row of a tile for a network kernel of depth 1. c: a'b_j. */
-static void network_row(const tile_job *t, size_t i, size_t col, size_t cols, rfm_real *c) {
+static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, size_t cols, rfm_real *c) {
     const int ntk = t->w->f->kernel == RFM_CONV_NTK;
     const size_t r = t->w->r;
-    const rfm_real *a = t->a.u + i * r, e = t->a.norms[i], root_e = RFM_MATH(sqrt)(e);
+    const rfm_real *a = t->a.u + i * r, e = t->a.norms[i], root_e = t->a.roots[i], flag = ntk ? R(1) : R(0);
+    const rfm_real *p = t->b.norms + col, *root_p = t->b.roots + col;
+    rfm_real *lengths = s->lengths, *k0 = s->k0, *k1 = s->k1, *sine = s->sine;
     size_t j;
-    for (j = 0; j < cols; j++) {
-        const rfm_real *b = t->b.u + (col + j) * r, p = t->b.norms[col + j], root_p = RFM_MATH(sqrt)(p);
-        rfm_real n = length_product(p, e, root_p, root_e), minus, plus, rho, slope;
-        rfm_arc arc;
-        if (!(n > R(0))) {
-            c[j] = R(0);
-            if (t->wt != NULL) t->wt[i * t->ld + col + j] = t->v[i * t->ld + col + j] = R(0);
-            continue;
+    for (j = 0; j < cols; j++) lengths[j] = length_product(p[j], e, root_p[j], root_e);
+    cosines(cols, lengths, c);
+    arc_values(cols, c, k0, k1, sine);
+    for (j = 0; j < cols; j++)
+        if (is_near(c[j]))
+            set_arc(direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]), &c[j],
+                    &k0[j], &k1[j], &sine[j]);
+    if (t->wt != NULL) {
+        rfm_real *w = t->wt + i * t->ld + col, *v = t->v + i * t->ld + col,
+                 inverse = root_e > R(0) ? R(1) / root_e : R(0);
+        for (j = 0; j < cols; j++) {
+            const rfm_real slope = flag * k0_slope(sine[j]), there = lengths[j] > R(0) ? R(1) : R(0);
+            w[j] = there * ((R(1) + flag) * k0[j] + c[j] * slope);
+            v[j] = there * root_p[j] * inverse * (sine[j] * SHARE - c[j] * c[j] * slope);
         }
-        angle_of(c[j], n, &minus, &plus);
-        if (minus < NEAR_ANGLE) minus = direct_angle(r, a, root_e, b, root_p), plus = R(2) - minus;
-        if (plus < NEAR_ANGLE) plus = direct_angle(r, a, root_e, b, -root_p), minus = R(2) - plus;
-        arc = rfm_arc_at(minus, plus);
-        rho = minus < R(1) ? R(1) - minus : plus - R(1);
-        c[j] = n * (arc.k1 + (ntk ? rho * arc.k0 : R(0)));
-        if (t->wt == NULL) continue;
-        slope = ntk ? k0_slope(arc.sine) : R(0);
-        t->wt[i * t->ld + col + j] = ntk ? R(2) * arc.k0 + rho * slope : arc.k0;
-        t->v[i * t->ld + col + j] = root_p / root_e * (arc.sine * R(0.318309886183790671538) - rho * rho * slope);
     }
+    for (j = 0; j < cols; j++) c[j] = lengths[j] * (k1[j] + flag * c[j] * k0[j]);
 }
 
 static void tile_run(void *arg, size_t index, size_t worker) {
@@ -1013,13 +1103,15 @@ static void tile_run(void *arg, size_t index, size_t worker) {
     const int laplace = w->f->kernel == RFM_CONV_LAPLACE;
     rfm_ctx one = alone(&w->ctx);
     rfm_arena arena;
+    tile_space s;
     rfm_real *tile;
     size_t i;
     int status;
     if (t->upper && col + cols <= row) return;
     job_arena(&arena, t->s->tiles, t->s->tile_bytes, worker);
     one.arena = &arena;
-    tile = tile_layout(&arena);
+    tile_layout(&arena, &s);
+    tile = s.values;
     status = rfm_gemm(&one, RFM_NT, laplace ? R(-2) : R(1), rfm_cview(t->a.u + row * r, rows, r),
                       rfm_cview(t->b.u + col * r, cols, r), R(0), rfm_view(tile, rows, cols));
     if (status != RFM_OK) {
@@ -1033,7 +1125,7 @@ static void tile_run(void *arg, size_t index, size_t worker) {
                            t->a.norms[row + i], t->b.u + col * r, t->b.norms + col, c,
                            t->wt != NULL ? t->wt + (row + i) * t->ld + col : NULL);
         else
-            network_row(t, row + i, col, cols, c);
+            network_row(t, &s, row + i, col, cols, c);
         if (t->sum != NULL) add_numbers(cols, c, t->sum + (row + i) * t->ld + col);
     }
 }
@@ -1137,7 +1229,7 @@ static int shallow_agop(work *w, shallow *s, image_set x, rfm_cmat alpha, image_
         status = set_place(w, s, place, x, z, 0);
         for (first = 0; status == RFM_OK && first < z.count; first += rows) {
             rows = min_size(s->rows, z.count - first);
-            t.a.u = s->z.u + first * w->r, t.a.norms = s->z.norms + first, t.b = s->x;
+            t.a.u = s->z.u + first * w->r, t.a.norms = s->z.norms + first, t.a.roots = s->z.roots + first, t.b = s->x;
             t.rows = rows, t.cols = x.count;
             t.wt = s->w, t.v = s->v, t.ld = x.count;
             status = run_tiles(w, s, &t);
@@ -1171,9 +1263,10 @@ typedef struct {
     rfm_real *p, *e;           /* (places of all layers, rows), (.., cols) */
     rfm_real *root_p, *root_e; /* (rows), (cols) at one place */
     rfm_real *rho, *k0, *t;    /* (places, pairs) of one layer; with gradients of all layers. t: at layer 1 the sine */
-    rfm_real *a, *b, *ge, *across; /* (m, pairs) */
-    rfm_real *diff;                /* (D) */
-    rfm_real *h, *hz, *weights;    /* (m, cols c, D), (m, cols c), (cols c, rows) */
+    rfm_real *a, *b, *ge, *across;              /* (m, pairs) */
+    rfm_real *lengths, *inverse, *ratio, *sine; /* (pairs) at one place: N, 1 / N, sqrt(p / e) / 2 */
+    rfm_real *diff;                             /* (D) */
+    rfm_real *h, *hz, *weights;                 /* (m, cols c, D), (m, cols c), (cols c, rows) */
 } pair_space;
 
 typedef struct {
@@ -1211,6 +1304,10 @@ static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t cols, size_t
     s->b = rfm_arena_reals(arena, m, pairs);
     s->ge = rfm_arena_reals(arena, c > 0 ? m : 0, pairs);
     s->across = rfm_arena_reals(arena, m, pairs);
+    s->lengths = rfm_arena_reals(arena, 1, pairs);
+    s->inverse = rfm_arena_reals(arena, 1, pairs);
+    s->ratio = rfm_arena_reals(arena, 1, pairs);
+    s->sine = rfm_arena_reals(arena, 1, pairs);
     s->diff = rfm_arena_reals(arena, 1, d);
     s->h = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c * d);
     s->hz = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c);
@@ -1289,39 +1386,43 @@ static rfm_real direct_patches(const work *w, const rfm_real *x, rfm_real root_p
     return half < R(1) ? half : R(1);
 }
 
+/* N of all pairs at one place; with gradients 1 / N and sqrt(p / e) / 2, too. */
+static void pair_lengths(pair_space *s, int slopes, size_t rows, size_t cols, const rfm_real *p, const rfm_real *e) {
+    size_t i, j, q = 0;
+    for (i = 0; i < rows; i++) s->root_p[i] = RFM_MATH(sqrt)(p[i]);
+    for (j = 0; j < cols; j++) s->root_e[j] = RFM_MATH(sqrt)(e[j]);
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < cols; j++, q++) {
+            const rfm_real n = length_product(p[i], e[j], s->root_p[i], s->root_e[j]);
+            s->lengths[q] = n;
+            if (!slopes) continue;
+            s->inverse[q] = n > R(0) ? R(1) / n : R(0);
+            s->ratio[q] = n > R(0) ? R(0.5) * s->root_p[i] / s->root_e[j] : R(0);
+        }
+}
+
 /* One place of a layer: S in rho (and T in t, above layer 1) become rho, k0 and, at layer 1, the sine; A and B. */
 static void pair_place(const work *w, pair_space *s, size_t layer, size_t place, size_t at, size_t rows, size_t cols,
                        const rfm_real *p, const rfm_real *e) {
     const size_t pairs = rows * cols;
     rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *t = s->t + at * pairs;
-    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs;
-    size_t i, j;
-    for (i = 0; i < rows; i++) s->root_p[i] = RFM_MATH(sqrt)(p[i]);
-    for (j = 0; j < cols; j++) s->root_e[j] = RFM_MATH(sqrt)(e[j]);
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < cols; j++) {
-            const size_t q = i * cols + j;
-            rfm_real n = length_product(p[i], e[j], s->root_p[i], s->root_e[j]), minus, plus;
-            rfm_arc arc;
-            if (!(n > R(0))) {
-                a[q] = b[q] = rho[q] = k0[q] = t[q] = R(0);
-                continue;
-            }
-            angle_of(rho[q], n, &minus, &plus);
-            if (layer == 1) {
-                const rfm_real *x = s->xp + i * w->d, *z = s->zp + (place * cols + j) * w->d;
-                if (minus < NEAR_ANGLE)
-                    minus = direct_patches(w, x, s->root_p[i], z, s->root_e[j], R(1), s->diff), plus = R(2) - minus;
-                if (plus < NEAR_ANGLE)
-                    plus = direct_patches(w, x, s->root_p[i], z, s->root_e[j], R(-1), s->diff), minus = R(2) - plus;
-            }
-            arc = rfm_arc_at(minus, plus);
-            rho[q] = minus < R(1) ? R(1) - minus : plus - R(1);
-            k0[q] = arc.k0;
-            a[q] = n * arc.k1;
-            b[q] = (layer == 1 ? n * rho[q] : t[q]) * arc.k0;
-            if (layer == 1) t[q] = arc.sine;
-        }
+    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *lengths = s->lengths;
+    rfm_real *sine = layer == 1 ? t : s->sine;
+    size_t q;
+    pair_lengths(s, 0, rows, cols, p, e);
+    cosines(pairs, lengths, rho);
+    arc_values(pairs, rho, k0, a, sine);
+    for (q = 0; layer == 1 && q < pairs; q++)
+        if (is_near(rho[q]))
+            set_arc(direct_patches(w, s->xp + q / cols * w->d, s->root_p[q / cols],
+                                   s->zp + (place * cols + q % cols) * w->d, s->root_e[q % cols],
+                                   rho[q] > R(0) ? R(1) : R(-1), s->diff),
+                    &rho[q], &k0[q], &a[q], &sine[q]);
+    if (layer == 1)
+        for (q = 0; q < pairs; q++) b[q] = lengths[q] * rho[q] * k0[q];
+    else
+        for (q = 0; q < pairs; q++) b[q] = t[q] * k0[q];
+    for (q = 0; q < pairs; q++) a[q] *= lengths[q];
 }
 
 /* The fields of a block of pairs up to A and B of the last layer. */
@@ -1365,31 +1466,30 @@ static windows windows_back(const rfm_conv *f, size_t layer) {
     return t;
 }
 
-/* Gradients at one place: a holds gA and becomes gS + gT, b holds gB and becomes gT, ge grows. */
+/* Gradients at one place: a holds gA and becomes gS + gT, b holds gB and becomes gT, ge grows. Where N is 0 only ge
+ * from the layers above stays. */
 static void pair_slopes(pair_space *s, int first, size_t place, size_t at, size_t rows, size_t cols, const rfm_real *p,
                         const rfm_real *e) {
     const size_t pairs = rows * cols;
-    const rfm_real share = R(0.318309886183790671538); /* 1 / pi */
     const rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *t = s->t + at * pairs;
-    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *ge = s->ge + place * pairs;
-    size_t i, j;
-    for (i = 0; i < rows; i++) s->root_p[i] = RFM_MATH(sqrt)(p[i]);
-    for (j = 0; j < cols; j++) s->root_e[j] = RFM_MATH(sqrt)(e[j]);
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < cols; j++) {
-            const size_t q = i * cols + j;
-            const rfm_real n = length_product(p[i], e[j], s->root_p[i], s->root_e[j]);
-            rfm_real sine, slope;
-            if (!(n > R(0))) { /* ge from the layers above stays */
-                a[q] = b[q] = R(0);
-                continue;
-            }
-            sine = first ? t[q] : RFM_MATH(sqrt)((R(1) - rho[q]) * (R(1) + rho[q]));
-            slope = b[q] * (first ? rho[q] : t[q] / n) * k0_slope(sine);
-            ge[q] += R(0.5) * s->root_p[i] / s->root_e[j] * (a[q] * sine * share - slope * rho[q]);
-            b[q] *= k0[q];
-            a[q] = a[q] * k0[q] + slope + b[q];
+    const rfm_real *inverse = s->inverse, *ratio = s->ratio, *lengths = s->lengths;
+    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *ge = s->ge + place * pairs, *sine = s->sine;
+    size_t q;
+    pair_lengths(s, 1, rows, cols, p, e);
+    if (first)
+        for (q = 0; q < pairs; q++) sine[q] = t[q], b[q] = lengths[q] > R(0) ? b[q] : R(0);
+    else
+        for (q = 0; q < pairs; q++) {
+            sine[q] = quick_root((R(1) - rho[q]) * (R(1) + rho[q]));
+            b[q] = lengths[q] > R(0) ? b[q] : R(0);
         }
+    for (q = 0; q < pairs; q++) {
+        const rfm_real tangent = first ? rho[q] : t[q] * inverse[q], slope = b[q] * tangent * k0_slope(sine[q]);
+        const rfm_real tangents = b[q] * k0[q], there = lengths[q] > R(0) ? a[q] : R(0);
+        ge[q] += ratio[q] * (there * sine[q] * SHARE - slope * rho[q]);
+        a[q] = there * k0[q] + slope + tangents;
+        b[q] = tangents;
+    }
 }
 
 /* From the fields of all layers to gS + gT in a and gE in ge, at layer 1. */
