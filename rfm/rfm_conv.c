@@ -864,7 +864,7 @@ static void arc_values(size_t n, const float *restrict rho, float *restrict k0, 
                        float *restrict sine) {
     size_t i;
     for (i = 0; i < n; i++) {
-        float u = rho[i], x = u < 0.0f ? -u : u, t, root = quick_root(1.0f - x), s = root * quick_root(1.0f + x);
+        float u = rho[i], x = fabsf(u), root = quick_root(1.0f - x), s = root * quick_root(1.0f + x), t, sign;
         t = -0.0012624911f * x + 0.0066700901f;
         t = t * x - 0.0170881256f;
         t = t * x + 0.0308918810f;
@@ -872,7 +872,8 @@ static void arc_values(size_t n, const float *restrict rho, float *restrict k0, 
         t = t * x + 0.0889789874f;
         t = t * x - 0.2145988016f;
         t = (t * x + 1.5707963050f) * root * SHARE;
-        t = u < 0.0f ? t : 1.0f - t;
+        sign = u < 0.0f ? -1.0f : 1.0f;
+        t = 0.5f + sign * (0.5f - t); /* 1 - t, or t: no branch */
         k0[i] = t;
         k1[i] = u * t + s * SHARE;
         sine[i] = s;
@@ -902,10 +903,10 @@ static void cosines(size_t n, const rfm_real *restrict lengths, rfm_real *restri
     }
 }
 
-/* 1 / (pi sine), 0 at equal and opposite directions. */
+/* 1 / (pi sine), as good as 0 at equal and opposite directions. */
 static inline rfm_real k0_slope(rfm_real sine) {
-    const rfm_real safe = sine > REAL_EPS ? sine : R(1), slope = SHARE / safe;
-    return sine > REAL_EPS ? slope : R(0);
+    const rfm_real square = sine * sine;
+    return SHARE * sine / (square > REAL_EPS * REAL_EPS ? square : R(1e30));
 }
 
 /* A pair whose angle was taken directly: one of 1 - rho and 1 + rho is `half`, as *rho tells. */
@@ -1466,30 +1467,39 @@ static windows windows_back(const rfm_conv *f, size_t layer) {
     return t;
 }
 
+/* The formulas of the backward pass for many pairs, with N, sqrt(p / e) / 2, T / N and the sine in s. */
+static void slope_values(size_t n, const pair_space *s, const rfm_real *restrict rho, const rfm_real *restrict k0,
+                         rfm_real *restrict a, rfm_real *restrict b, rfm_real *restrict ge) {
+    const rfm_real *restrict lengths = s->lengths, *restrict ratio = s->ratio, *restrict tangent = s->inverse;
+    const rfm_real *restrict sine = s->sine;
+    size_t q;
+    for (q = 0; q < n; q++) {
+        const rfm_real there = lengths[q] > R(0) ? R(1) : R(0), ga = there * a[q], gb = there * b[q];
+        const rfm_real slope = gb * tangent[q] * k0_slope(sine[q]), gt = gb * k0[q];
+        ge[q] += ratio[q] * (ga * sine[q] * SHARE - slope * rho[q]);
+        a[q] = ga * k0[q] + slope + gt;
+        b[q] = gt;
+    }
+}
+
 /* Gradients at one place: a holds gA and becomes gS + gT, b holds gB and becomes gT, ge grows. Where N is 0 only ge
  * from the layers above stays. */
 static void pair_slopes(pair_space *s, int first, size_t place, size_t at, size_t rows, size_t cols, const rfm_real *p,
                         const rfm_real *e) {
     const size_t pairs = rows * cols;
     const rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *t = s->t + at * pairs;
-    const rfm_real *inverse = s->inverse, *ratio = s->ratio, *lengths = s->lengths;
-    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *ge = s->ge + place * pairs, *sine = s->sine;
+    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *ge = s->ge + place * pairs;
+    rfm_real *sine = s->sine, *tangent = s->inverse; /* T / N */
     size_t q;
     pair_lengths(s, 1, rows, cols, p, e);
     if (first)
-        for (q = 0; q < pairs; q++) sine[q] = t[q], b[q] = lengths[q] > R(0) ? b[q] : R(0);
+        for (q = 0; q < pairs; q++) sine[q] = t[q], tangent[q] = rho[q];
     else
         for (q = 0; q < pairs; q++) {
             sine[q] = quick_root((R(1) - rho[q]) * (R(1) + rho[q]));
-            b[q] = lengths[q] > R(0) ? b[q] : R(0);
+            tangent[q] *= t[q];
         }
-    for (q = 0; q < pairs; q++) {
-        const rfm_real tangent = first ? rho[q] : t[q] * inverse[q], slope = b[q] * tangent * k0_slope(sine[q]);
-        const rfm_real tangents = b[q] * k0[q], there = lengths[q] > R(0) ? a[q] : R(0);
-        ge[q] += ratio[q] * (there * sine[q] * SHARE - slope * rho[q]);
-        a[q] = there * k0[q] + slope + tangents;
-        b[q] = tangents;
-    }
+    slope_values(pairs, s, rho, k0, a, b, ge);
 }
 
 /* From the fields of all layers to gS + gT in a and gE in ge, at layer 1. */
