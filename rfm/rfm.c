@@ -114,6 +114,9 @@ const char *rfm_status_text(int status) {
 static rfm_real small_exp(rfm_real x) { return exp(x); }
 static rfm_real small_sqrt(rfm_real x) { return sqrt(x); }
 static rfm_real small_log(rfm_real x) { return log(x); }
+#ifdef RFM_SPHERE
+static rfm_real small_asin(rfm_real x) { return asin(x); }
+#endif
 #else
 
 static uint32_t bits_of(float x) {
@@ -184,12 +187,43 @@ static float small_log(float x) {
     float series = t2 * (0.33333333f + t2 * (0.2f + t2 * (0.14285714f + t2 * 0.11111111f)));
     return (float)n * 0.69314718f + 2.0f * (t + t * series);
 }
+
+#ifdef RFM_SPHERE
+static float small_asin(float x) { return asinf(x); }
+#endif
 #endif
 
 static rfm_real small_abs(rfm_real x) { return x < R(0) ? -x : x; }
 
 rfm_real rfm_exp(rfm_real x) { return small_exp(x); }
 rfm_real rfm_sqrt(rfm_real x) { return small_sqrt(x); }
+
+#ifdef RFM_SPHERE
+
+/* sin t - t cos t for 0 <= t <= pi / 2, c = cos t; a series where the two cancel. */
+static rfm_real lag(rfm_real t, rfm_real sine, rfm_real c) {
+    rfm_real t2 = t * t, sum;
+    if (t2 > R(0.1)) return sine - t * c;
+    sum = R(1.0 / 840) - t2 * (R(1.0 / 45360) - t2 * R(1.0 / 3991680));
+    return t * t2 * (R(1.0 / 3) - t2 * (R(1.0 / 30) - t2 * sum));
+}
+
+/* With t the angle to the nearer end, 0 or pi: 1 - k1 = minus - lag / pi at the end 0, and k1 = lag / pi at
+ * the end pi. */
+rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus) {
+    const rfm_real share = R(0.318309886183790671538); /* 1 / pi */
+    rfm_real least = minus < plus ? minus : plus, t = R(2) * small_asin(small_sqrt(R(0.5) * least)), part;
+    rfm_arc a;
+    a.sine = small_sqrt(minus * plus);
+    part = share * lag(t, a.sine, R(1) - least);
+    t *= share;
+    if (minus <= plus)
+        a.k0 = R(1) - t, a.below = minus - part, a.k1 = R(1) - a.below;
+    else
+        a.k0 = t, a.k1 = part, a.below = R(1) - part;
+    return a;
+}
+#endif
 
 /* ==== 4. Models =================================================================================
  *

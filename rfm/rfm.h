@@ -37,7 +37,11 @@
 #endif
 
 /* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. On Cortex-M and RISC-V
- * that takes nothing from libm, in float. */
+ * that takes nothing from libm, in float. Models on the sphere, which are those of network kernels and of unit rows,
+ * then need -DRFM_SPHERE besides; without it rfm_model_open refuses them. */
+#if !defined(RFM_NO_TRAIN) && !defined(RFM_SPHERE)
+#define RFM_SPHERE
+#endif
 
 #define RFM_CAT2_(a, b)        a##b
 #define RFM_CAT_(a, b)         RFM_CAT2_(a, b)
@@ -105,6 +109,20 @@ int rfm_finite(size_t n, const rfm_real *x);
 #ifndef RFM_NO_TRAIN
 /* The largest |x_i|; 0 if n is 0. */
 rfm_real rfm_largest(size_t n, const rfm_real *x);
+#endif
+
+#ifdef RFM_SPHERE
+/* The arc-cosine functions of network kernels, at the cosine u of an angle:
+ *   k0(u) = (pi - acos u) / pi,  k1(u) = (u (pi - acos u) + sqrt(1 - u^2)) / pi;  k1' = k0,  k0' = 1 / (pi sine). */
+typedef struct {
+    rfm_real k0, k1;
+    rfm_real below; /* 1 - k1, with all its digits where k1 is near 1 */
+    rfm_real sine;  /* sqrt(1 - u^2) */
+} rfm_arc;
+
+/* They take minus = 1 - u and plus = 1 + u, each from 0 to 2, because u itself loses half of the digits of a small
+ * angle. For directions p and q these are |p - q|^2 / 2 and |p + q|^2 / 2. Nothing is checked. */
+rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus);
 #endif
 
 /* ---- models --------------------------------------------------------------------------------- */

@@ -50,6 +50,10 @@ static inline int32_t phi_at(const rfm_model_i *m, uint32_t t) {
 
 #ifndef RFM_NO_TRAIN
 
+/* The arc-cosine functions where only a cosine is known; rfm_arc_at has all of them in one call. */
+static inline rfm_real rfm_k0(rfm_real u) { return rfm_arc_at(R(1) - u, R(1) + u).k0; }
+static inline rfm_real rfm_k1(rfm_real u) { return rfm_arc_at(R(1) - u, R(1) + u).k1; }
+
 static inline int check_view(rfm_cmat a) {
     if (a.at == NULL) return RFM_ENULL;
     if (a.rows == 0 || a.cols == 0) return RFM_EZERO;
