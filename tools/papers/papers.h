@@ -4,5 +4,6 @@
 
 int low_rank(char **argv);
 int table1(char **argv);
+int vibration(char **argv);
 
 #endif
