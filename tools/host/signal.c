@@ -10,9 +10,9 @@
 signal_options signal_usual(size_t channels, size_t samples, size_t filters) {
     signal_options o;
     memset(&o, 0, sizeof o);
-    o.channels = channels, o.filters = filters, o.segments = 1, o.rows = 600, o.rounds = 2;
-    o.taps = samples < 24 ? (samples + 2) / 3 : samples < 64 ? 8 : 16;
-    o.kernel = RFM_CONV_LAPLACE, o.bandwidth = 1, o.ridge = 1e-3;
+    o.channels = channels, o.filters = filters, o.segments = 1, o.rows = 1000, o.rounds = 2;
+    o.taps = samples < 24 ? (samples + 2) / 3 : 8;
+    o.kernel = RFM_CONV_LAPLACE, o.bandwidth = 0.3, o.ridge = 1;
     o.pools = RFM_POOL_MAX | RFM_POOL_ENERGY, o.rectify = RFM_RECTIFY_ABS;
     return o;
 }
@@ -67,6 +67,13 @@ static int learn_filters(machine *m, const signal_options *o, rfm_cmat x, rfm_cm
     return status;
 }
 
+/* Numbers between -1 and 1, always the same. */
+static void random_filters(rfm_real *filters, size_t count) {
+    uint32_t state = rfm_random_start(1);
+    size_t i;
+    for (i = 0; i < count; i++) filters[i] = (rfm_real)((double)rfm_random(&state) / 2147483648.0 - 1);
+}
+
 int signal_learn(machine *m, const signal_options *o, rfm_cmat x, rfm_cmat y, int (*tick)(void *arg, rfm_real done),
                  rfm_filters *bank, void **memory) {
     size_t d = o->channels * o->taps, scratch, store;
@@ -76,10 +83,13 @@ int signal_learn(machine *m, const signal_options *o, rfm_cmat x, rfm_cmat y, in
     int8_t *exponents = allocate(o->channels, 1, "exponents");
     rfm_filters_options how;
     rfm_arena kept;
-    int status;
+    int status = RFM_OK;
     *memory = NULL;
     measure(x, o->channels, mean, scale);
-    status = learn_filters(m, o, x, y, mean, scale, tick, rfm_view(filters, o->filters, d));
+    if (o->rounds == 0)
+        random_filters(filters, o->filters * d);
+    else
+        status = learn_filters(m, o, x, y, mean, scale, tick, rfm_view(filters, o->filters, d));
     if (status == RFM_OK) status = rfm_filters_exponents(o->channels, x, exponents);
     rfm_filters_options_init(&how);
     how.segments = o->segments, how.pools = o->pools, how.rectify = o->rectify;

@@ -8,8 +8,8 @@
 
 typedef struct {
     size_t channels, taps, filters, segments;
-    size_t rows; /* at most, to learn the filters from */
-    size_t rounds;
+    size_t rows;      /* at most, to learn the filters from */
+    size_t rounds;    /* 0: random filters, for comparison */
     int kernel;       /* RFM_CONV_LAPLACE, RFM_CONV_NTK */
     double bandwidth; /* of Laplace, as a multiple of the square root of a patch's numbers */
     double ridge;
