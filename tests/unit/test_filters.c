@@ -535,10 +535,11 @@ static void test_banks_that_are_refused(void) {
 
 /* ---- learning --------------------------------------------------------------------------------- */
 
-/* Noise, and in one class a fixed pattern of 3 samples at a random place: the first filter is that pattern. */
-enum { ROWS = 36, SAMPLES = 10, TAPS = 3 };
-static rfm_real windows[ROWS * SAMPLES], targets[ROWS], learned[2 * TAPS];
-static const double pattern[TAPS] = {0.5, -1, 0.5};
+/* Noise in two channels, and in one class a jump at a random place, always in the same direction of the two: with one
+ * tap the first filter is that direction. */
+enum { ROWS = 36, SAMPLES = 3, SIZE = 2 };
+static rfm_real windows[ROWS * SIZE * SAMPLES], targets[ROWS], learned[SIZE * SIZE];
+static const double pattern[SIZE] = {0.8, -0.6};
 
 static void test_filters_find_the_pattern(void) {
     rfm_conv_options o;
@@ -549,38 +550,39 @@ static void test_filters_find_the_pattern(void) {
     size_t need, i, j;
     double along = 0, length = 0;
     for (i = 0; i < ROWS; i++) {
-        size_t place = (size_t)whole(41, i, 0, SAMPLES - TAPS);
-        for (j = 0; j < SAMPLES; j++) windows[i * SAMPLES + j] = (rfm_real)(0.2 * test_number(40, i, j));
-        for (j = 0; j < TAPS && i % 2 == 0; j++) windows[i * SAMPLES + place + j] += (rfm_real)(2 * pattern[j]);
+        size_t place = (size_t)whole(41, i, 0, SAMPLES - 1);
+        for (j = 0; j < SIZE * SAMPLES; j++) windows[i * SIZE * SAMPLES + j] = (rfm_real)(0.5 * test_number(40, i, j));
+        for (j = 0; j < SIZE && i % 2 == 0; j++)
+            windows[(i * SIZE + j) * SAMPLES + place] += (rfm_real)(2 * pattern[j]);
         targets[i] = i % 2 == 0 ? 1 : -1;
     }
     memset(&data, 0, sizeof data);
-    data.x = rfm_cview(windows, ROWS, SAMPLES), data.y = rfm_cview(targets, ROWS, 1);
+    data.x = rfm_cview(windows, ROWS, SIZE * SAMPLES), data.y = rfm_cview(targets, ROWS, 1);
     rfm_conv_options_init(&o);
-    o.patch = TAPS, o.kernel = RFM_CONV_LAPLACE, o.bandwidth = 1, o.rounds = 2, o.ridges = 1, o.ridge[0] = (rfm_real)0.1;
+    o.patch = 1, o.kernel = RFM_CONV_LAPLACE, o.bandwidth = 3, o.rounds = 2, o.ridges = 1, o.ridge[0] = 1;
     memset(&ctx, 0, sizeof ctx);
-    CHECK_INT(RFM_OK, rfm_filters_learn_need(&ctx, 1, SAMPLES, &data, &o, 2, &need));
+    CHECK_INT(RFM_OK, rfm_filters_learn_need(&ctx, SIZE, SAMPLES, &data, &o, 2, &need));
     memory = (unsigned char *)test_take(need);
     if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
     ctx.arena = &arena;
     learned[0] = 77;
     CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, need - 1));
-    CHECK_INT(RFM_EARENA, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(learned, 2, TAPS)));
+    CHECK_INT(RFM_EARENA, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(learned, 2, SIZE)));
     CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, need));
-    CHECK_INT(RFM_ESHAPE, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(learned, 2, TAPS - 1)));
-    CHECK_INT(RFM_ESHAPE, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(learned, TAPS + 1, TAPS)));
-    CHECK_INT(RFM_ENULL, rfm_filters_learn(&ctx, 1, SAMPLES, NULL, &o, rfm_view(learned, 2, TAPS)));
-    CHECK_INT(RFM_ENULL, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(NULL, 2, TAPS)));
+    CHECK_INT(RFM_ESHAPE, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(learned, 2, SIZE - 1)));
+    CHECK_INT(RFM_ESHAPE, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(learned, SIZE + 1, SIZE)));
+    CHECK_INT(RFM_ENULL, rfm_filters_learn(&ctx, SIZE, SAMPLES, NULL, &o, rfm_view(learned, 2, SIZE)));
+    CHECK_INT(RFM_ENULL, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(NULL, 2, SIZE)));
     o.rounds = 0;
-    CHECK_INT(RFM_EVALUE, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(learned, 2, TAPS)));
+    CHECK_INT(RFM_EVALUE, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(learned, 2, SIZE)));
     o.rounds = 2, o.patch = SAMPLES + 1;
-    CHECK_INT(RFM_ESHAPE, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(learned, 2, TAPS)));
+    CHECK_INT(RFM_ESHAPE, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(learned, 2, SIZE)));
     CHECK(learned[0] == 77 && arena.used == 0);
-    o.patch = TAPS;
-    CHECK_INT(RFM_OK, rfm_filters_learn(&ctx, 1, SAMPLES, &data, &o, rfm_view(learned, 2, TAPS)));
+    o.patch = 1;
+    CHECK_INT(RFM_OK, rfm_filters_learn(&ctx, SIZE, SAMPLES, &data, &o, rfm_view(learned, 2, SIZE)));
     CHECK_SIZE(0, arena.used);
-    for (j = 0; j < TAPS; j++)
-        along += (double)learned[j] * pattern[j] / sqrt(1.5), length += (double)learned[j] * (double)learned[j];
+    for (j = 0; j < SIZE; j++)
+        along += (double)learned[j] * pattern[j], length += (double)learned[j] * (double)learned[j];
     CHECK(fabs(length - 1) < 1e-5);
     test_note("cosine in thousandths:", (size_t)(1000 * fabs(along)), 0, 0);
     CHECK(fabs(along) > 0.95);
