@@ -36,8 +36,16 @@ any_model any_of_tiny(const rfm_tiny *model) {
     return a;
 }
 
+any_model any_of_filters(const rfm_filters *model) {
+    any_model a = any_of_integers(&model->model);
+    a.type = TYPE_FILTERS, a.filters = *model;
+    a.numbers.d = (size_t)model->channels * model->samples, a.numbers.input_names = model->input_names;
+    return a;
+}
+
 int has_integers(const any_model *model) { return model->type < RFM_F32; }
 int is_tiny(const any_model *model) { return model->type == TYPE_TINY; }
+int is_filters(const any_model *model) { return model->type == TYPE_FILTERS; }
 
 void model_read(const char *file, char **blob, size_t *size, any_model *model) {
     any_read(file, blob, size, model);
@@ -95,8 +103,10 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     memset(&r, 0, sizeof r);
     if (is_tiny(any))
         at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
-    else
+    else {
+        if (is_filters(any)) blob = rfm_filters_model(blob, &size);
         at = rfm_record_open(blob, size, &bytes), r.bytes = bytes;
+    }
     if (at == NULL) return r;
     r.has_options = rfm_record_options(at, bytes, &r.options) == RFM_OK;
     r.targets = strings_of(at, bytes, RFM_RECORD_TARGETS, targets);
@@ -144,6 +154,13 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
         if (status != RFM_OK) fail("%s: expected a tiny model: %s", file, rfm_status_text(status));
         return;
     }
+    if (*size >= 4 && memcmp(*blob, "rfmf", 4) == 0) {
+        rfm_filters filters;
+        status = rfm_filters_open(*blob, *size, &filters);
+        if (status != RFM_OK) fail("%s: expected a bank of filters: %s", file, rfm_status_text(status));
+        *model = any_of_filters(&filters), model->record = record_of(*blob, *size, model);
+        return;
+    }
     status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);
     if (status == RFM_OK && head.type < RFM_F32) {
         status = rfm_model_open_i(*blob, *size, &integers);
@@ -184,11 +201,12 @@ const char *any_metric(const any_model *model) {
 }
 
 const char *type_word(int type) {
-    return type == RFM_I8      ? "i8"
-           : type == RFM_I16   ? "i16"
-           : type == TYPE_TINY ? "tiny"
-           : type == RFM_F32   ? "f32"
-                               : "f64";
+    return type == RFM_I8         ? "i8"
+           : type == RFM_I16      ? "i16"
+           : type == TYPE_TINY    ? "tiny"
+           : type == TYPE_FILTERS ? "filters"
+           : type == RFM_F32      ? "f32"
+                                  : "f64";
 }
 
 /* ---- the metric ----------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
+#include "rfm_filters.h"
 #include "rfm_small.h"
 #include "rfm_tiny.h"
 #include "text.h"
@@ -21,11 +22,15 @@ typedef struct {
 /* A type of numbers beside RFM_I8 ... RFM_F64: 8-bit integers in the form of rfm_tiny.h. */
 #define TYPE_TINY 3
 
+/* And a bank of filters with a model of integers behind it, rfm_filters.h. */
+#define TYPE_FILTERS 0
+
 typedef struct {
-    int type;             /* RFM_I8 ... RFM_F64, TYPE_TINY */
+    int type;             /* RFM_I8 ... RFM_F64, TYPE_TINY, TYPE_FILTERS */
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
     rfm_tiny tiny;        /* TYPE_TINY */
+    rfm_filters filters;  /* TYPE_FILTERS */
     model_record record;  /* of a file */
 } any_model;
 
@@ -33,6 +38,7 @@ typedef struct {
 #define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88)
 #define MODEL_I_BYTES_32 84
 #define TINY_BYTES_32    72
+#define FILTERS_BYTES_32 136
 
 /* Opens a model file; *blob is to be freed. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
@@ -43,8 +49,10 @@ void model_read(const char *file, char **blob, size_t *size, any_model *model);
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 any_model any_of_tiny(const rfm_tiny *model);
-int has_integers(const any_model *model); /* of any type */
+any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of a window */
+int has_integers(const any_model *model);           /* of any type */
 int is_tiny(const any_model *model);
+int is_filters(const any_model *model);
 
 size_t model_classes(const rfm_model *model); /* 0: regression */
 size_t model_targets(const rfm_model *model); /* columns */
@@ -67,7 +75,7 @@ int kernel_has_exponent(int kernel); /* one that is the model's own */
 
 const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
-const char *type_word(int type); /* i8, i16, f32, f64, tiny */
+const char *type_word(int type); /* i8, i16, f32, f64, tiny, filters */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:
  * full, diag, identity. `m` NULL: only that. */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/signal.h"
+#include "host/bank.h"
 #include "rfm_small.h"
 
 #define CHANNELS 3

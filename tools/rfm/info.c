@@ -1,4 +1,5 @@
 #include "command.h"
+#include "signal/signal_model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -258,6 +259,7 @@ int command_info(const call *c) {
     memset(&s, 0, sizeof s);
     if (json && metric) usage("info: expected --json or --metric, not both");
     any_read(file, &blob, &size, &any);
+    if (is_filters(&any)) return signal_info(c, &any, size);
     tiny = is_tiny(&any), integers = has_integers(&any) && !tiny;
     if (tiny) any.numbers.p = factor = tiny_factor(&any.tiny, NULL);
     model = any.numbers;

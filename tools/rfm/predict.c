@@ -50,6 +50,7 @@ static certifier certifier_make(const any_model *model, const char *file) {
     certifier t;
     memset(&t, 0, sizeof t);
     if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (is_tiny(model)) fail("%s: a tiny model has no certificates; expected one of numbers, i16 or i8", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));

@@ -197,6 +197,7 @@ int command_report(const call *c) {
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
+    if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;
     if (c->image != NULL) read_image(c->image, r.model.d, &r);
     r.model_file = file_base(model_file, "standard input"), r.data_file = file_base(c->data, "standard input");

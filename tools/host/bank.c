@@ -1,4 +1,4 @@
-#include "signal.h"
+#include "bank.h"
 
 #include "files.h"
 #include "progress.h"

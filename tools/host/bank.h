@@ -1,6 +1,6 @@
 /* From recorded windows to a bank of filters in integers. */
-#ifndef HOST_SIGNAL_H
-#define HOST_SIGNAL_H
+#ifndef BANK_H
+#define BANK_H
 
 #include "machine.h"
 
