@@ -42,6 +42,7 @@ static const char help[] = "usage: rfm-papers vibration [options]\n"
                            "  --pools WORDS   max, mean, energy, with + between them (max+energy)\n"
                            "  --relu          rectified by relu instead of the absolute value\n"
                            "  --centers N     of the model of integers (64)\n"
+                           "  --model FILE    the model of the last amplitude is written there, for rfm export\n"
                            "  --seed N        (1)\n"
                            "  --threads N     (0: as many as there are processors)\n"
                            "  --quiet         no notes\n";
@@ -49,7 +50,7 @@ static const char help[] = "usage: rfm-papers vibration [options]\n"
 typedef struct {
     size_t rows, filters, taps, learn, rounds, centers, seed, threads;
     double amplitude, ridge, bandwidth;
-    const char *pools;
+    const char *pools, *model;
     int fixed, relu, ntk;
 } call;
 
@@ -306,6 +307,12 @@ static outcome filtered(machine *m, const call *a, size_t rounds, const rows *tr
     compress(m, &model, &pooled, ridge, a->centers, &bank.model, &small);
     result.integers = score_integers(&bank, test);
     must(rfm_filters_size(&bank, 0, &result.bytes), "vibration");
+    if (a->model != NULL && rounds > 0) {
+        void *written = allocate_aligned(result.bytes, "the model");
+        must(rfm_filters_write(&bank, NULL, 0, written, result.bytes), "vibration");
+        file_write(a->model, written, result.bytes);
+        free(written);
+    }
     free(blob);
     free(small);
     free(memory);
@@ -331,7 +338,7 @@ static void one(machine *m, const call *a, double amplitude) {
 
 int vibration(char **argv) {
     static const double amplitudes[] = {0.5, 0.75, 1, 1.5, 2, 3};
-    call a = {2000, 16, 8, 1000, 2, 64, 1, 0, 0, 1, 0.3, "max+energy", 0, 0, 0};
+    call a = {2000, 16, 8, 1000, 2, 64, 1, 0, 0, 1, 0.3, "max+energy", NULL, 0, 0, 0};
     const option options[] = {
         {"--rows", NULL, OPTION_SIZE, &a.rows},
         {"--amplitude", NULL, OPTION_NUMBER, &a.amplitude},
@@ -341,6 +348,7 @@ int vibration(char **argv) {
         {"--learn", NULL, OPTION_SIZE, &a.learn},
         {"--rounds", NULL, OPTION_SIZE, &a.rounds},
         {"--pools", NULL, OPTION_TEXT, &a.pools},
+        {"--model", NULL, OPTION_TEXT, &a.model},
         {"--relu", NULL, OPTION_FLAG, &a.relu},
         {"--centers", NULL, OPTION_SIZE, &a.centers},
         {"--seed", NULL, OPTION_SIZE, &a.seed},
