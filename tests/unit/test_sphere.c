@@ -19,18 +19,21 @@ static const struct {
     int kernel;
     double q;
     int unit_rows;
-} kinds[] = {{RFM_NNGP, 1, 0}, {RFM_NNGP, 3, 0}, {RFM_NTK, 1, 0},      {RFM_NTK, 2, 0},     {RFM_NTK, 8, 0},
-             {RFM_NNGP, 2, 1}, {RFM_NTK, 1, 1},  {RFM_NTK, 5, 1},      {RFM_LAPLACE, 1, 1}, {RFM_GAUSSIAN, 1, 1},
-             {RFM_L1, 0.7, 1}, {RFM_L1, 1, 1},   {RFM_GENERAL, 1.3, 1}};
+} kinds[] = {{RFM_NNGP, 1, 0},  {RFM_NNGP, 3, 0}, {RFM_NTK, 1, 0},       {RFM_NTK, 2, 0},     {RFM_NTK, 8, 0},
+             {RFM_NNGP, 2, 1},  {RFM_NTK, 1, 1},  {RFM_NTK, 5, 1},       {RFM_LAPLACE, 1, 1}, {RFM_GAUSSIAN, 1, 1},
+             {RFM_L1, 0.75, 1}, {RFM_L1, 1, 1},   {RFM_GENERAL, 1.25, 1}};
 
 static const int metrics[] = {RFM_IDENTITY, RFM_DIAGONAL, RFM_FULL};
 
 /* ---- the arc-cosine functions --------------------------------------------------------------- */
 
-/* 1 - k1 at a small angle: theta^2 / 2 - theta^3 / (3 pi) - theta^4 / 24 + theta^5 / (30 pi) + ... */
+/* 1 - k1 = 2 sin^2(t / 2) - (sin t - t cos t) / pi, the second part by its series where it is small. */
 static double below(double t) {
-    if (t > 0.01) return 1 - (cos(t) * (pi - t) + sin(t)) / pi;
-    return t * t * (0.5 - t * (1 / (3 * pi) + t * (1.0 / 24 - t * (1 / (30 * pi)))));
+    const double half = sin(t / 2), t2 = t * t;
+    const double lag =
+        t > 0.1 ? sin(t) - t * cos(t) : t * t2 * (1.0 / 3 - t2 * (1.0 / 30 - t2 * (1.0 / 840 - t2 / 45360)));
+
+    return 2 * half * half - lag / pi;
 }
 
 static void test_arc(void) {
@@ -81,7 +84,11 @@ static double network(int kernel, size_t depth, double angle) {
     return kernel == RFM_NTK ? t : r;
 }
 
+#if TEST_N_MAX < 100
 #define WIDEST 16
+#else
+#define WIDEST 80
+#endif
 
 /* K of rows that are projected already, u and v, with lengths. */
 static double kernel_of(const rfm_model *m, const double *u, double x, const double *v, double z) {
@@ -352,6 +359,58 @@ static void test_differences(void) {
     CHECK(done >= 30);
 }
 
+/* The gradient by its formula, where rows of one direction have no part across it. */
+static double formula(const rfm_real *z, size_t j, size_t k) {
+    double u[WIDEST], v[WIDEST], total = 0, y = project(&a.m, z, v);
+    size_t i, q;
+
+    for (i = 0; i < a.m.n; i++) {
+        const double x = project(&a.m, a.x.at + i * a.x.stride, u), h = 1e-6;
+        double rho = 0, value, slope, angle;
+
+        for (q = 0; q < a.m.r; q++) rho += u[q] / x * v[q] / y;
+        angle = acos(rho > 1 ? 1 : rho < -1 ? -1 : rho);
+        value = network(a.m.kernel, (size_t)a.m.exponent, angle);
+        slope = angle < 1e-4 || angle > pi - 1e-4 ? 0
+                                                  : (network(a.m.kernel, (size_t)a.m.exponent, angle - h) -
+                                                     network(a.m.kernel, (size_t)a.m.exponent, angle + h)) /
+                                                        (2 * h * sin(angle));
+        for (q = 0; q < a.m.r; q++) {
+            const double column = a.m.metric == RFM_FULL ? (double)a.m.p[q * a.m.d + j] : q == j ? (double)a.m.p[j] : 0;
+
+            total +=
+                (double)a.m.alpha[i * a.m.c + k] * column * (slope * (u[q] / x - rho * v[q] / y) + value * v[q] / y);
+        }
+    }
+    return total;
+}
+
+/* Multiples of a row have its direction: what rounding makes of their angle is no direction to go. */
+static void test_collinear(void) {
+    static const model_shape s = {TEST_N_MAX < 100 ? 9 : 40, TEST_N_MAX < 100 ? 3 : WIDEST, 1};
+    static const double factors[] = {3, -3, 0.625, -11, 1, 2.5};
+    size_t kind, metric, f, j;
+
+    for (kind = 0; kinds[kind].kernel >= RFM_NNGP && !kinds[kind].unit_rows; kind++)
+        for (metric = 1; metric < 3; metric++) {
+            rfm_mat z, g;
+            double size = 0;
+
+            test_note("collinear", kind, metric, 0);
+            if (!make(s, kind, metric)) continue;
+            z = test_mat(TEST_LENGTH(factors), s.d, 0, 0), g = test_mat(TEST_LENGTH(factors), s.d, 0, 0);
+            if (z.at == NULL || g.at == NULL) continue;
+            for (f = 0; f < TEST_LENGTH(factors); f++)
+                for (j = 0; j < s.d; j++) z.at[f * s.d + j] = (rfm_real)(factors[f] * model_at(a.x, f, j)); /* exact */
+            if (model_gradients(&a, rfm_const(z), g) == TEST_SKIP) continue;
+            for (j = 0; j < s.n; j++) size += fabs((double)a.m.alpha[j]);
+            for (f = 0; f < TEST_LENGTH(factors); f++)
+                for (j = 0; j < s.d; j++)
+                    CHECK_BELOW(fabs(formula(z.at + f * s.d, j, 0) - model_at(g, f, j)),
+                                (1e-7 + 200 * TEST_EPS) * size);
+        }
+}
+
 /* ---- fits ----------------------------------------------------------------------------------- */
 
 /* (K + lambda) alpha = Y, lambda = ridge times the largest K, or the ridge itself; with weights w alpha has 1 / w. */
@@ -451,7 +510,7 @@ static void special_rows(int which) {
         for (j = 0; j < d; j++) {
             rfm_real *x = a.x.at + i * a.x.stride + j;
 
-            if (which == 1 && i % 3 == 0) *x = (rfm_real)(*x / 64);
+            if (which == 1 && i % 3 == 0) *x = (rfm_real)((double)*x * 0x1p-18);
             if (which == 2 && i == 2) *x = 0;
             if (which == 2 && i == 3) *x = a.x.at[j];
             if (which == 2 && i == n - 1) *x = -3 * a.x.at[j];
@@ -986,6 +1045,7 @@ int main(void) {
     RUN_TEST(test_values);
     RUN_TEST(test_novelty);
     RUN_TEST(test_differences);
+    RUN_TEST(test_collinear);
     RUN_TEST(test_equations);
     RUN_TEST(test_update);
     RUN_TEST(test_no_ridge);
