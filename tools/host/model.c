@@ -185,6 +185,12 @@ const char *any_metric(const any_model *model) {
     return has_integers(model) ? metric_words[model->numbers.metric] : model_metric(&model->numbers, NULL);
 }
 
+int metric_given(const any_model *model) {
+    const rfm_options *o = &model->record.options;
+    return model->record.has_options && o->iterations == 0 && o->metric != RFM_IDENTITY && !has_integers(model) &&
+           strcmp(any_metric(model), metric_words[RFM_IDENTITY]) != 0;
+}
+
 const char *type_word(int type) {
     return type == RFM_I8      ? "i8"
            : type == RFM_I16   ? "i16"

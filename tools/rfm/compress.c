@@ -97,8 +97,7 @@ static void read_model(job *t) {
     if (on_sphere(&t->source))
         fail("%s: a model of %s cannot be made smaller; train one with --kernel laplace and without --unit-rows",
              t->a->operands[0], kernel_has_depth(t->source.kernel) ? "a network kernel" : "unit rows");
-    if (t->any.record.has_options && t->any.record.options.iterations == 0 &&
-        strcmp(any_metric(&t->any), metric_words[RFM_IDENTITY]) != 0)
+    if (metric_given(&t->any))
         fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
              t->a->operands[0]);
     if (rfm_kernels[t->source.kernel].axes)

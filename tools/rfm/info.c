@@ -205,15 +205,21 @@ static int is_one_hot(const rfm_model *model) {
 /* As the options of rfm train have them. */
 static void show_options(text *t, const any_model *any) {
     const rfm_options *o = &any->record.options;
+    int given = metric_given(any);
     text_add(t, "trained with  --task %s%s%s%s --kernel %s", task_words[any->numbers.task],
              is_one_hot(&any->numbers) ? " --one-hot" : "", any->record.fill != NULL ? " --missing mean" : "",
              is_raw(any) ? " --raw" : "", rfm_kernels[o->kernel].name);
     if (kernel_has_exponent(o->kernel)) text_add(t, " --exponent %.6g", (double)o->exponent);
     if (kernel_has_depth(o->kernel)) text_add(t, " --depth %g", (double)o->exponent);
-    text_add(t, "%s --metric %s", o->unit_rows ? " --unit-rows" : "", metric_words[o->metric]);
+    if (o->unit_rows) text_add(t, " --unit-rows");
+    if (given)
+        text_add(t, " --metric-from MODEL.rfm");
+    else
+        text_add(t, " --metric %s", metric_words[o->metric]);
     if (!kernel_has_depth(o->kernel))
         text_add(t, " --bandwidth %.6g%s", (double)o->bandwidth, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? "m" : "");
-    text_add(t, " --ridge %.6g --iterations %zu", (double)o->ridge, o->iterations);
+    text_add(t, " --ridge %.6g", (double)o->ridge);
+    if (!given) text_add(t, " --iterations %zu", o->iterations);
     text_add(t, "%s --normalize %s --seed %lu\n", o->center ? " --center" : "", scale_words[o->scale],
              (unsigned long)o->seed);
 }

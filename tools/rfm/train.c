@@ -74,7 +74,8 @@ static int number_or_auto(const char *name, const char *value, double *number, i
 
 /* What is fixed and what is to be searched. */
 static void read_settings(const call *a, search_problem *p, size_t d) {
-    static const double bandwidths[] = {0.5, 1, 2, 4, 8}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1};
+    static const double bandwidths[] = {0.5, 1, 2, 4, 8}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1},
+                        shares[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}; /* the largest K is that of the longest row */
     int metric = word_or_auto("--metric", a->metric, metric_words), median = 0;
     double number = 0;
     size_t i;
@@ -114,7 +115,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     if (number_or_auto("--ridge", a->ridge, &number, NULL))
         p->ridges[p->ridge_count++] = number;
     else
-        for (i = 0; i < sizeof ridges / sizeof *ridges; i++) p->ridges[p->ridge_count++] = ridges[i];
+        for (i = 0; i < sizeof ridges / sizeof *ridges; i++)
+            p->ridges[p->ridge_count++] = kernel_has_depth(p->base.kernel) && !a->unit_rows ? shares[i] : ridges[i];
     p->last_iterations = 4;
     if (number_or_auto("--iterations", a->iterations, &number, NULL)) {
         if (number > MOST_ITERATIONS || number != floor(number))
