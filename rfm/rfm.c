@@ -482,8 +482,8 @@ const rfm_kernel rfm_kernels[RFM_KERNELS] = {
 #ifdef RFM_SPHERE
 
 /* The network kernels by layers, from minus = 1 - rho and plus = 1 + rho:
- *   r = t = rho, r' = t' = 1;  depth times  t' = t' k0(r) + t k0'(r) r' + k0(r) r',  t = t k0(r) + k1(r),  r' = k0(r) r',
- *   r = k1(r).
+ *   r = t = rho, r' = t' = 1;  then depth times, all from the old values,
+ *   t' = t' k0(r) + t k0'(r) r' + k0(r) r',  t = t k0(r) + k1(r),  r' = k0(r) r',  r = k1(r).
  * Returns r or t; *slope, if it is not NULL, becomes r' or t'. Near the ends k0' is rounding, and counts as 0: the
  * gradient has no direction there. Beyond the first layer r is not negative. */
 #define SINE_LEAST (R(256) * REAL_EPS)

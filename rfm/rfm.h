@@ -283,8 +283,8 @@ typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real
 
 /* scores (c) = f(x), x (d). Uses no memory but `scratch`, RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
  * code. If novelty is not NULL, *novelty becomes the largest kernel value to any centre: 1 at a centre, near 0 far
- * from everything that was trained on; of a network kernel the largest rho, 0 for a row of zeros. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
- * RFM_ERANGE: a score is not finite. */
+ * from everything that was trained on; of a network kernel the largest rho, 0 for a row of zeros. RFM_ENULL;
+ * RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
 int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty);
 
@@ -472,8 +472,9 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
 int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 
 /* A row of a kernel matrix from products, for kernels whose norm is 2: c[j] = -2 x'z_j becomes phi(|x - z_j|), j < n.
- * For network kernels the rows are directions. x (r) and z (n, r) are projected, xx and zz (n) their squared norms, at most an eighth of the largest number. weights
- * (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L. port NULL: portable code. Nothing is checked. */
+ * For network kernels the rows are directions. x (r) and z (n, r) are projected, xx and zz (n) their squared norms, at
+ * most an eighth of the largest number. weights (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L. port
+ * NULL: portable code. Nothing is checked. */
 void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
                     const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
                     rfm_real *weights);
