@@ -473,8 +473,8 @@ int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_
 
 /* A row of a kernel matrix from products, for kernels whose norm is 2: c[j] = -2 x'z_j becomes phi(|x - z_j|), j < n.
  * For network kernels the rows are directions. x (r) and z (n, r) are projected, xx and zz (n) their squared norms, at
- * most an eighth of the largest number. weights (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L. port
- * NULL: portable code. Nothing is checked. */
+ * most an eighth of the largest number. weights (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L.
+ * port NULL: portable code. Nothing is checked. */
 void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
                     const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
                     rfm_real *weights);
