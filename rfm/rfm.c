@@ -2921,6 +2921,7 @@ typedef struct {
     int is_identity;             /* 1: P = I, and p is not set */
     rfm_real unit;               /* centres, norms and distances are stored in this unit, so that they can be squared */
     rfm_real y_unit, alpha_unit; /* units of Y in solves and scores, of alpha in the AGOP */
+    rfm_real lift;               /* of the gradients in the AGOP */
     radial kernel;               /* the kernel of distances in units */
     rfm_real ridge;              /* as used */
     int want_w;
@@ -3386,7 +3387,9 @@ static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t
     return sum > R(0);
 }
 
-static rfm_real toward_at(const training *f, size_t i, size_t k) { return f->toward[i * f->c + k] / f->alpha_unit; }
+static rfm_real toward_at(const training *f, size_t i, size_t k) {
+    return f->toward[i * f->c + k] / f->alpha_unit * f->lift;
+}
 
 /* h (rows, g (r + 1)) of the points from `first` on and outputs k0..k0+g-1: the product with W becomes h_jk, centred
  * and weighted. */
@@ -3471,11 +3474,10 @@ static void center_agop(training *f) {
     if (after > R(0)) f->tolerance = max_real(f->tolerance, most / after);
 }
 
-/* The upper triangle of S (r, r); with RFM_DIAGONAL only its diagonal. It is in units of alpha and lacks the
- * kernel's constant factor; update_metric puts both back. */
-static int agop(training *f) {
+/* The upper triangle of S (r, r); with RFM_DIAGONAL only its diagonal. It is in units of alpha / lift and lacks the
+ * kernel's constant factor; update_metric puts these back. */
+static int agop_sums(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
-    f->alpha_unit = unit_of(rfm_largest(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
     if (f->o->center) {
         memset(f->mean, 0, c * r * sizeof *f->mean);
@@ -3488,7 +3490,7 @@ static int agop(training *f) {
         for (i = 0; i < n; i++) {
             for (k = 0; k < g; k++) {
                 rfm_real *ax = f->ax + i * wide + k * (r + 1);
-                rfm_real a = f->alpha[i * c + k0 + k] / f->alpha_unit / weight_unit(&f->kernel);
+                rfm_real a = f->alpha[i * c + k0 + k] / f->alpha_unit / weight_unit(&f->kernel) * f->lift;
                 const rfm_real *x = f->centers + i * r;
                 for (q = 0; q < r; q++) ax[q] = a * x[q];
                 ax[r] = a;
@@ -3518,6 +3520,24 @@ static int agop(training *f) {
     f->tolerance = METRIC_TOLERANCE;
     if (f->o->center) center_agop(f);
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
+}
+
+/* The sums once more with larger gradients, if their squares were lost below the number range. That happens where all
+ * gradient points are far from the other rows. */
+#define LIFT R(RFM_REAL_BYTES == 4 ? 0x1p96 : 0x1p768)
+static int agop(training *f) {
+    size_t step = f->o->metric == RFM_DIAGONAL ? 1 : f->m.r + 1, i;
+    rfm_real most = R(0);
+    int status;
+    f->alpha_unit = unit_of(rfm_largest(f->n * f->c, f->alpha));
+    f->lift = R(1);
+    status = agop_sums(f);
+    for (i = 0; status == RFM_OK && i < f->m.r; i++) most = max_real(most, f->s[i * step]);
+    if (status == RFM_OK && most < RFM_LIMIT(MIN) / REAL_EPS) {
+        f->lift = LIFT;
+        status = agop_sums(f);
+    }
+    return status;
 }
 
 /* P (rank, d) from the factor that chol_rank left in u (n, n). root (rank, n) is that factor with its columns in
@@ -3554,6 +3574,7 @@ static int update_metric(training *f) {
     if (f->o->scale == RFM_SCALE_NONE) {
         multiply(rank * d, f->p, gradient_factor(&f->kernel, R(1) / f->m.bandwidth));
         multiply(rank * d, f->p, f->alpha_unit);
+        multiply(rank * d, f->p, R(1) / f->lift);
         if (f->m.radius > R(0)) multiply(rank * d, f->p, R(1) / f->length_unit);
     } else {
         multiply(rank * d, f->p, R(1) / unit_of(rfm_largest(rank * d, f->p)));

@@ -234,7 +234,6 @@ static void record_json(text *t, const any_model *any) {
     if (!r->has_options) return;
     json_text(&inside, "kernel", rfm_kernels[o->kernel].name);
     json_real(&inside, "exponent", o->exponent);
-    json_number(&inside, "unit_rows", o->unit_rows);
     json_text(&inside, "metric", metric_words[o->metric]);
     json_text(&inside, "normalize", scale_words[o->scale]);
     json_number(&inside, "center", o->center);
@@ -248,6 +247,7 @@ static void record_json(text *t, const any_model *any) {
     json_number(&inside, "score", o->score);
     json_number(&inside, "raw", is_raw(any));
     json_number(&inside, "one_hot", is_one_hot(&any->numbers));
+    json_number(&inside, "unit_rows", o->unit_rows);
     json_object(t, "options", &inside);
     free(inside.at);
 }
