@@ -16,6 +16,16 @@ static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 static inline int between(int low, int value, int high) { return value >= low && value <= high; }
 
+/* Is this a model whose rows are scaled to one length: a network kernel's, or one of unit rows? */
+static inline int on_sphere(const rfm_model *m) {
+#ifdef RFM_SPHERE
+    return m->kernel >= RFM_NNGP || m->radius > R(0);
+#else
+    (void)m; /* rfm_model_open refuses them */
+    return 0;
+#endif
+}
+
 #ifdef RFM_SMALL_H /* for those who included it: models of integers */
 
 /* Element i of P, the centres or alpha. */

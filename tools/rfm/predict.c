@@ -53,6 +53,8 @@ static certifier certifier_make(const any_model *model, const char *file) {
     if (is_tiny(model)) fail("%s: a tiny model has no certificates; expected one of numbers, i16 or i8", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    if (!has_integers(model) && on_sphere(&model->numbers))
+        fail("%s: expected rows as they are for --certify, found a model of unit rows", file);
     t.moves = allocate(d, sizeof *t.moves, "certificates");
     t.scores = allocate(c, sizeof *t.scores, "certificates");
     t.scratch = allocate(RFM_CERTIFY_SCRATCH(d, r, c), sizeof *t.scratch, "certificates");

@@ -236,6 +236,9 @@ void standalone_export(const char *file, const char *out, const char *id) {
     f = facts_of(&any);
     if (any.type == RFM_F64)
         fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);
+    if (!has_integers(&any) && on_sphere(&any.numbers))
+        fail("%s: --standalone is for kernels of distances, found %s; without it rfm export makes a header for rfm.c",
+             file, kernel_has_depth(any.numbers.kernel) ? "a network kernel" : "unit rows");
     file_check(out);
     put_head(&h, &f, rfm_crc32(0, blob, size));
     if (is_tiny(&any))
