@@ -1051,7 +1051,7 @@ typedef struct {
     const shallow *s;
     projected a, b; /* rows and columns */
     size_t rows, cols;
-    int upper;              /* 1: only tiles that reach the diagonal or lie above it */
+    int upper;              /* 1: nothing left of the column where a tile's first row has the diagonal */
     rfm_real *sum, *wt, *v; /* rows ld apart */
     size_t ld;
 } tile_job;
@@ -1099,8 +1099,9 @@ static void tile_run(void *arg, size_t index, size_t worker) {
     const tile_job *t = (const tile_job *)arg;
     const work *w = t->w;
     const size_t across = (t->cols + TILE_COLS - 1) / TILE_COLS, r = w->r;
-    const size_t row = index / across * TILE_ROWS, col = index % across * TILE_COLS;
-    const size_t rows = min_size(TILE_ROWS, t->rows - row), cols = min_size(TILE_COLS, t->cols - col);
+    const size_t row = index / across * TILE_ROWS, rows = min_size(TILE_ROWS, t->rows - row);
+    const size_t left = index % across * TILE_COLS, end = min_size(left + TILE_COLS, t->cols);
+    const size_t col = t->upper ? max_size(left, row) : left, cols = end > col ? end - col : 0;
     const int laplace = w->f->kernel == RFM_CONV_LAPLACE;
     rfm_ctx one = alone(&w->ctx);
     rfm_arena arena;
@@ -1108,7 +1109,7 @@ static void tile_run(void *arg, size_t index, size_t worker) {
     rfm_real *tile;
     size_t i;
     int status;
-    if (t->upper && col + cols <= row) return;
+    if (cols == 0) return; /* below the diagonal */
     job_arena(&arena, t->s->tiles, t->s->tile_bytes, worker);
     one.arena = &arena;
     tile_layout(&arena, &s);
@@ -1268,6 +1269,7 @@ typedef struct {
     rfm_real *lengths, *inverse, *ratio, *sine; /* (pairs) at one place: N, 1 / N, sqrt(p / e) / 2 */
     rfm_real *diff;                             /* (D) */
     rfm_real *h, *hz, *weights;                 /* (m, cols c, D), (m, cols c), (cols c, rows) */
+    rfm_real *alpha, *turned;                   /* (c, rows) alpha transposed, (cols, rows) weights of one place */
 } pair_space;
 
 typedef struct {
@@ -1313,6 +1315,8 @@ static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t cols, size_t
     s->h = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c * d);
     s->hz = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c);
     s->weights = rfm_arena_reals(arena, cols * c, PAIR_ROWS);
+    s->alpha = rfm_arena_reals(arena, c, PAIR_ROWS);
+    s->turned = rfm_arena_reals(arena, cols, PAIR_ROWS);
 }
 
 static size_t pair_bytes(const rfm_ctx *ctx, const rfm_conv *f, size_t cols, size_t c) {
@@ -1531,18 +1535,23 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
     const size_t rows = x.count, c = alpha.cols;
     size_t place, i, j, k;
     int status = RFM_OK;
+    for (k = 0; k < c; k++)
+        for (i = 0; i < rows; i++) s->alpha[k * rows + i] = alpha.at[i * alpha.stride + k];
     for (place = 0; status == RFM_OK && place < w->places; place++) {
         const rfm_real *g = s->a + place * rows * cols, *ge = s->ge + place * rows * cols;
         const part in = part_at(w->f, place);
         rfm_real *hz = s->hz + place * cols * c;
         for (i = 0; i < rows; i++) take_patch(w->f, &in, image_at(&x, i), s->xp + i * w->d);
+        for (i = 0; i < rows; i++)
+            for (j = 0; j < cols; j++) {
+                const rfm_real *a = alpha.at + i * alpha.stride, factor = R(2) * ge[i * cols + j];
+                s->turned[j * rows + i] = g[i * cols + j];
+                for (k = 0; k < c; k++) hz[j * c + k] += factor * a[k];
+            }
         for (j = 0; j < cols; j++)
             for (k = 0; k < c; k++)
-                for (i = 0; i < rows; i++) {
-                    const rfm_real a = alpha.at[i * alpha.stride + k];
-                    s->weights[(j * c + k) * rows + i] = a * g[i * cols + j];
-                    hz[j * c + k] += R(2) * a * ge[i * cols + j];
-                }
+                for (i = 0; i < rows; i++)
+                    s->weights[(j * c + k) * rows + i] = s->alpha[k * rows + i] * s->turned[j * rows + i];
         status = rfm_gemm(one, RFM_NN, R(1), rfm_cview(s->weights, cols * c, rows), rfm_cview(s->xp, rows, w->d), R(1),
                           rfm_view(s->h + place * cols * c * w->d, cols * c, w->d));
     }
