@@ -183,6 +183,12 @@ const char *any_metric(const any_model *model) {
     return has_integers(model) ? metric_words[model->numbers.metric] : model_metric(&model->numbers, NULL);
 }
 
+void certifiable(const any_model *model, const char *file) {
+    if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
+        fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+}
+
 const char *type_word(int type) {
     return type == RFM_I8      ? "i8"
            : type == RFM_I16   ? "i16"

@@ -67,6 +67,10 @@ int kernel_has_exponent(int kernel); /* one that is the model's own */
 
 const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
+
+/* Fails unless there are certificates of such a model: labels by the kernels laplace and gaussian, or of integers. */
+void certifiable(const any_model *model, const char *file);
+
 const char *type_word(int type); /* i8, i16, f32, f64, tiny */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:

@@ -49,6 +49,17 @@ static void put_projection(header *h, const rfm_tiny *m) {
     array_end(h);
 }
 
+void put_weight(header *h, const rfm_tiny *m) {
+    put(h, "\n$_CODE int32_t @_weight(uint32_t i, uint32_t j) {\n");
+    if (m->r == 1)
+        put(h, "    return @_p[i * $_INPUTS + j];\n}\n");
+    else if (m->r % 2 == 0)
+        put(h, "    return @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n}\n");
+    else
+        put(h, "    return i == $_RANK - 1 ? @_p[i * $_INPUTS + j] : @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n"
+               "}\n");
+}
+
 static void put_record(header *h, const rfm_tiny *m, size_t i) {
     size_t each = m->counts != NULL ? 1 : m->c, j;
     for (j = 0; j < m->r; j++) array_integer(h, m->centers[i * m->r + j] + 128L);
@@ -239,8 +250,17 @@ static void put_plain(header *h, const rfm_tiny *m) {
 /* ---- prediction ----------------------------------------------------------------------------- */
 
 static void put_project(header *h, const rfm_tiny *m) {
-    put(h, "\n/* z = 128 + P x, shifted, moved and at most 127 from 128. */\n"
-           "$_APART void @_project(const int16_t *x, uint8_t *z) {\n"
+    char shift[32] = "@_shifts[i]";
+    if (all_equal(m->shifts, m->r)) (void)snprintf(shift, sizeof shift, "%u", m->shifts[0]);
+    put(h,
+        "\n/* z = 128 + a row of P x, shifted, moved and at most 127 from 128. */\n"
+        "$_CODE uint8_t @_z(int32_t s, uint32_t i) {\n"
+        "    s = (s >> %s) + @_bias[i];\n"
+        "    s = s > 255 ? 255 : s;\n"
+        "    return (uint8_t)(s < 1 ? 1 : s);\n"
+        "}\n",
+        shift);
+    put(h, "\n$_APART void @_project(const int16_t *x, uint8_t *z) {\n"
            "    int32_t y[$_RANK];\n"
            "    uint32_t i;\n");
     if (m->r > 1)
@@ -249,14 +269,8 @@ static void put_project(header *h, const rfm_tiny *m) {
     if (m->r % 2 == 1) put(h, "    y[%u] = @_row(&@_p[%luU], x);\n", m->r - 1, (unsigned long)(m->r - 1) * m->d);
     put(h, "    i = $_RANK;\n"
            "    do {\n"
-           "        int32_t s;\n"
-           "        i--;\n");
-    if (all_equal(m->shifts, m->r))
-        put(h, "        s = (y[i] >> %u) + @_bias[i];\n", m->shifts[0]);
-    else
-        put(h, "        s = (y[i] >> @_shifts[i]) + @_bias[i];\n");
-    put(h, "        s = s > 255 ? 255 : s;\n"
-           "        z[i] = (uint8_t)(s < 1 ? 1 : s);\n"
+           "        i--;\n"
+           "        z[i] = @_z(y[i], i);\n"
            "    } while (i != 0U);\n"
            "}\n");
 }
@@ -267,8 +281,8 @@ static void put_phi(header *h, const rfm_tiny *m) {
     put(h,
         "\n#define $_ONE %dU /* phi at a centre */\n\n"
         "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n"
-        "$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
-        "    uint32_t t = @_distance(z, center), h = t >> %u, phi = 0U;\n"
+        "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
+        "    uint32_t h = t >> %u, phi = 0U;\n"
         "    if (h < 16U) {\n"
         "        t = ((h + 2U) << %u) - t;\n",
         RFM_TINY_ONE, 1ul << s, s, s);
@@ -276,7 +290,12 @@ static void put_phi(header *h, const rfm_tiny *m) {
         put(h, "        phi = (t * t + %luU) >> (h + %uU);\n", 2ul << (2 * s), 2 * s - 12);
     else
         put(h, "        phi = ((t * t + %luU) << %u) >> h;\n", 2ul << (2 * s), 12 - 2 * s);
-    put(h, "    }\n    return phi;\n}\n");
+    put(h, "    }\n"
+           "    return phi;\n"
+           "}\n"
+           "\n$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
+           "    return @_phi_at(@_distance(z, center));\n"
+           "}\n");
 }
 
 /* The centres of a class, one after the other: adds to `score`. `nearest`: looks for the largest phi as well. */
