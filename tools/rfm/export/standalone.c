@@ -170,7 +170,8 @@ static void put_use(header *h, const facts *f, int certify) {
         put(h,
             " * A NaN in x is a NaN in every score. With -ffp-contract=off the bits are those of rfm_predict_one.\n");
     if (certify)
-        put(h, " * @_certify says how far inputs may move before the class can change, @_moves how far each may alone.\n");
+        put(h,
+            " * @_certify says how far inputs may move before the class can change, @_moves how far each may alone.\n");
     if (strncmp(f->words, "tiny", 4) == 0)
         put(h, " * Define $_PORTABLE to have plain C where there are DSP or Helium instructions; the bits are the "
                "same.\n");

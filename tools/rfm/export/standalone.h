@@ -39,6 +39,9 @@ void put_tiny(header *h, const rfm_tiny *m);
 void put_integers(header *h, const rfm_model_i *m);
 void put_floats(header *h, const rfm_model *m, int certify);
 
+/* Of prototypes: left = the number of centres of class k. */
+void put_left(header *h, const rfm_tiny *m);
+
 /* @_weight(i, j): P_ij of a tiny model. */
 void put_weight(header *h, const rfm_tiny *m);
 

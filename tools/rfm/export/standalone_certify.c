@@ -107,27 +107,22 @@ static void put_leads_hold(header *h, size_t c) {
 #define TINY_FRACTION 6 /* as in rfm_tiny.c */
 
 static void put_holds_prototypes(header *h, const rfm_tiny *m) {
-    size_t k;
-    int same = 1;
-    for (k = 1; k < m->c; k++) same = same && m->counts[k] == m->counts[0];
-    put(h, "\n/* Does the class stay where |z' - z| <= rho / 64? Its terms at their least, those of others at their most. "
-           "*/\n"
-           "$_CODE uint32_t @_holds(const uint8_t *z, uint32_t at, uint32_t rho) {\n"
-           "    const uint8_t *center = @_centers;\n"
-           "    int32_t scores[$_OUTPUTS];\n"
-           "    uint32_t k = $_OUTPUTS, held = 1U;\n"
-           "    do {\n"
-           "        int32_t score;\n"
-           "        uint32_t left;\n"
-           "        k--;\n");
+    put(h,
+        "\n/* Does the class stay where |z' - z| <= rho / 64? Its terms at their least, those of others at their most. "
+        "*/\n"
+        "$_CODE uint32_t @_holds(const uint8_t *z, uint32_t at, uint32_t rho) {\n"
+        "    const uint8_t *center = @_centers;\n"
+        "    int32_t scores[$_OUTPUTS];\n"
+        "    uint32_t k = $_OUTPUTS, held = 1U;\n"
+        "    do {\n"
+        "        int32_t score;\n"
+        "        uint32_t left;\n"
+        "        k--;\n");
     if (m->offset != NULL)
         put(h, "        score = (int32_t)@_offset[k] * %d;\n", RFM_TINY_OFFSET);
     else
         put(h, "        score = 0;\n");
-    if (same)
-        put(h, "        left = %uU;\n", m->counts[0]);
-    else
-        put(h, "        left = @_counts[k];\n");
+    put_left(h, m);
     put(h, "        while (left != 0U) {\n"
            "            int32_t alpha = (int8_t)center[$_RANK];\n"
            "            uint32_t low, high;\n"
@@ -147,11 +142,12 @@ static void put_holds_prototypes(header *h, const rfm_tiny *m) {
 }
 
 static void put_holds_matrix(header *h, const rfm_tiny *m) {
-    put(h, "\n/* Does the class stay where |z' - z| <= rho / 64? With the worse phi it still leads over each other. */\n"
-           "$_CODE uint32_t @_holds(const uint8_t *z, uint32_t at, uint32_t rho) {\n"
-           "    const uint8_t *center = @_centers;\n"
-           "    int64_t sums[$_OUTPUTS];\n"
-           "    uint32_t k, left = $_CENTERS, held = 1U;\n");
+    put(h,
+        "\n/* Does the class stay where |z' - z| <= rho / 64? With the worse phi it still leads over each other. */\n"
+        "$_CODE uint32_t @_holds(const uint8_t *z, uint32_t at, uint32_t rho) {\n"
+        "    const uint8_t *center = @_centers;\n"
+        "    int64_t sums[$_OUTPUTS];\n"
+        "    uint32_t k, left = $_CENTERS, held = 1U;\n");
     if (m->offset == NULL)
         put(h, "    for (k = 0U; k < $_OUTPUTS; k++) sums[k] = 0;\n");
     else if (m->c == 1)
@@ -200,15 +196,14 @@ void put_certify_tiny(header *h, const rfm_tiny *m) {
            "    }\n"
            "    return t <= square ? 1U : 0U;\n"
            "}\n");
-    put_moves_i(h,
-               "    int32_t y[$_RANK];\n"
-               "    uint8_t z[$_RANK];\n"
-               "    uint32_t i, j;\n"
-               "    @_project(x, z);\n"
-               "    for (i = 0U; i < $_RANK; i++) {\n"
-               "        y[i] = 0;\n"
-               "        for (j = 0U; j < $_INPUTS; j++) y[i] += @_weight(i, j) * (int32_t)x[j];\n"
-               "    }\n");
+    put_moves_i(h, "    int32_t y[$_RANK];\n"
+                   "    uint8_t z[$_RANK];\n"
+                   "    uint32_t i, j;\n"
+                   "    @_project(x, z);\n"
+                   "    for (i = 0U; i < $_RANK; i++) {\n"
+                   "        y[i] = 0;\n"
+                   "        for (j = 0U; j < $_INPUTS; j++) y[i] += @_weight(i, j) * (int32_t)x[j];\n"
+                   "    }\n");
 }
 
 /* ---- models of integers --------------------------------------------------------------------- */
@@ -277,21 +272,20 @@ void put_certify_integers(header *h, const rfm_model_i *m, const char *file) {
         put(h, "    a = (int32_t)@_z(y[j] + more, j) - z[j];\n"
                "    t = (uint32_t)(a * a);\n");
     put(h, "    return t <= square ? 1U : 0U;\n}\n");
-    put_moves_i(h,
-               m->p != NULL ? "    int32_t y[$_RANK];\n"
-                              "    int16_t z[$_RANK];\n"
-                              "    uint32_t i, j;\n"
-                              "    @_project(x, z);\n"
-                              "    for (i = 0U; i < $_RANK; i++) {\n"
-                              "        y[i] = @_bias[i];\n"
-                              "        for (j = 0U; j < $_INPUTS; j++) y[i] += @_p[i * $_INPUTS + j] * "
-                              "(int32_t)@_input(x[j], j);\n"
-                              "    }\n"
-                            : "    int32_t y[$_RANK];\n"
-                              "    int16_t z[$_RANK];\n"
-                              "    uint32_t j;\n"
-                              "    @_project(x, z);\n"
-                              "    for (j = 0U; j < $_INPUTS; j++) y[j] = @_bias[j] + @_input(x[j], j);\n");
+    put_moves_i(h, m->p != NULL ? "    int32_t y[$_RANK];\n"
+                                  "    int16_t z[$_RANK];\n"
+                                  "    uint32_t i, j;\n"
+                                  "    @_project(x, z);\n"
+                                  "    for (i = 0U; i < $_RANK; i++) {\n"
+                                  "        y[i] = @_bias[i];\n"
+                                  "        for (j = 0U; j < $_INPUTS; j++) y[i] += @_p[i * $_INPUTS + j] * "
+                                  "(int32_t)@_input(x[j], j);\n"
+                                  "    }\n"
+                                : "    int32_t y[$_RANK];\n"
+                                  "    int16_t z[$_RANK];\n"
+                                  "    uint32_t j;\n"
+                                  "    @_project(x, z);\n"
+                                  "    for (j = 0U; j < $_INPUTS; j++) y[j] = @_bias[j] + @_input(x[j], j);\n");
 }
 
 /* ---- floats --------------------------------------------------------------------------------- */
@@ -510,7 +504,8 @@ void put_certify_floats(header *h, const rfm_model *m, const char *file) {
     else
         put_gaussian(h, m);
     put(h,
-        "\n/* The class; every x' with |P (x' - x)| <= *radius has it too. 0: too close to call. Rounding is part of it. "
+        "\n/* The class; every x' with |P (x' - x)| <= *radius has it too. 0: too close to call. Rounding is part of "
+        "it. "
         "*/\n"
         "$_CODE uint32_t @_certify(const float x[$_INPUTS], float *radius) {\n"
         "    float z[$_RANK], scores[$_OUTPUTS], seen = @_seen(x), found = 0.0f;\n"

@@ -15,6 +15,23 @@ static int all_equal(const uint8_t *v, size_t n) {
     return 1;
 }
 
+/* Centres as rfm compress deals them out: each class has n / c, and the first ones have one more. */
+static int dealt_out(const rfm_tiny *m) {
+    size_t k;
+    for (k = 0; k < m->c; k++)
+        if (m->counts[k] != m->n / m->c + (k < m->n % m->c)) return 0;
+    return 1;
+}
+
+void put_left(header *h, const rfm_tiny *m) {
+    if (!dealt_out(m))
+        put(h, "        left = @_counts[k];\n");
+    else if (m->n % m->c == 0)
+        put(h, "        left = %uU;\n", m->counts[0]);
+    else
+        put(h, "        left = k < %uU ? %uU : %uU;\n", m->n % m->c, m->counts[0], m->n / m->c);
+}
+
 static int any_empty(const rfm_tiny *m) {
     size_t k;
     for (k = 0; k < m->c; k++)
@@ -31,6 +48,15 @@ static int has_negative_alpha(const rfm_tiny *m) {
 
 /* ---- arrays --------------------------------------------------------------------------------- */
 
+/* Is there room for the shifts in the low five bits of the bias? */
+static int shifts_inside(const rfm_tiny *m) {
+    size_t i;
+    if (all_equal(m->shifts, m->r)) return 0;
+    for (i = 0; i < m->r; i++)
+        if (m->bias[i] < -1024 || m->bias[i] + 128 >= 1024) return 0;
+    return 1;
+}
+
 static void put_projection(header *h, const rfm_tiny *m) {
     size_t d = m->d, i, j;
     int wide = 0;
@@ -41,9 +67,10 @@ static void put_projection(header *h, const rfm_tiny *m) {
     array_end(h);
     for (i = 0; i < m->r; i++) wide |= m->bias[i] > 32767 - 128;
     array_begin(h, wide ? "int32_t" : "int16_t", "bias", m->r);
-    for (i = 0; i < m->r; i++) array_integer(h, m->bias[i] + 128L);
+    for (i = 0; i < m->r; i++)
+        array_integer(h, shifts_inside(m) ? (m->bias[i] + 128L) * 32 + m->shifts[i] : m->bias[i] + 128L);
     array_end(h);
-    if (all_equal(m->shifts, m->r)) return;
+    if (all_equal(m->shifts, m->r) || shifts_inside(m)) return;
     array_begin(h, "uint8_t", "shifts", m->r);
     for (i = 0; i < m->r; i++) array_integer(h, m->shifts[i]);
     array_end(h);
@@ -56,8 +83,9 @@ void put_weight(header *h, const rfm_tiny *m) {
     else if (m->r % 2 == 0)
         put(h, "    return @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n}\n");
     else
-        put(h, "    return i == $_RANK - 1 ? @_p[i * $_INPUTS + j] : @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n"
-               "}\n");
+        put(h,
+            "    return i == $_RANK - 1 ? @_p[i * $_INPUTS + j] : @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n"
+            "}\n");
 }
 
 static void put_record(header *h, const rfm_tiny *m, size_t i) {
@@ -75,7 +103,7 @@ static void put_centers(header *h, const rfm_tiny *m) {
         for (k = m->c; k-- > 0; end -= m->counts[k])
             for (i = end - m->counts[k]; i < end; i++) put_record(h, m, i);
     array_end(h);
-    if (m->counts != NULL && !all_equal(m->counts, m->c)) {
+    if (m->counts != NULL && !dealt_out(m)) {
         array_begin(h, "uint8_t", "counts", m->c);
         for (k = 0; k < m->c; k++) array_integer(h, m->counts[k]);
         array_end(h);
@@ -94,10 +122,10 @@ static void put_centers(header *h, const rfm_tiny *m) {
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 
-/* @_rows(p, x, y): y = P x of $_ROWS rows; @_row: of one. @_distance(z, center) = |z - center|^2. */
+/* @_rows(p, x, y): y = P x of two rows; @_row: of one. @_distance(z, center) = |z - center|^2. */
 
 static void put_helium(header *h, const rfm_tiny *m) {
-    put(h, "#include <arm_mve.h>\n\n#define $_ROWS 2U\n");
+    put(h, "#include <arm_mve.h>\n");
     if (m->r > 1)
         put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
                "    int32_t s0 = 0, s1 = 0, left = $_INPUTS;\n"
@@ -140,26 +168,23 @@ static void put_helium(header *h, const rfm_tiny *m) {
         "}\n");
 }
 
-/* Four rows at a time, if there are as many: of each pair a word has two columns. */
-static void put_dsp_rows(header *h, const rfm_tiny *m, int four) {
-    int pair, pairs = four ? 2 : 1;
-    put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n    int32_t s0 = 0, s1 = 0%s;\n",
-        four ? ", s2 = 0, s3 = 0" : "");
+/* Two rows at a time, two columns in a word of each; twice that where the columns allow it. */
+static void put_dsp_rows(header *h, const rfm_tiny *m) {
+    const unsigned step = m->d % 4 == 0 ? 4 : 2;
+    unsigned i;
+    put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n    int32_t s0 = 0, s1 = 0;\n");
     if (m->d > 1) {
         put(h, "    const int16_t *end = &x[%u];\n    do {\n        int16x2_t v = (int16x2_t)@_word(x);\n",
             (unsigned)(m->d / 2 * 2));
-        put(h, "        uint32_t w0 = @_word(p)%s;\n", four ? ", w1 = @_word(&p[2 * $_INPUTS])" : "");
-        for (pair = 0; pair < pairs; pair++)
-            put(h,
-                "        s%d = __smlad(@_signed_even(w%d), v, s%d);\n"
-                "        s%d = __smlad(@_signed_odd(w%d), v, s%d);\n",
-                2 * pair, pair, 2 * pair, 2 * pair + 1, pair, 2 * pair + 1);
-        put(h, "        p = &p[4];\n        x = &x[2];\n    } while (x != end);\n");
+        put(h, "        uint32_t w = @_word(p);\n");
+        for (i = 0; i < step; i += 2) {
+            if (i > 0) put(h, "        v = (int16x2_t)@_word(&x[%u]);\n        w = @_word(&p[%u]);\n", i, 2 * i);
+            put(h, "        s0 = __smlad(@_signed_even(w), v, s0);\n        s1 = __smlad(@_signed_odd(w), v, s1);\n");
+        }
+        put(h, "        p = &p[%u];\n        x = &x[%u];\n    } while (x != end);\n", 2 * step, step);
     }
-    for (pair = 0; m->d % 2 == 1 && pair < pairs; pair++)
-        put(h, "    s%d += p[%s0] * (int32_t)x[0];\n    s%d += p[%s1] * (int32_t)x[0];\n", 2 * pair,
-            pair == 1 ? "2 * $_INPUTS + " : "", 2 * pair + 1, pair == 1 ? "2 * $_INPUTS + " : "");
-    put(h, "    y[0] = s0;\n    y[1] = s1;\n%s}\n", four ? "    y[2] = s2;\n    y[3] = s3;\n" : "");
+    if (m->d % 2 == 1) put(h, "    s0 += p[0] * (int32_t)x[0];\n    s1 += p[1] * (int32_t)x[0];\n");
+    put(h, "    y[0] = s0;\n    y[1] = s1;\n}\n");
 }
 
 static void put_dsp_function(header *h, const char *name, const char *instruction) {
@@ -181,9 +206,8 @@ static void put_plain_row(header *h) {
 }
 
 static void put_dsp(header *h, const rfm_tiny *m) {
-    int four = m->r % 4 == 0;
     size_t i;
-    put(h, "#include <arm_acle.h>\n\n#define $_ROWS %dU\n", four ? 4 : 2);
+    put(h, "#include <arm_acle.h>\n");
     put(h, "\n$_CODE uint32_t @_word(const void *at) {\n    uint32_t word;\n"
            "    __builtin_memcpy(&word, at, 4);\n    return word;\n}\n");
     if (m->r > 1 && m->d > 1) {
@@ -195,27 +219,26 @@ static void put_dsp(header *h, const rfm_tiny *m) {
         put_dsp_function(h, "even", "uxtb16 %0, %1");
         put_dsp_function(h, "odd", "uxtb16 %0, %1, ror #8");
     }
-    if (m->r > 1) put_dsp_rows(h, m, four);
+    if (m->r > 1) put_dsp_rows(h, m);
     if (m->r % 2 == 1) put_plain_row(h);
     put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n    int32_t t = 0%s;\n",
-        m->r % 4 != 0 ? ", a" : "");
+        m->r % 4 != 0 ? ", b" : "");
     if (m->r >= 4)
         put(h,
             "    uint32_t i;\n"
             "    for (i = 0U; i < %uU; i += 4U) {\n"
             "        uint32_t v = @_word(&z[i]), w = @_word(&center[i]);\n"
-            "        int16x2_t even = __ssub16(@_even(v), @_even(w)), odd = __ssub16(@_odd(v), @_odd(w));\n"
-            "        t = __smlad(even, even, t);\n"
-            "        t = __smlad(odd, odd, t);\n"
+            "        uint32_t a = __uqsub8(v, w) | __uqsub8(w, v); /* |z - center|, byte by byte */\n"
+            "        t = __smlad(@_even(a), @_even(a), t);\n"
+            "        t = __smlad(@_odd(a), @_odd(a), t);\n"
             "    }\n",
             (unsigned)(m->r / 4 * 4));
-    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    a = (int32_t)z[%zu] - center[%zu];\n    t += a * a;\n", i, i);
+    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    t += b * b;\n", i, i);
     put(h, "    return (uint32_t)t;\n}\n");
 }
 
 static void put_plain(header *h, const rfm_tiny *m) {
     size_t i;
-    put(h, "#define $_ROWS 2U\n");
     if (m->r > 1)
         put(h, "\n$_APART void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
                "    const int8_t *q = &p[1];\n"
@@ -253,19 +276,21 @@ static void put_project(header *h, const rfm_tiny *m) {
     char shift[32] = "@_shifts[i]";
     if (all_equal(m->shifts, m->r)) (void)snprintf(shift, sizeof shift, "%u", m->shifts[0]);
     put(h,
-        "\n/* z = 128 + a row of P x, shifted, moved and at most 127 from 128. */\n"
-        "$_CODE uint8_t @_z(int32_t s, uint32_t i) {\n"
-        "    s = (s >> %s) + @_bias[i];\n"
-        "    s = s > 255 ? 255 : s;\n"
-        "    return (uint8_t)(s < 1 ? 1 : s);\n"
-        "}\n",
-        shift);
+        "\n/* z = 128 + a row of P x, shifted, moved and at most 127 from 128%s. */\n"
+        "$_CODE uint8_t @_z(int32_t s, uint32_t i) {\n",
+        shifts_inside(m) ? "; bias has the shift in its low five bits" : "");
+    if (shifts_inside(m))
+        put(h, "    int32_t b = @_bias[i];\n    s = (s >> ((uint32_t)b & 31U)) + (b >> 5);\n");
+    else
+        put(h, "    s = (s >> %s) + @_bias[i];\n", shift);
+    put(h, "    s = s > 255 ? 255 : s;\n"
+           "    return (uint8_t)(s < 1 ? 1 : s);\n"
+           "}\n");
     put(h, "\n$_APART void @_project(const int16_t *x, uint8_t *z) {\n"
            "    int32_t y[$_RANK];\n"
            "    uint32_t i;\n");
     if (m->r > 1)
-        put(h, "    for (i = 0U; i < %uU; i += $_ROWS) @_rows(&@_p[i * $_INPUTS], x, &y[i]);\n",
-            (unsigned)(m->r / 2 * 2));
+        put(h, "    for (i = 0U; i < %uU; i += 2U) @_rows(&@_p[i * $_INPUTS], x, &y[i]);\n", (unsigned)(m->r / 2 * 2));
     if (m->r % 2 == 1) put(h, "    y[%u] = @_row(&@_p[%luU], x);\n", m->r - 1, (unsigned long)(m->r - 1) * m->d);
     put(h, "    i = $_RANK;\n"
            "    do {\n"
@@ -278,22 +303,35 @@ static void put_project(header *h, const rfm_tiny *m) {
 /* phi(t) = ONE 2^(-t / 2^s), as rfm_tiny.c has it; s is known here. */
 static void put_phi(header *h, const rfm_tiny *m) {
     unsigned s = m->phi_shift;
+    char phi[64];
+    if (s >= 6)
+        (void)snprintf(phi, sizeof phi, "(t * t + %luU) >> (h + %uU)", 2ul << (2 * s), 2 * s - 12);
+    else
+        (void)snprintf(phi, sizeof phi, "((t * t + %luU) << %u) >> h", 2ul << (2 * s), 12 - 2 * s);
     put(h,
         "\n#define $_ONE %dU /* phi at a centre */\n\n"
         "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n"
+        "#if !defined $_PORTABLE && defined __ARM_FEATURE_SAT && defined __GNUC__\n"
+        "#include <arm_acle.h>\n"
+        "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
+        "    uint32_t h;\n"
+        "    t = (uint32_t)__usat((int32_t)t, %u); /* phi is 0 there */\n"
+        "    h = t >> %u;\n"
+        "    t = ((h + 2U) << %u) - t;\n"
+        "    return %s;\n"
+        "}\n"
+        "#else\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
         "    uint32_t h = t >> %u, phi = 0U;\n"
-        "    if (h < 16U) {\n"
-        "        t = ((h + 2U) << %u) - t;\n",
-        RFM_TINY_ONE, 1ul << s, s, s);
-    if (s >= 6)
-        put(h, "        phi = (t * t + %luU) >> (h + %uU);\n", 2ul << (2 * s), 2 * s - 12);
-    else
-        put(h, "        phi = ((t * t + %luU) << %u) >> h;\n", 2ul << (2 * s), 12 - 2 * s);
-    put(h, "    }\n"
-           "    return phi;\n"
-           "}\n"
-           "\n$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
+        "    if (h < 15U) {\n"
+        "        t = ((h + 2U) << %u) - t;\n"
+        "        phi = %s;\n"
+        "    }\n"
+        "    return phi;\n"
+        "}\n"
+        "#endif\n",
+        RFM_TINY_ONE, 1ul << s, s + 4, s, s, phi, s, s, phi);
+    put(h, "\n$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
            "    return @_phi_at(@_distance(z, center));\n"
            "}\n");
 }
@@ -312,10 +350,7 @@ static void put_class_loop(header *h, const rfm_tiny *m, int nearest) {
     if (m->offset != NULL) put(h, "        score = (int32_t)@_offset[k] * %d;\n", RFM_TINY_OFFSET);
     if (!one) {
         margin = "            ";
-        if (all_equal(m->counts, m->c))
-            put(h, "        left = %uU;\n", m->counts[0]);
-        else
-            put(h, "        left = @_counts[k];\n");
+        put_left(h, m);
         put(h, empty ? "        while (left != 0U) {\n" : "        do {\n");
     }
     if (nearest)
@@ -396,7 +431,7 @@ void put_tiny(header *h, const rfm_tiny *m) {
     put_projection(h, m);
     put_centers(h, m);
     put(h,
-        "\n/* @_rows: y = P x, $_ROWS rows%s; @_distance: |z - center|^2. */\n"
+        "\n/* @_rows: y = P x, two rows%s; @_distance: |z - center|^2. */\n"
         "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
         m->r % 2 == 1 ? ", @_row: one" : "");
     put_helium(h, m);
