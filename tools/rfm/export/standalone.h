@@ -39,8 +39,11 @@ void put_tiny(header *h, const rfm_tiny *m);
 void put_integers(header *h, const rfm_model_i *m);
 void put_floats(header *h, const rfm_model *m, int certify);
 
-/* Of prototypes: left = the number of centres of class k. */
-void put_left(header *h, const rfm_tiny *m);
+/* A loop over the centres of a class, which it counts down to: score starts with the offset, what is put between has the
+ * centre at `center`, and its alpha. */
+void put_class_begin(header *h, const rfm_tiny *m);
+const char *class_alpha(const rfm_tiny *m);
+void put_class_end(header *h, const rfm_tiny *m);
 
 /* @_weight(i, j): P_ij of a tiny model. */
 void put_weight(header *h, const rfm_tiny *m);

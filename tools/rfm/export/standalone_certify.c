@@ -111,27 +111,19 @@ static void put_holds_prototypes(header *h, const rfm_tiny *m) {
         "\n/* Does the class stay where |z' - z| <= rho / 64? Its terms at their least, those of others at their most. "
         "*/\n"
         "$_CODE uint32_t @_holds(const uint8_t *z, uint32_t at, uint32_t rho) {\n"
-        "    const uint8_t *center = @_centers;\n"
+        "    const uint8_t *center = &@_numbers[$_RANK * $_INPUTS];\n"
         "    int32_t scores[$_OUTPUTS];\n"
         "    uint32_t k = $_OUTPUTS, held = 1U;\n"
-        "    do {\n"
-        "        int32_t score;\n"
-        "        uint32_t left;\n"
-        "        k--;\n");
-    if (m->offset != NULL)
-        put(h, "        score = (int32_t)@_offset[k] * %d;\n", RFM_TINY_OFFSET);
-    else
-        put(h, "        score = 0;\n");
-    put_left(h, m);
-    put(h, "        while (left != 0U) {\n"
-           "            int32_t alpha = (int8_t)center[$_RANK];\n"
-           "            uint32_t low, high;\n"
-           "            @_bounds(@_distance(z, center), rho, &low, &high);\n"
-           "            score += alpha * (int32_t)@_phi_at((alpha > 0) == (k == at) ? high : low);\n"
-           "            center = &center[$_RANK + 1];\n"
-           "            left--;\n"
-           "        }\n"
-           "        scores[k] = score;\n"
+        "    do {\n");
+    put_class_begin(h, m);
+    put(h,
+        "            int32_t a = %s;\n"
+        "            uint32_t low, high;\n"
+        "            @_bounds(@_distance(z, center, 0U), rho, &low, &high);\n"
+        "            score += a * (int32_t)@_phi_at($_START + ((a > 0) == (k == at) ? high : low));\n",
+        class_alpha(m));
+    put_class_end(h, m);
+    put(h, "        scores[k] = score;\n"
            "    } while (k != 0U);\n"
            "    do {\n"
            "        if (k < at ? scores[at] <= scores[k] : scores[at] < scores[k]) held = 0U;\n"
@@ -145,7 +137,7 @@ static void put_holds_matrix(header *h, const rfm_tiny *m) {
     put(h,
         "\n/* Does the class stay where |z' - z| <= rho / 64? With the worse phi it still leads over each other. */\n"
         "$_CODE uint32_t @_holds(const uint8_t *z, uint32_t at, uint32_t rho) {\n"
-        "    const uint8_t *center = @_centers;\n"
+        "    const uint8_t *center = &@_numbers[$_RANK * $_INPUTS];\n"
         "    int64_t sums[$_OUTPUTS];\n"
         "    uint32_t k, left = $_CENTERS, held = 1U;\n");
     if (m->offset == NULL)
@@ -159,9 +151,9 @@ static void put_holds_matrix(header *h, const rfm_tiny *m) {
         "    do {\n"
         "        uint32_t low, high;\n"
         "        int32_t least, most;\n"
-        "        @_bounds(@_distance(z, center), rho, &low, &high);\n"
-        "        least = (int32_t)@_phi_at(high);\n"
-        "        most = (int32_t)@_phi_at(low);\n"
+        "        @_bounds(@_distance(z, center, 0U), rho, &low, &high);\n"
+        "        least = (int32_t)@_phi_at($_START + high);\n"
+        "        most = (int32_t)@_phi_at($_START + low);\n"
         "        center = &center[$_RANK];\n"
         "        for (k = 0U; k < $_OUTPUTS; k++) {\n"
         "            int32_t lead = %s;\n"

@@ -1,8 +1,10 @@
-/* Tiny models as code. Arrays are laid out as the loops want them:
+/* Tiny models as code. Constants are laid out as the loops walk over them, in one array of bytes:
  *
- *   p         two rows at a time, their numbers by turns; the last row alone if their number is odd
- *   bias      with 128 more: z and centres are bytes without a sign
- *   centers   a centre's r numbers, then its alpha; those of the last class first, so that loops count down
+ *   P         two rows at a time, their numbers by turns; the last row alone if their number is odd
+ *   centres   a centre's r numbers, with 128 more, so that they have no sign, as z has none; then its alpha
+ *
+ * Prototypes: the centres of the last class come first, so that loops count down; before those of a class its offset,
+ * two bytes. If no alpha is negative, its bit 7 marks the last centre of a class, and nobody has to count.
  */
 #include "standalone.h"
 
@@ -23,15 +25,6 @@ static int dealt_out(const rfm_tiny *m) {
     return 1;
 }
 
-void put_left(header *h, const rfm_tiny *m) {
-    if (!dealt_out(m))
-        put(h, "        left = @_counts[k];\n");
-    else if (m->n % m->c == 0)
-        put(h, "        left = %uU;\n", m->counts[0]);
-    else
-        put(h, "        left = k < %uU ? %uU : %uU;\n", m->n % m->c, m->counts[0], m->n / m->c);
-}
-
 static int any_empty(const rfm_tiny *m) {
     size_t k;
     for (k = 0; k < m->c; k++)
@@ -46,7 +39,47 @@ static int has_negative_alpha(const rfm_tiny *m) {
     return 0;
 }
 
-/* ---- arrays --------------------------------------------------------------------------------- */
+/* Is bit 7 of alpha the mark of a class's last centre? */
+static int marked(const rfm_tiny *m) { return !has_negative_alpha(m) && !any_empty(m) && m->n > m->c; }
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+static void put_center(header *h, const rfm_tiny *m, size_t i, int last) {
+    size_t each = m->counts != NULL ? 1 : m->c, j;
+    for (j = 0; j < m->r; j++) array_integer(h, m->centers[i * m->r + j] + 128L);
+    for (j = 0; j < each; j++) array_integer(h, (uint8_t)m->alpha[i * each + j] + (last ? 128L : 0L));
+}
+
+static void put_prototypes(header *h, const rfm_tiny *m) {
+    size_t end = m->n, i, k;
+    for (k = m->c; k-- > 0; end -= m->counts[k]) {
+        if (m->offset != NULL) array_integer(h, m->offset[k] & 255), array_integer(h, m->offset[k] >> 8 & 255);
+        for (i = end - m->counts[k]; i < end; i++) put_center(h, m, i, marked(m) && i + 1 == end);
+    }
+}
+
+static void put_numbers(header *h, const rfm_tiny *m) {
+    size_t d = m->d, bytes = m->r * d + m->n * m->r, i, j;
+    bytes += m->counts == NULL ? (size_t)m->n * m->c : m->n + (m->offset != NULL ? 2 * (size_t)m->c : 0);
+    array_begin(h, "uint8_t", "numbers", bytes);
+    for (i = 0; i + 1 < m->r; i += 2)
+        for (j = 0; j < d; j++)
+            array_integer(h, (uint8_t)m->p[i * d + j]), array_integer(h, (uint8_t)m->p[(i + 1) * d + j]);
+    for (j = 0; m->r % 2 == 1 && j < d; j++) array_integer(h, (uint8_t)m->p[i * d + j]);
+    if (m->counts != NULL)
+        put_prototypes(h, m);
+    else
+        for (i = 0; i < m->n; i++) put_center(h, m, i, 0);
+    array_end(h);
+}
+
+void put_weight(header *h, const rfm_tiny *m) {
+    const char *pairs = "(i / 2U) * (2U * $_INPUTS) + 2U * j + i % 2U", *alone = "i * $_INPUTS + j";
+    put(h, "\n$_CODE int32_t @_weight(uint32_t i, uint32_t j) {\n    uint32_t at = %s;\n",
+        m->r % 2 == 0 ? pairs : alone);
+    if (m->r % 2 == 1 && m->r > 1) put(h, "    if (i != $_RANK - 1) at = %s;\n", pairs);
+    put(h, "    return (int8_t)@_numbers[at];\n}\n");
+}
 
 /* Is there room for the shifts in the low five bits of the bias? */
 static int shifts_inside(const rfm_tiny *m) {
@@ -57,14 +90,10 @@ static int shifts_inside(const rfm_tiny *m) {
     return 1;
 }
 
-static void put_projection(header *h, const rfm_tiny *m) {
-    size_t d = m->d, i, j;
+/* The bias has 128 more, as z has. */
+static void put_bias(header *h, const rfm_tiny *m) {
+    size_t i;
     int wide = 0;
-    array_begin(h, "int8_t", "p", (size_t)m->r * d);
-    for (i = 0; i + 1 < m->r; i += 2)
-        for (j = 0; j < d; j++) array_integer(h, m->p[i * d + j]), array_integer(h, m->p[(i + 1) * d + j]);
-    for (j = 0; m->r % 2 == 1 && j < d; j++) array_integer(h, m->p[i * d + j]);
-    array_end(h);
     for (i = 0; i < m->r; i++) wide |= m->bias[i] > 32767 - 128;
     array_begin(h, wide ? "int32_t" : "int16_t", "bias", m->r);
     for (i = 0; i < m->r; i++)
@@ -76,39 +105,17 @@ static void put_projection(header *h, const rfm_tiny *m) {
     array_end(h);
 }
 
-void put_weight(header *h, const rfm_tiny *m) {
-    put(h, "\n$_CODE int32_t @_weight(uint32_t i, uint32_t j) {\n");
-    if (m->r == 1)
-        put(h, "    return @_p[i * $_INPUTS + j];\n}\n");
-    else if (m->r % 2 == 0)
-        put(h, "    return @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n}\n");
-    else
-        put(h,
-            "    return i == $_RANK - 1 ? @_p[i * $_INPUTS + j] : @_p[(i / 2U) * (2U * $_INPUTS) + 2U * j + i %% 2U];\n"
-            "}\n");
-}
-
-static void put_record(header *h, const rfm_tiny *m, size_t i) {
-    size_t each = m->counts != NULL ? 1 : m->c, j;
-    for (j = 0; j < m->r; j++) array_integer(h, m->centers[i * m->r + j] + 128L);
-    for (j = 0; j < each; j++) array_integer(h, (uint8_t)m->alpha[i * each + j]);
-}
-
-static void put_centers(header *h, const rfm_tiny *m) {
-    size_t end = m->n, i, k;
-    array_begin(h, "uint8_t", "centers", (size_t)m->n * (m->r + (m->counts != NULL ? 1 : m->c)));
-    if (m->counts == NULL)
-        for (i = 0; i < m->n; i++) put_record(h, m, i);
-    else
-        for (k = m->c; k-- > 0; end -= m->counts[k])
-            for (i = end - m->counts[k]; i < end; i++) put_record(h, m, i);
-    array_end(h);
-    if (m->counts != NULL && !dealt_out(m)) {
+static void put_arrays(header *h, const rfm_tiny *m) {
+    size_t k;
+    put(h, "\n");
+    put_numbers(h, m);
+    put_bias(h, m);
+    if (m->counts != NULL && !marked(m) && !dealt_out(m)) {
         array_begin(h, "uint8_t", "counts", m->c);
         for (k = 0; k < m->c; k++) array_integer(h, m->counts[k]);
         array_end(h);
     }
-    if (m->offset != NULL) {
+    if (m->counts == NULL && m->offset != NULL) {
         array_begin(h, "int16_t", "offset", m->c);
         for (k = 0; k < m->c; k++) array_integer(h, m->offset[k]);
         array_end(h);
@@ -122,15 +129,17 @@ static void put_centers(header *h, const rfm_tiny *m) {
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 
-/* @_rows(p, x, y): y = P x of two rows; @_row: of one. @_distance(z, center) = |z - center|^2. */
+/* @_rows(p, x, y): y = P x of two rows, returns where the next are; @_row: of one. @_distance(z, center, t): t + |z -
+ * center|^2. */
 
 static void put_helium(header *h, const rfm_tiny *m) {
     put(h, "#include <arm_mve.h>\n");
     if (m->r > 1)
-        put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
+        put(h, "\n$_CODE const uint8_t *@_rows(const uint8_t *p, const int16_t *x, int32_t *y) {\n"
+               "    const uint8_t *next = &p[2 * $_INPUTS];\n"
                "    int32_t s0 = 0, s1 = 0, left = $_INPUTS;\n"
                "    do {\n"
-               "        int8x16_t w = vldrbq_z_s8(p, vctp8q(2U * (uint32_t)left));\n"
+               "        int8x16_t w = vreinterpretq_s8_u8(vldrbq_z_u8(p, vctp8q(2U * (uint32_t)left)));\n"
                "        int16x8_t v = vldrhq_z_s16(x, vctp16q((uint32_t)left));\n"
                "        s0 = vmladavaq_s16(s0, vmovlbq_s8(w), v);\n"
                "        s1 = vmladavaq_s16(s1, vmovltq_s8(w), v);\n"
@@ -140,13 +149,15 @@ static void put_helium(header *h, const rfm_tiny *m) {
                "    } while (left > 0);\n"
                "    y[0] = s0;\n"
                "    y[1] = s1;\n"
+               "    return next;\n"
                "}\n");
     if (m->r % 2 == 1)
-        put(h, "\n$_CODE int32_t @_row(const int8_t *p, const int16_t *x) {\n"
+        put(h, "\n$_CODE int32_t @_row(const uint8_t *p, const int16_t *x) {\n"
                "    int32_t s = 0, left = $_INPUTS;\n"
                "    do {\n"
                "        mve_pred16_t there = vctp16q((uint32_t)left);\n"
-               "        s = vmladavaq_s16(s, vldrbq_z_s16(p, there), vldrhq_z_s16(x, there));\n"
+               "        int16x8_t w = vmovlbq_s8(vreinterpretq_s8_u16(vldrbq_z_u16(p, there)));\n"
+               "        s = vmladavaq_s16(s, w, vldrhq_z_s16(x, there));\n"
                "        p = &p[8];\n"
                "        x = &x[8];\n"
                "        left -= 8;\n"
@@ -154,37 +165,18 @@ static void put_helium(header *h, const rfm_tiny *m) {
                "    return s;\n"
                "}\n");
     put(h,
-        "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n"
-        "    int32_t t = 0, left = $_RANK;\n"
+        "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n"
+        "    int32_t sum = (int32_t)t, left = $_RANK;\n"
         "    do {\n"
         "        mve_pred16_t there = vctp16q((uint32_t)left);\n"
         "        int16x8_t a = vreinterpretq_s16_u16(vsubq_u16(vldrbq_z_u16(z, there), vldrbq_z_u16(center, there)));\n"
-        "        t = vmladavaq_s16(t, a, a);\n"
+        "        sum = vmladavaq_s16(sum, a, a);\n"
         "        z = &z[8];\n"
         "        center = &center[8];\n"
         "        left -= 8;\n"
         "    } while (left > 0);\n"
-        "    return (uint32_t)t;\n"
+        "    return (uint32_t)sum;\n"
         "}\n");
-}
-
-/* Two rows at a time, two columns in a word of each; twice that where the columns allow it. */
-static void put_dsp_rows(header *h, const rfm_tiny *m) {
-    const unsigned step = m->d % 4 == 0 ? 4 : 2;
-    unsigned i;
-    put(h, "\n$_CODE void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n    int32_t s0 = 0, s1 = 0;\n");
-    if (m->d > 1) {
-        put(h, "    const int16_t *end = &x[%u];\n    do {\n        int16x2_t v = (int16x2_t)@_word(x);\n",
-            (unsigned)(m->d / 2 * 2));
-        put(h, "        uint32_t w = @_word(p);\n");
-        for (i = 0; i < step; i += 2) {
-            if (i > 0) put(h, "        v = (int16x2_t)@_word(&x[%u]);\n        w = @_word(&p[%u]);\n", i, 2 * i);
-            put(h, "        s0 = __smlad(@_signed_even(w), v, s0);\n        s1 = __smlad(@_signed_odd(w), v, s1);\n");
-        }
-        put(h, "        p = &p[%u];\n        x = &x[%u];\n    } while (x != end);\n", 2 * step, step);
-    }
-    if (m->d % 2 == 1) put(h, "    s0 += p[0] * (int32_t)x[0];\n    s1 += p[1] * (int32_t)x[0];\n");
-    put(h, "    y[0] = s0;\n    y[1] = s1;\n}\n");
 }
 
 static void put_dsp_function(header *h, const char *name, const char *instruction) {
@@ -195,20 +187,42 @@ static void put_dsp_function(header *h, const char *name, const char *instructio
 }
 
 static void put_plain_row(header *h) {
-    put(h, "\n$_CODE int32_t @_row(const int8_t *p, const int16_t *x) {\n"
+    put(h, "\n$_CODE int32_t @_row(const uint8_t *p, const int16_t *x) {\n"
            "    int32_t s = 0, j = $_INPUTS - 1;\n"
            "    do {\n"
-           "        s += p[j] * (int32_t)x[j];\n"
+           "        s += (int8_t)p[j] * (int32_t)x[j];\n"
            "        j--;\n"
            "    } while (j >= 0);\n"
            "    return s;\n"
            "}\n");
 }
 
+/* A word has two columns of two rows. */
+static void put_dsp_rows(header *h, const rfm_tiny *m) {
+    put(h, "\n$_CODE const uint8_t *@_rows(const uint8_t *p, const int16_t *x, int32_t *y) {\n"
+           "    int32_t s0 = 0, s1 = 0;\n");
+    if (m->d > 1)
+        put(h,
+            "    const int16_t *end = &x[%u];\n"
+            "    do {\n"
+            "        int16x2_t v = (int16x2_t)@_word(x);\n"
+            "        uint32_t w = @_word(p);\n"
+            "        s0 = __smlad(@_signed_even(w), v, s0);\n"
+            "        s1 = __smlad(@_signed_odd(w), v, s1);\n"
+            "        p = &p[4];\n"
+            "        x = &x[2];\n"
+            "    } while (x != end);\n",
+            (unsigned)(m->d / 2 * 2));
+    if (m->d % 2 == 1)
+        put(h, "    s0 += (int8_t)p[0] * (int32_t)x[0];\n"
+               "    s1 += (int8_t)p[1] * (int32_t)x[0];\n");
+    put(h, "    y[0] = s0;\n    y[1] = s1;\n    return %s;\n}\n", m->d % 2 == 1 ? "&p[2]" : "p");
+}
+
 static void put_dsp(header *h, const rfm_tiny *m) {
     size_t i;
-    put(h, "#include <arm_acle.h>\n");
-    put(h, "\n$_CODE uint32_t @_word(const void *at) {\n    uint32_t word;\n"
+    put(h, "#include <arm_acle.h>\n"
+           "\n$_CODE uint32_t @_word(const void *at) {\n    uint32_t word;\n"
            "    __builtin_memcpy(&word, at, 4);\n    return word;\n}\n");
     if (m->r > 1 && m->d > 1) {
         put(h, "\n/* Bytes 0 and 2, 1 and 3 of a word. */");
@@ -221,39 +235,41 @@ static void put_dsp(header *h, const rfm_tiny *m) {
     }
     if (m->r > 1) put_dsp_rows(h, m);
     if (m->r % 2 == 1) put_plain_row(h);
-    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n    int32_t t = 0%s;\n",
-        m->r % 4 != 0 ? ", b" : "");
+    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n"
+           "    int32_t sum = (int32_t)t;\n");
+    if (m->r % 4 != 0) put(h, "    int32_t b;\n");
     if (m->r >= 4)
         put(h,
             "    uint32_t i;\n"
             "    for (i = 0U; i < %uU; i += 4U) {\n"
             "        uint32_t v = @_word(&z[i]), w = @_word(&center[i]);\n"
             "        uint32_t a = __uqsub8(v, w) | __uqsub8(w, v); /* |z - center|, byte by byte */\n"
-            "        t = __smlad(@_even(a), @_even(a), t);\n"
-            "        t = __smlad(@_odd(a), @_odd(a), t);\n"
+            "        sum = __smlad(@_even(a), @_even(a), sum);\n"
+            "        sum = __smlad(@_odd(a), @_odd(a), sum);\n"
             "    }\n",
             (unsigned)(m->r / 4 * 4));
-    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    t += b * b;\n", i, i);
-    put(h, "    return (uint32_t)t;\n}\n");
+    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    sum += b * b;\n", i, i);
+    put(h, "    return (uint32_t)sum;\n}\n");
 }
 
 static void put_plain(header *h, const rfm_tiny *m) {
     size_t i;
     if (m->r > 1)
-        put(h, "\n$_APART void @_rows(const int8_t *p, const int16_t *x, int32_t *y) {\n"
-               "    const int8_t *q = &p[1];\n"
+        put(h, "\n$_APART const uint8_t *@_rows(const uint8_t *p, const int16_t *x, int32_t *y) {\n"
+               "    const uint8_t *q = &p[1];\n"
                "    int32_t s0 = 0, s1 = 0, j = 0;\n"
                "    do {\n"
                "        int32_t v = x[j];\n"
-               "        s0 += p[2 * j] * v;\n"
-               "        s1 += q[2 * j] * v;\n"
+               "        s0 += (int8_t)p[2 * j] * v;\n"
+               "        s1 += (int8_t)q[2 * j] * v;\n"
                "        j++;\n"
                "    } while (j < $_INPUTS);\n"
                "    y[0] = s0;\n"
                "    y[1] = s1;\n"
+               "    return &p[2 * $_INPUTS];\n"
                "}\n");
     if (m->r % 2 == 1) put_plain_row(h);
-    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center) {\n    uint32_t t = 0U;\n");
+    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n");
     if (m->r <= 4) {
         put(h, "#ifndef __OPTIMIZE_SIZE__\n    int32_t a;\n");
         for (i = 0; i < m->r; i++)
@@ -286,98 +302,111 @@ static void put_project(header *h, const rfm_tiny *m) {
     put(h, "    s = s > 255 ? 255 : s;\n"
            "    return (uint8_t)(s < 1 ? 1 : s);\n"
            "}\n");
-    put(h, "\n$_APART void @_project(const int16_t *x, uint8_t *z) {\n"
+    put(h, "\n/* z of x; returns the centres. */\n"
+           "$_APART const uint8_t *@_project(const int16_t *x, uint8_t *z) {\n"
+           "    const uint8_t *p = @_numbers;\n"
            "    int32_t y[$_RANK];\n"
            "    uint32_t i;\n");
-    if (m->r > 1)
-        put(h, "    for (i = 0U; i < %uU; i += 2U) @_rows(&@_p[i * $_INPUTS], x, &y[i]);\n", (unsigned)(m->r / 2 * 2));
-    if (m->r % 2 == 1) put(h, "    y[%u] = @_row(&@_p[%luU], x);\n", m->r - 1, (unsigned long)(m->r - 1) * m->d);
+    if (m->r > 1) put(h, "    for (i = 0U; i < %uU; i += 2U) p = @_rows(p, x, &y[i]);\n", (unsigned)(m->r / 2 * 2));
+    if (m->r % 2 == 1) put(h, "    y[$_RANK - 1] = @_row(p, x);\n    p = &p[$_INPUTS];\n");
     put(h, "    i = $_RANK;\n"
            "    do {\n"
            "        i--;\n"
            "        z[i] = @_z(y[i], i);\n"
            "    } while (i != 0U);\n"
+           "    return p;\n"
            "}\n");
 }
 
-/* phi(t) = ONE 2^(-t / 2^s), as rfm_tiny.c has it; s is known here. */
+/* phi(t) = ONE 2^(-t / 2^s), as rfm_tiny.c has it; s is known here. t starts where t >> s is what is shifted by. */
 static void put_phi(header *h, const rfm_tiny *m) {
-    unsigned s = m->phi_shift;
-    char phi[64];
-    if (s >= 6)
-        (void)snprintf(phi, sizeof phi, "(t * t + %luU) >> (h + %uU)", 2ul << (2 * s), 2 * s - 12);
-    else
-        (void)snprintf(phi, sizeof phi, "((t * t + %luU) << %u) >> h", 2ul << (2 * s), 12 - 2 * s);
+    unsigned s = m->phi_shift, start = s > 6 ? 2 * s - 12 : 0;
+    char left[16] = "";
+    if (s < 6) (void)snprintf(left, sizeof left, " << %u", 12 - 2 * s);
     put(h,
-        "\n#define $_ONE %dU /* phi at a centre */\n\n"
-        "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n"
+        "\n#define $_ONE %dU /* phi at a centre */\n"
+        "#define $_START %luU /* added to t */\n\n"
+        "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n",
+        RFM_TINY_ONE, (unsigned long)start << s, 1ul << s);
+    put(h,
         "#if !defined $_PORTABLE && defined __ARM_FEATURE_SAT && defined __GNUC__\n"
         "#include <arm_acle.h>\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
-        "    uint32_t h;\n"
+        "    uint32_t u;\n"
         "    t = (uint32_t)__usat((int32_t)t, %u); /* phi is 0 there */\n"
-        "    h = t >> %u;\n"
-        "    t = ((h + 2U) << %u) - t;\n"
-        "    return %s;\n"
-        "}\n"
+        "    u = %luU - (t & %luU);\n"
+        "    return ((u * u + %luU)%s) >> (t >> %u);\n"
+        "}\n",
+        s + 5, 2ul << s, (1ul << s) - 1, 2ul << (2 * s), left, s);
+    put(h,
         "#else\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
         "    uint32_t h = t >> %u, phi = 0U;\n"
-        "    if (h < 15U) {\n"
+        "    if (h < %uU) {\n"
         "        t = ((h + 2U) << %u) - t;\n"
-        "        phi = %s;\n"
+        "        phi = ((t * t + %luU)%s) >> h;\n"
         "    }\n"
         "    return phi;\n"
         "}\n"
         "#endif\n",
-        RFM_TINY_ONE, 1ul << s, s + 4, s, s, phi, s, s, phi);
+        s, start + 15, s, 2ul << (2 * s), left);
     put(h, "\n$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
-           "    return @_phi_at(@_distance(z, center));\n"
+           "    return @_phi_at(@_distance(z, center, $_START));\n"
            "}\n");
 }
 
-/* The centres of a class, one after the other: adds to `score`. `nearest`: looks for the largest phi as well. */
-static void put_class_loop(header *h, const rfm_tiny *m, int nearest) {
-    const char *sign = has_negative_alpha(m) ? "(int8_t)" : "", *margin = "        ";
-    int one = all_equal(m->counts, m->c) && m->counts[0] == 1, empty = any_empty(m);
-    if (m->offset != NULL)
-        put(h, "        int32_t score;\n");
-    else
-        put(h, "        int32_t score = 0;\n");
-    if (!one) put(h, "        uint32_t left;\n");
-    if (nearest && one) put(h, "        uint32_t phi;\n");
+/* The centres of a class, one after the other. */
+void put_class_begin(header *h, const rfm_tiny *m) {
+    put(h, "        int32_t score = %s;\n",
+        m->offset == NULL ? "0" : "(int16_t)(uint16_t)(center[0] | ((uint32_t)center[1] << 8))");
+    if (m->n > m->c || any_empty(m)) put(h, "        uint32_t %s;\n", marked(m) ? "alpha" : "left");
+    if (m->offset != NULL) put(h, "        score *= %d;\n        center = &center[2];\n", RFM_TINY_OFFSET);
     put(h, "        k--;\n");
-    if (m->offset != NULL) put(h, "        score = (int32_t)@_offset[k] * %d;\n", RFM_TINY_OFFSET);
-    if (!one) {
-        margin = "            ";
-        put_left(h, m);
-        put(h, empty ? "        while (left != 0U) {\n" : "        do {\n");
+    if (marked(m)) {
+        put(h, "        do {\n            alpha = center[$_RANK];\n");
+        return;
     }
-    if (nearest)
-        put(h,
-            "%s%sphi = @_phi(z, center);\n%sif (phi > nearest) nearest = phi;\n"
-            "%sscore += (int32_t)%scenter[$_RANK] * (int32_t)phi;\n",
-            margin, one ? "" : "uint32_t ", margin, margin, sign);
+    if (!dealt_out(m))
+        put(h, "        left = @_counts[k];\n");
+    else if (m->n % m->c != 0)
+        put(h, "        left = k < %uU ? %uU : %uU;\n", m->n % m->c, m->counts[0], m->n / m->c);
+    else if (m->n > m->c)
+        put(h, "        left = %uU;\n", m->counts[0]);
+    put(h, any_empty(m) ? "        while (left != 0U) {\n" : m->n > m->c ? "        do {\n" : "        {\n");
+}
+
+/* alpha of the centre in the loop. */
+const char *class_alpha(const rfm_tiny *m) {
+    return marked(m) ? "(int32_t)(alpha & 127U)" : has_negative_alpha(m) ? "(int8_t)center[$_RANK]" : "center[$_RANK]";
+}
+
+void put_class_end(header *h, const rfm_tiny *m) {
+    put(h, "            center = &center[$_RANK + 1];\n");
+    if (marked(m))
+        put(h, "        } while (alpha < 128U);\n");
+    else if (any_empty(m))
+        put(h, "            left--;\n        }\n");
     else
-        put(h, "%sscore += (int32_t)%scenter[$_RANK] * (int32_t)@_phi(z, center);\n", margin, sign);
-    put(h, "%scenter = &center[$_RANK + 1];\n", margin);
-    if (!one)
-        put(h, empty ? "            left--;\n        }\n" : "            left--;\n        } while (left != 0U);\n");
+        put(h, m->n > m->c ? "            left--;\n        } while (left != 0U);\n" : "        }\n");
 }
 
 static void put_scores(header *h, const rfm_tiny *m) {
-    const char *sign = has_negative_alpha(m) ? "(int8_t)" : "";
     put(h,
         "\n/* All scores; returns the largest phi. */\n"
         "$_CODE uint32_t @_scores(const int16_t x[$_INPUTS], int32_t scores[$_OUTPUTS]) {\n"
-        "    const uint8_t *center = @_centers;\n"
-        "    uint32_t k = $_OUTPUTS, nearest = 0U%s;\n"
         "    uint8_t z[$_RANK];\n"
-        "    @_project(x, z);\n"
+        "    const uint8_t *center = @_project(x, z);\n"
+        "    uint32_t k = $_OUTPUTS, nearest = 0U%s;\n"
         "    do {\n",
         m->counts == NULL ? ", left = $_CENTERS" : "");
     if (m->counts != NULL) {
-        put_class_loop(h, m, 1);
+        put_class_begin(h, m);
+        put(h,
+            "            uint32_t phi = @_phi(z, center);\n"
+            "            if (phi > nearest) nearest = phi;\n"
+            "            score += %s * (int32_t)phi;\n",
+            class_alpha(m));
+        put_class_end(h, m);
         put(h, "        scores[k] = score;\n    } while (k != 0U);\n    return nearest;\n}\n");
         return;
     }
@@ -401,20 +430,21 @@ static void put_scores(header *h, const rfm_tiny *m) {
         "    } while (left != 0U);\n"
         "    return nearest;\n"
         "}\n",
-        sign);
+        has_negative_alpha(m) ? "(int8_t)" : "");
 }
 
 /* Prototypes: no scores are kept, only the largest. */
 static void put_classify_prototypes(header *h, const rfm_tiny *m) {
     put(h, "\n/* The class: the first of the largest score. */\n"
            "$_CODE uint32_t @_classify(const int16_t x[$_INPUTS]) {\n"
-           "    const uint8_t *center = @_centers;\n"
+           "    uint8_t z[$_RANK];\n"
+           "    const uint8_t *center = @_project(x, z);\n"
            "    int32_t most = INT32_MIN;\n"
            "    uint32_t k = $_OUTPUTS, best = 0U;\n"
-           "    uint8_t z[$_RANK];\n"
-           "    @_project(x, z);\n"
            "    do {\n");
-    put_class_loop(h, m, 0);
+    put_class_begin(h, m);
+    put(h, "            score += %s * (int32_t)@_phi(z, center);\n", class_alpha(m));
+    put_class_end(h, m);
     put(h, "        if (score >= most) {\n"
            "            most = score;\n"
            "            best = k;\n"
@@ -427,11 +457,9 @@ static void put_classify_prototypes(header *h, const rfm_tiny *m) {
 void put_tiny(header *h, const rfm_tiny *m) {
     int *exponents;
     size_t j;
-    put(h, "\n");
-    put_projection(h, m);
-    put_centers(h, m);
+    put_arrays(h, m);
     put(h,
-        "\n/* @_rows: y = P x, two rows%s; @_distance: |z - center|^2. */\n"
+        "\n/* @_rows: y = P x, two rows%s; @_distance: t + |z - center|^2. */\n"
         "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
         m->r % 2 == 1 ? ", @_row: one" : "");
     put_helium(h, m);
