@@ -42,6 +42,7 @@ void put_floats(header *h, const rfm_model *m, int certify);
 /* A loop over the centres of a class, which it counts down to: score starts with the offset, what is put between has the
  * centre at `center`, and its alpha. */
 void put_class_begin(header *h, const rfm_tiny *m);
+const char *class_read(const rfm_tiny *m); /* what comes before class_alpha, an expression */
 const char *class_alpha(const rfm_tiny *m);
 void put_class_end(header *h, const rfm_tiny *m);
 

@@ -117,11 +117,13 @@ static void put_holds_prototypes(header *h, const rfm_tiny *m) {
         "    do {\n");
     put_class_begin(h, m);
     put(h,
-        "            int32_t a = %s;\n"
+        "            int32_t a;\n"
         "            uint32_t low, high;\n"
+        "%s"
+        "            a = %s;\n"
         "            @_bounds(@_distance(z, center, 0U), rho, &low, &high);\n"
         "            score += a * (int32_t)@_phi_at($_START + ((a > 0) == (k == at) ? high : low));\n",
-        class_alpha(m));
+        class_read(m), class_alpha(m));
     put_class_end(h, m);
     put(h, "        scores[k] = score;\n"
            "    } while (k != 0U);\n"

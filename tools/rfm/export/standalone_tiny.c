@@ -246,6 +246,9 @@ static void put_dsp(header *h, const rfm_tiny *m) {
             "        uint32_t a = __uqsub8(v, w) | __uqsub8(w, v); /* |z - center|, byte by byte */\n"
             "        sum = __smlad(@_even(a), @_even(a), sum);\n"
             "        sum = __smlad(@_odd(a), @_odd(a), sum);\n"
+            "#ifdef __OPTIMIZE_SIZE__\n"
+            "        $_ROLLED(i);\n"
+            "#endif\n"
             "    }\n",
             (unsigned)(m->r / 4 * 4));
     for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    sum += b * b;\n", i, i);
@@ -256,17 +259,28 @@ static void put_plain(header *h, const rfm_tiny *m) {
     size_t i;
     if (m->r > 1)
         put(h, "\n$_APART const uint8_t *@_rows(const uint8_t *p, const int16_t *x, int32_t *y) {\n"
+               "    const uint8_t *next = &p[2 * $_INPUTS];\n"
+               "    int32_t s0 = 0, s1 = 0;\n"
+               "#ifdef __OPTIMIZE_SIZE__\n"
+               "    do {\n"
+               "        s0 += (int8_t)p[0] * (int32_t)x[0];\n"
+               "        s1 += (int8_t)p[1] * (int32_t)x[0];\n"
+               "        p = &p[2];\n"
+               "        x = &x[1];\n"
+               "    } while (p != next);\n"
+               "#else\n"
                "    const uint8_t *q = &p[1];\n"
-               "    int32_t s0 = 0, s1 = 0, j = 0;\n"
+               "    int32_t j = 0;\n"
                "    do {\n"
                "        int32_t v = x[j];\n"
                "        s0 += (int8_t)p[2 * j] * v;\n"
                "        s1 += (int8_t)q[2 * j] * v;\n"
                "        j++;\n"
                "    } while (j < $_INPUTS);\n"
+               "#endif\n"
                "    y[0] = s0;\n"
                "    y[1] = s1;\n"
-               "    return &p[2 * $_INPUTS];\n"
+               "    return next;\n"
                "}\n");
     if (m->r % 2 == 1) put_plain_row(h);
     put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n");
@@ -307,7 +321,15 @@ static void put_project(header *h, const rfm_tiny *m) {
            "    const uint8_t *p = @_numbers;\n"
            "    int32_t y[$_RANK];\n"
            "    uint32_t i;\n");
-    if (m->r > 1) put(h, "    for (i = 0U; i < %uU; i += 2U) p = @_rows(p, x, &y[i]);\n", (unsigned)(m->r / 2 * 2));
+    if (m->r > 1)
+        put(h,
+            "    int32_t *pair = y;\n"
+            "    do {\n"
+            "        p = @_rows(p, x, pair);\n"
+            "        pair = &pair[2];\n"
+            "        $_ROLLED(pair);\n"
+            "    } while (pair != &y[%u]);\n",
+            m->r / 2 * 2);
     if (m->r % 2 == 1) put(h, "    y[$_RANK - 1] = @_row(p, x);\n    p = &p[$_INPUTS];\n");
     put(h, "    i = $_RANK;\n"
            "    do {\n"
@@ -363,7 +385,7 @@ void put_class_begin(header *h, const rfm_tiny *m) {
     if (m->offset != NULL) put(h, "        score *= %d;\n        center = &center[2];\n", RFM_TINY_OFFSET);
     put(h, "        k--;\n");
     if (marked(m)) {
-        put(h, "        do {\n            alpha = center[$_RANK];\n");
+        put(h, "        do {\n");
         return;
     }
     if (!dealt_out(m))
@@ -375,7 +397,8 @@ void put_class_begin(header *h, const rfm_tiny *m) {
     put(h, any_empty(m) ? "        while (left != 0U) {\n" : m->n > m->c ? "        do {\n" : "        {\n");
 }
 
-/* alpha of the centre in the loop. */
+const char *class_read(const rfm_tiny *m) { return marked(m) ? "            alpha = center[$_RANK];\n" : ""; }
+
 const char *class_alpha(const rfm_tiny *m) {
     return marked(m) ? "(int32_t)(alpha & 127U)" : has_negative_alpha(m) ? "(int8_t)center[$_RANK]" : "center[$_RANK]";
 }
@@ -404,8 +427,9 @@ static void put_scores(header *h, const rfm_tiny *m) {
         put(h,
             "            uint32_t phi = @_phi(z, center);\n"
             "            if (phi > nearest) nearest = phi;\n"
+            "%s"
             "            score += %s * (int32_t)phi;\n",
-            class_alpha(m));
+            class_read(m), class_alpha(m));
         put_class_end(h, m);
         put(h, "        scores[k] = score;\n    } while (k != 0U);\n    return nearest;\n}\n");
         return;
@@ -443,7 +467,11 @@ static void put_classify_prototypes(header *h, const rfm_tiny *m) {
            "    uint32_t k = $_OUTPUTS, best = 0U;\n"
            "    do {\n");
     put_class_begin(h, m);
-    put(h, "            score += %s * (int32_t)@_phi(z, center);\n", class_alpha(m));
+    put(h,
+        "            uint32_t phi = @_phi(z, center);\n"
+        "%s"
+        "            score += %s * (int32_t)phi;\n",
+        class_read(m), class_alpha(m));
     put_class_end(h, m);
     put(h, "        if (score >= most) {\n"
            "            most = score;\n"
@@ -458,6 +486,9 @@ void put_tiny(header *h, const rfm_tiny *m) {
     int *exponents;
     size_t j;
     put_arrays(h, m);
+    put(h, "\n/* In a loop that is not to be unrolled: the compiler does not know what it counts. */\n"
+           "#if defined __GNUC__\n#define $_ROLLED(v) __asm__(\"\" : \"+r\"(v))\n"
+           "#else\n#define $_ROLLED(v) (void)0\n#endif\n");
     put(h,
         "\n/* @_rows: y = P x, two rows%s; @_distance: t + |z - center|^2. */\n"
         "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
