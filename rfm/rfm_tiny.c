@@ -20,7 +20,7 @@
  * Sums of 32 bits, whatever the inputs are:
  *
  *   sum_j P_pj x_j      sum_j |P_pj| <= 65535 is checked, |x_j| <= 2^15: at most 2^31 - 2^15, so bias can be added
- *   t_a                 |z_p| <= 127, |center| <= 128, r <= 255: at most 255^3
+ *   t_a                 z_p and center in 8 bits, r <= 255: at most 255^3
  *   score_k             sum_a |alpha_ak| <= 65279 is checked, phi <= 2^15, |offset| 256 <= 2^23
  */
 
@@ -187,7 +187,7 @@ static uint32_t distance(const int8_t *z, const int8_t *center, uint32_t r) {
 
 static int32_t z_of(const rfm_tiny *m, uint32_t i, int32_t sum) {
     sum = (sum >> m->shifts[i]) + m->bias[i];
-    return sum > 127 ? 127 : sum < -127 ? -127 : sum;
+    return sum > 127 ? 127 : sum < -128 ? -128 : sum;
 }
 
 int rfm_tiny_predict(const rfm_tiny *m, const int16_t *x, int32_t *scores, int8_t *scratch, uint32_t *nearest) {

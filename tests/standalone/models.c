@@ -171,7 +171,7 @@ static void project(const rfm_tiny *m, const int16_t *x, int64_t *z) {
         for (j = 0; j < m->d; j++) sum += (int64_t)m->p[i * m->d + j] * x[j];
         if (sum != (int32_t)sum) fail("tiny", "a sum does not fit");
         sum = shifted(sum, m->shifts[i]) + m->bias[i];
-        z[i] = sum > 127 ? 127 : sum < -127 ? -127 : sum;
+        z[i] = sum > 127 ? 127 : sum < -128 ? -128 : sum;
     }
 }
 

@@ -39,12 +39,10 @@ void put_tiny(header *h, const rfm_tiny *m);
 void put_integers(header *h, const rfm_model_i *m);
 void put_floats(header *h, const rfm_model *m, int certify);
 
-/* A loop over the centres of a class, which it counts down to: score starts with the offset, what is put between has the
- * centre at `center`, and its alpha. */
+/* A loop over the centres of class k - 1: `score`. What is put between makes phi of the centre at `center`. */
 void put_class_begin(header *h, const rfm_tiny *m);
-const char *class_read(const rfm_tiny *m); /* what comes before class_alpha, an expression */
-const char *class_alpha(const rfm_tiny *m);
 void put_class_end(header *h, const rfm_tiny *m);
+int positive_alpha(const rfm_tiny *m); /* none is negative */
 
 /* @_weight(i, j): P_ij of a tiny model. */
 void put_weight(header *h, const rfm_tiny *m);

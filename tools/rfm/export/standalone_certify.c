@@ -116,16 +116,16 @@ static void put_holds_prototypes(header *h, const rfm_tiny *m) {
         "    uint32_t k = $_OUTPUTS, held = 1U;\n"
         "    do {\n");
     put_class_begin(h, m);
-    put(h,
-        "            int32_t a;\n"
-        "            uint32_t low, high;\n"
-        "%s"
-        "            a = %s;\n"
-        "            @_bounds(@_distance(z, center, 0U), rho, &low, &high);\n"
-        "            score += a * (int32_t)@_phi_at($_START + ((a > 0) == (k == at) ? high : low));\n",
-        class_read(m), class_alpha(m));
+    put(h, "            uint32_t low, high;\n"
+           "            @_bounds(@_distance(z, center, 0U), rho, &low, &high);\n");
+    if (positive_alpha(m))
+        put(h, "            phi = @_phi_at($_START + (k == at + 1U ? high : low));\n");
+    else
+        put(h,
+            "            phi = @_phi_at($_START + (((int8_t)center[$_RANK] > 0) == (k == at + 1U) ? high : low));\n");
     put_class_end(h, m);
-    put(h, "        scores[k] = score;\n"
+    put(h, "        k--;\n"
+           "        scores[k] = score;\n"
            "    } while (k != 0U);\n"
            "    do {\n"
            "        if (k < at ? scores[at] <= scores[k] : scores[at] < scores[k]) held = 0U;\n"

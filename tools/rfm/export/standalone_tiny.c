@@ -32,15 +32,15 @@ static int any_empty(const rfm_tiny *m) {
     return 0;
 }
 
-static int has_negative_alpha(const rfm_tiny *m) {
+int positive_alpha(const rfm_tiny *m) {
     size_t i, n = (size_t)m->n * (m->counts != NULL ? 1 : m->c);
     for (i = 0; i < n; i++)
-        if (m->alpha[i] < 0) return 1;
-    return 0;
+        if (m->alpha[i] < 0) return 0;
+    return 1;
 }
 
 /* Is bit 7 of alpha the mark of a class's last centre? */
-static int marked(const rfm_tiny *m) { return !has_negative_alpha(m) && !any_empty(m) && m->n > m->c; }
+static int marked(const rfm_tiny *m) { return positive_alpha(m) && !any_empty(m) && m->n > m->c; }
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
@@ -246,11 +246,9 @@ static void put_dsp(header *h, const rfm_tiny *m) {
             "        uint32_t a = __uqsub8(v, w) | __uqsub8(w, v); /* |z - center|, byte by byte */\n"
             "        sum = __smlad(@_even(a), @_even(a), sum);\n"
             "        sum = __smlad(@_odd(a), @_odd(a), sum);\n"
-            "#ifdef __OPTIMIZE_SIZE__\n"
-            "        $_ROLLED(i);\n"
-            "#endif\n"
+            "%s"
             "    }\n",
-            (unsigned)(m->r / 4 * 4));
+            m->r / 4 * 4, m->r < 8 ? "" : "#ifdef __OPTIMIZE_SIZE__\n        $_ROLLED(i);\n#endif\n");
     for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    sum += b * b;\n", i, i);
     put(h, "    return (uint32_t)sum;\n}\n");
 }
@@ -306,15 +304,20 @@ static void put_project(header *h, const rfm_tiny *m) {
     char shift[32] = "@_shifts[i]";
     if (all_equal(m->shifts, m->r)) (void)snprintf(shift, sizeof shift, "%u", m->shifts[0]);
     put(h,
-        "\n/* z = 128 + a row of P x, shifted, moved and at most 127 from 128%s. */\n"
+        "\n/* z = 128 + a row of P x, shifted and moved, in 8 bits%s. */\n"
         "$_CODE uint8_t @_z(int32_t s, uint32_t i) {\n",
         shifts_inside(m) ? "; bias has the shift in its low five bits" : "");
     if (shifts_inside(m))
         put(h, "    int32_t b = @_bias[i];\n    s = (s >> ((uint32_t)b & 31U)) + (b >> 5);\n");
     else
         put(h, "    s = (s >> %s) + @_bias[i];\n", shift);
-    put(h, "    s = s > 255 ? 255 : s;\n"
-           "    return (uint8_t)(s < 1 ? 1 : s);\n"
+    put(h, "#ifdef $_SATURATES\n"
+           "    s = (int32_t)__usat(s, 8);\n"
+           "#else\n"
+           "    s = s > 255 ? 255 : s;\n"
+           "    s = s < 0 ? 0 : s;\n"
+           "#endif\n"
+           "    return (uint8_t)s;\n"
            "}\n");
     put(h, "\n/* z of x; returns the centres. */\n"
            "$_APART const uint8_t *@_project(const int16_t *x, uint8_t *z) {\n"
@@ -351,15 +354,23 @@ static void put_phi(header *h, const rfm_tiny *m) {
         "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n",
         RFM_TINY_ONE, (unsigned long)start << s, 1ul << s);
     put(h,
-        "#if !defined $_PORTABLE && defined __ARM_FEATURE_SAT && defined __GNUC__\n"
-        "#include <arm_acle.h>\n"
+        "#ifdef $_SATURATES\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
         "    uint32_t u;\n"
         "    t = (uint32_t)__usat((int32_t)t, %u); /* phi is 0 there */\n"
-        "    u = %luU - (t & %luU);\n"
-        "    return ((u * u + %luU)%s) >> (t >> %u);\n"
-        "}\n",
-        s + 5, 2ul << s, (1ul << s) - 1, 2ul << (2 * s), left, s);
+        "    u = %luU - (t & %luU);\n",
+        s + 5, 2ul << s, (1ul << s) - 1);
+    if (s < 14) /* u has 15 bits */
+        put(h,
+            "#ifdef __ARM_FEATURE_DSP\n"
+            "    u = (uint32_t)__smlabb((int32_t)u, (int32_t)u, %lu);\n"
+            "#else\n"
+            "    u = u * u + %luU;\n"
+            "#endif\n",
+            2ul << (2 * s), 2ul << (2 * s));
+    else
+        put(h, "    u = u * u + %luU;\n", 2ul << (2 * s));
+    put(h, "    return (u%s) >> (t >> %u);\n}\n", left, s);
     put(h,
         "#else\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
@@ -377,37 +388,38 @@ static void put_phi(header *h, const rfm_tiny *m) {
            "}\n");
 }
 
-/* The centres of a class, one after the other. */
+/* The centres of a class, one after the other. A mark in the last alpha is taken out of the score afterwards. */
 void put_class_begin(header *h, const rfm_tiny *m) {
     put(h, "        int32_t score = %s;\n",
         m->offset == NULL ? "0" : "(int16_t)(uint16_t)(center[0] | ((uint32_t)center[1] << 8))");
-    if (m->n > m->c || any_empty(m)) put(h, "        uint32_t %s;\n", marked(m) ? "alpha" : "left");
+    put(h, "        uint32_t phi%s;\n", marked(m) ? ", alpha" : m->n > m->c || any_empty(m) ? ", left" : "");
     if (m->offset != NULL) put(h, "        score *= %d;\n        center = &center[2];\n", RFM_TINY_OFFSET);
-    put(h, "        k--;\n");
     if (marked(m)) {
         put(h, "        do {\n");
         return;
     }
     if (!dealt_out(m))
-        put(h, "        left = @_counts[k];\n");
+        put(h, "        left = @_counts[k - 1U];\n");
     else if (m->n % m->c != 0)
-        put(h, "        left = k < %uU ? %uU : %uU;\n", m->n % m->c, m->counts[0], m->n / m->c);
+        put(h, "        left = k > %uU ? %uU : %uU;\n", m->n % m->c, m->n / m->c, m->counts[0]);
     else if (m->n > m->c)
         put(h, "        left = %uU;\n", m->counts[0]);
     put(h, any_empty(m) ? "        while (left != 0U) {\n" : m->n > m->c ? "        do {\n" : "        {\n");
 }
 
-const char *class_read(const rfm_tiny *m) { return marked(m) ? "            alpha = center[$_RANK];\n" : ""; }
-
-const char *class_alpha(const rfm_tiny *m) {
-    return marked(m) ? "(int32_t)(alpha & 127U)" : has_negative_alpha(m) ? "(int8_t)center[$_RANK]" : "center[$_RANK]";
-}
-
 void put_class_end(header *h, const rfm_tiny *m) {
-    put(h, "            center = &center[$_RANK + 1];\n");
+    const char *sign = positive_alpha(m) ? "" : "(int8_t)";
     if (marked(m))
-        put(h, "        } while (alpha < 128U);\n");
-    else if (any_empty(m))
+        put(h, "            alpha = center[$_RANK];\n"
+               "            score += (int32_t)(alpha * phi);\n"
+               "            center = &center[$_RANK + 1];\n"
+               "        } while (alpha < 128U);\n"
+               "        score -= (int32_t)(128U * phi);\n");
+    else
+        put(h, "            score += %scenter[$_RANK] * (int32_t)phi;\n            center = &center[$_RANK + 1];\n",
+            sign);
+    if (marked(m)) return;
+    if (any_empty(m))
         put(h, "            left--;\n        }\n");
     else
         put(h, m->n > m->c ? "            left--;\n        } while (left != 0U);\n" : "        }\n");
@@ -424,14 +436,10 @@ static void put_scores(header *h, const rfm_tiny *m) {
         m->counts == NULL ? ", left = $_CENTERS" : "");
     if (m->counts != NULL) {
         put_class_begin(h, m);
-        put(h,
-            "            uint32_t phi = @_phi(z, center);\n"
-            "            if (phi > nearest) nearest = phi;\n"
-            "%s"
-            "            score += %s * (int32_t)phi;\n",
-            class_read(m), class_alpha(m));
+        put(h, "            phi = @_phi(z, center);\n"
+               "            if (phi > nearest) nearest = phi;\n");
         put_class_end(h, m);
-        put(h, "        scores[k] = score;\n    } while (k != 0U);\n    return nearest;\n}\n");
+        put(h, "        k--;\n        scores[k] = score;\n    } while (k != 0U);\n    return nearest;\n}\n");
         return;
     }
     if (m->offset != NULL)
@@ -454,7 +462,7 @@ static void put_scores(header *h, const rfm_tiny *m) {
         "    } while (left != 0U);\n"
         "    return nearest;\n"
         "}\n",
-        has_negative_alpha(m) ? "(int8_t)" : "");
+        positive_alpha(m) ? "" : "(int8_t)");
 }
 
 /* Prototypes: no scores are kept, only the largest. */
@@ -467,18 +475,15 @@ static void put_classify_prototypes(header *h, const rfm_tiny *m) {
            "    uint32_t k = $_OUTPUTS, best = 0U;\n"
            "    do {\n");
     put_class_begin(h, m);
-    put(h,
-        "            uint32_t phi = @_phi(z, center);\n"
-        "%s"
-        "            score += %s * (int32_t)phi;\n",
-        class_read(m), class_alpha(m));
+    put(h, "            phi = @_phi(z, center);\n");
     put_class_end(h, m);
     put(h, "        if (score >= most) {\n"
            "            most = score;\n"
            "            best = k;\n"
            "        }\n"
+           "        k--;\n"
            "    } while (k != 0U);\n"
-           "    return best;\n"
+           "    return best - 1U;\n"
            "}\n");
 }
 
@@ -488,7 +493,9 @@ void put_tiny(header *h, const rfm_tiny *m) {
     put_arrays(h, m);
     put(h, "\n/* In a loop that is not to be unrolled: the compiler does not know what it counts. */\n"
            "#if defined __GNUC__\n#define $_ROLLED(v) __asm__(\"\" : \"+r\"(v))\n"
-           "#else\n#define $_ROLLED(v) (void)0\n#endif\n");
+           "#else\n#define $_ROLLED(v) (void)0\n#endif\n"
+           "\n#if !defined $_PORTABLE && defined __ARM_FEATURE_SAT && defined __GNUC__\n"
+           "#include <arm_acle.h>\n#define $_SATURATES\n#endif\n");
     put(h,
         "\n/* @_rows: y = P x, two rows%s; @_distance: t + |z - center|^2. */\n"
         "#if !defined $_PORTABLE && defined __ARM_FEATURE_MVE && !defined __ARM_BIG_ENDIAN\n",
