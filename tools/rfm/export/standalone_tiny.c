@@ -257,9 +257,9 @@ static void put_plain(header *h, const rfm_tiny *m) {
     size_t i;
     if (m->r > 1)
         put(h, "\n$_APART const uint8_t *@_rows(const uint8_t *p, const int16_t *x, int32_t *y) {\n"
-               "    const uint8_t *next = &p[2 * $_INPUTS];\n"
                "    int32_t s0 = 0, s1 = 0;\n"
                "#ifdef __OPTIMIZE_SIZE__\n"
+               "    const uint8_t *next = &p[2 * $_INPUTS];\n"
                "    do {\n"
                "        s0 += (int8_t)p[0] * (int32_t)x[0];\n"
                "        s1 += (int8_t)p[1] * (int32_t)x[0];\n"
@@ -275,10 +275,11 @@ static void put_plain(header *h, const rfm_tiny *m) {
                "        s1 += (int8_t)q[2 * j] * v;\n"
                "        j++;\n"
                "    } while (j < $_INPUTS);\n"
+               "    p = &p[2 * $_INPUTS];\n"
                "#endif\n"
                "    y[0] = s0;\n"
                "    y[1] = s1;\n"
-               "    return next;\n"
+               "    return p;\n"
                "}\n");
     if (m->r % 2 == 1) put_plain_row(h);
     put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n");
@@ -292,8 +293,15 @@ static void put_plain(header *h, const rfm_tiny *m) {
            "    do {\n"
            "        int32_t a = (int32_t)z[i] - center[i];\n"
            "        t += (uint32_t)(a * a);\n"
-           "        i--;\n"
-           "    } while (i >= 0);\n");
+           "        i--;\n");
+    if (m->r > 4 && m->r % 2 == 0)
+        put(h, "#ifndef __OPTIMIZE_SIZE__\n"
+               "        $_ROLLED(i);\n"
+               "        a = (int32_t)z[i] - center[i];\n"
+               "        t += (uint32_t)(a * a);\n"
+               "        i--;\n"
+               "#endif\n");
+    put(h, "    } while (i >= 0);\n");
     if (m->r <= 4) put(h, "#endif\n");
     put(h, "    return t;\n}\n");
 }
@@ -314,8 +322,7 @@ static void put_project(header *h, const rfm_tiny *m) {
     put(h, "#ifdef $_SATURATES\n"
            "    s = (int32_t)__usat(s, 8);\n"
            "#else\n"
-           "    s = s > 255 ? 255 : s;\n"
-           "    s = s < 0 ? 0 : s;\n"
+           "    if ((uint32_t)s > 255U) s = s < 0 ? 0 : 255;\n"
            "#endif\n"
            "    return (uint8_t)s;\n"
            "}\n");
@@ -337,6 +344,9 @@ static void put_project(header *h, const rfm_tiny *m) {
     put(h, "    i = $_RANK;\n"
            "    do {\n"
            "        i--;\n"
+           "#ifndef $_SATURATES\n"
+           "        $_ROLLED(i);\n"
+           "#endif\n"
            "        z[i] = @_z(y[i], i);\n"
            "    } while (i != 0U);\n"
            "    return p;\n"
