@@ -85,7 +85,7 @@ $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 # made by the rfm of this machine, RFM.
 RFM      ?= $(BUILD)/rfm
 ifndef BOARD
-$(MODELS)/gesture.rfm: boards/predict/make_tiny.c boards/predict/inputs_i.h $(wildcard rfm/*.c rfm/*.h)
+$(MODELS)/gesture.rfm: boards/predict/make_tiny.c $(wildcard rfm/*.c rfm/*.h)
 	@mkdir -p $(MODELS)/gesture $(MODELS)/digits
 	$(host_compile) -o $(MODELS)/make_tiny $(filter %.c,$^) -lm
 	$(MODELS)/make_tiny $(MODELS)

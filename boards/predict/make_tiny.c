@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "inputs_i.h"
 #include "rfm_tiny.h"
 
 #define ROWS 16
@@ -18,9 +17,9 @@ static const struct {
     uint32_t n, d, c, r;
 } specs[] = {{"gesture", 14, 40, 10, 4}, {"digits", 45, 64, 10, 8}};
 
-static uint32_t state = 2463534242u;
+static uint32_t state;
 
-static int between(int low, int high) { return low + (int)(next_bits(&state) % (uint32_t)(high - low + 1)); }
+static int between(int low, int high) { return low + (int)(rfm_random(&state) % (uint32_t)(high - low + 1)); }
 
 static void fail(const char *name, const char *why) {
     fprintf(stderr, "make_tiny: %s: %s\n", name, why);
@@ -81,6 +80,7 @@ static void make(const char *folder, size_t which) {
 int main(int argc, char **argv) {
     size_t i;
     if (argc != 2) return 2;
+    state = rfm_random_start(1);
     for (i = 0; i < sizeof specs / sizeof specs[0]; i++) make(argv[1], i);
     return 0;
 }
