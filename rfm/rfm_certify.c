@@ -227,6 +227,7 @@ int rfm_certify(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_rea
     int status;
     if (m == NULL || class_at == NULL || radius == NULL) return RFM_ENULL;
     if (m->task != RFM_CLASSIFY || (m->kernel != RFM_LAPLACE && m->kernel != RFM_GAUSSIAN)) return RFM_EVALUE;
+    if (on_sphere(m)) return RFM_EVALUE;
     status = rfm_predict_one(m, x, scores, scratch, NULL, NULL);
     if (status != RFM_OK) return status;
     p.m = m, p.z = scratch + m->d, p.sums = scratch + m->d + m->r;

@@ -16,6 +16,16 @@ static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 static inline int between(int low, int value, int high) { return value >= low && value <= high; }
 
+/* Is this a model whose rows are scaled to one length: a network kernel's, or one of unit rows? */
+static inline int on_sphere(const rfm_model *m) {
+#ifdef RFM_SPHERE
+    return m->kernel >= RFM_NNGP || m->radius > R(0);
+#else
+    (void)m; /* rfm_model_open refuses them */
+    return 0;
+#endif
+}
+
 /* ---- certificates in integers ---- */
 
 #define T_MOST 0xfffffff4u /* 2^32 - 12, as section 1 of rfm_small.c shows */
@@ -83,6 +93,10 @@ static inline int32_t phi_at(const rfm_model_i *m, uint32_t t) {
 #endif
 
 #ifndef RFM_NO_TRAIN
+
+/* The arc-cosine functions where only a cosine is known; rfm_arc_at has all of them in one call. */
+static inline rfm_real rfm_k0(rfm_real u) { return rfm_arc_at(R(1) - u, R(1) + u).k0; }
+static inline rfm_real rfm_k1(rfm_real u) { return rfm_arc_at(R(1) - u, R(1) + u).k1; }
 
 static inline int check_view(rfm_cmat a) {
     if (a.at == NULL) return RFM_ENULL;

@@ -241,6 +241,9 @@ void standalone_export(const char *file, const char *out, const char *id, int ce
     f = facts_of(&any);
     if (any.type == RFM_F64)
         fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);
+    if (!has_integers(&any) && on_sphere(&any.numbers))
+        fail("%s: --standalone is for kernels of distances, found %s; without it rfm export makes a header for rfm.c",
+             file, kernel_has_depth(any.numbers.kernel) ? "a network kernel" : "unit rows");
     if (certify) certifiable(&any, file);
     file_check(out);
     put_head(&h, &f, certify, rfm_crc32(0, blob, size));
