@@ -191,6 +191,14 @@ int metric_given(const any_model *model) {
            strcmp(any_metric(model), metric_words[RFM_IDENTITY]) != 0;
 }
 
+void certifiable(const any_model *model, const char *file) {
+    if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
+        fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    if (!has_integers(model) && on_sphere(&model->numbers))
+        fail("%s: expected rows as they are for --certify, found a model of unit rows", file);
+}
+
 const char *type_word(int type) {
     return type == RFM_I8      ? "i8"
            : type == RFM_I16   ? "i16"

@@ -70,7 +70,11 @@ int on_sphere(const rfm_model *model); /* its rows are scaled to one length: a n
 const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
 int metric_given(
-    const any_model *model);     /* no iteration has made M, and it is not the identity: rfm train --metric-from */
+    const any_model *model); /* no iteration has made M, and it is not the identity: rfm train --metric-from */
+
+/* Fails unless there are certificates of such a model: labels by the kernels laplace and gaussian, or of integers. */
+void certifiable(const any_model *model, const char *file);
+
 const char *type_word(int type); /* i8, i16, f32, f64, tiny */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:
