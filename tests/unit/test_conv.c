@@ -779,36 +779,30 @@ static void test_solution(void) {
 
 /* M is divided by its Frobenius norm, or not; power 1 squares it. */
 static void test_power(void) {
-    static double one[2][81];
-    double norm = 0, worst = 0, most = 0;
-    rfm_mat m;
+    double worst = 0, most = 0;
+    rfm_mat m[2];
     size_t i, j, q, power;
-    for (power = 0; power < 2; power++) {
-        test_reset();
-        if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
-        t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.power = (int)power, t.o.scale = 0;
-        m = test_mat(9, 9, 0, 0);
-        if (m.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-        CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
-        for (i = 0; i < 81; i++) one[power][i] = (double)m.at[i];
-    }
+    int scale;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    m[0] = test_mat(9, 9, 0, 0), m[1] = test_mat(9, 9, 0, 0);
+    if (m[1].at == NULL) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST;
+    for (scale = 1; scale >= 0; scale--)
+        for (power = 0; power < 2; power++) {
+            double norm = 0;
+            t.o.scale = scale, t.o.power = (int)power;
+            if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m[power]));
+            for (i = 0; i < 81; i++) norm += (double)m[power].at[i] * (double)m[power].at[i];
+            if (scale) CHECK_BELOW(fabs(norm - 1), 100 * TEST_EPS);
+        }
     for (i = 0; i < 9; i++)
         for (j = 0; j < 9; j++) {
             double sum = 0;
-            for (q = 0; q < 9; q++) sum += one[0][i * 9 + q] * one[0][q * 9 + j];
-            worst = fmax(worst, fabs(sum - one[1][i * 9 + j])), most = fmax(most, fabs(sum));
+            for (q = 0; q < 9; q++) sum += model_at(m[0], i, q) * model_at(m[0], q, j);
+            worst = fmax(worst, fabs(sum - model_at(m[1], i, j))), most = fmax(most, fabs(sum));
         }
     CHECK_BELOW(worst, 200 * TEST_EPS * most);
-    for (power = 0; power < 2; power++) {
-        test_reset();
-        if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
-        t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.power = (int)power;
-        m = test_mat(9, 9, 0, 0);
-        if (m.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-        CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
-        for (norm = 0, i = 0; i < 81; i++) norm += (double)m.at[i] * (double)m.at[i];
-        CHECK_BELOW(fabs(norm - 1), 100 * TEST_EPS);
-    }
 }
 
 /* A fit that starts from M goes on as the one that M is from. */
@@ -1009,6 +1003,7 @@ static void test_ticks(void) {
 static void refused(int status) {
     size_t a = 0, b = 0;
     rfm_arena all;
+    const size_t mark = test_mark();
     void *memory = test_take(64);
     CHECK(memory != NULL);
     CHECK_INT(RFM_OK, rfm_arena_init(&all, memory, 64));
@@ -1016,6 +1011,7 @@ static void refused(int status) {
     if (status != RFM_EFINITE) CHECK_INT(status, fit_need(&a, &b));
     CHECK_INT(status, fit_call());
     CHECK_SIZE(0, a + b);
+    test_rewind(mark);
 }
 
 static void test_fit_refusals(void) {
