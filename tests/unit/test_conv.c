@@ -110,7 +110,7 @@ static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x
 
 /* ---- shapes ----------------------------------------------------------------------------------------- */
 
-/* Boards compute doubles slowly: they take every fourth. Those with the least memory have no stack for a fit, either. */
+/* Boards compute doubles slowly: they take every fourth. Those with the least memory have no stack for a fit. */
 #define BOARD    (TEST_RAM < (16ul << 20))
 #define NO_STACK (TEST_RAM < 32768)
 #define STEP     (BOARD ? 4 : 1)
