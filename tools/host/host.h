@@ -10,6 +10,7 @@
 #include "csv.h"
 #include "files.h"
 #include "folds.h"
+#include "idx.h"
 #include "json.h"
 #include "machine.h"
 #include "model.h"
