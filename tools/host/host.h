@@ -15,6 +15,7 @@
 #include "machine.h"
 #include "model.h"
 #include "options.h"
+#include "patches.h"
 #include "pool.h"
 #include "progress.h"
 #include "table.h"
