@@ -19,7 +19,7 @@
 
 typedef struct {
     const char *data, *test, *conv, *levels;
-    size_t rows, tests, patch, depth, filters, layers, rounds, points, seed, threads, draws;
+    size_t rows, tests, patch, depth, filters, layers, rounds, points, seed, threads, draws, power;
     double bandwidth;
 } setting;
 
@@ -139,7 +139,7 @@ static patch_plan plan_of(const setting *a) {
     plan.options.kernel = options_word("--conv", a->conv, conv_words);
     plan.options.patch = a->patch, plan.options.depth = (int)a->depth, plan.options.bandwidth = (rfm_real)a->bandwidth;
     plan.options.rounds = a->rounds, plan.options.filters = a->filters, plan.options.seed = (uint32_t)a->seed;
-    plan.options.agop_points = a->points;
+    plan.options.agop_points = a->points, plan.options.power = (int)a->power;
     for (i = 0; i < sizeof ridges / sizeof *ridges; i++) plan.options.ridge[i] = (rfm_real)ridges[i];
     plan.options.ridges = i;
     plan.hold = 1, plan.tick = tick;
@@ -202,7 +202,7 @@ static void noise_table(machine *m, const setting *a, const image_set *digits, c
                                              : bars_draw(a->rows, levels[i], &state);
             image_set test = digits != NULL ? digits_in_noise(test_digits, levels[i], &state)
                                             : bars_draw(a->tests, levels[i], &state);
-            for (k = 0; k < 3; k++) {
+            for (k = 0; k < (a->layers > 0 ? 3u : 2u); k++) {
                 patch_plan plan = plan_of(a);
                 outcome o;
                 if (k == 0) plan.options.rounds = 0;
@@ -338,6 +338,7 @@ static const char help[] =
     "  --filters N        of each layer\n"
     "  --rounds N         updates of M (4)\n"
     "  --points N         images at which gradients are taken (0: all)\n"
+    "  --power N          1: M is the square of the AGOP, as in the authors' program (0)\n"
     "  --seed N           (0)\n"
     "  --threads N        (0: as many as there are processors)\n"
     "  --quiet            no progress\n";
@@ -357,6 +358,7 @@ static int setting_read(const char *name, char **argv, size_t operands, setting 
                             {"--filters", NULL, OPTION_SIZE, &a->filters},
                             {"--rounds", NULL, OPTION_SIZE, &a->rounds},
                             {"--points", NULL, OPTION_SIZE, &a->points},
+                            {"--power", NULL, OPTION_SIZE, &a->power},
                             {"--seed", NULL, OPTION_SIZE, &a->seed},
                             {"--threads", NULL, OPTION_SIZE, &a->threads},
                             {"--quiet", "-q", OPTION_FLAG, &quiet},
@@ -375,6 +377,7 @@ static int setting_read(const char *name, char **argv, size_t operands, setting 
     if (a->tests == 0) usage("--tests: expected at least 1");
     if (a->draws == 0) usage("--draws: expected at least 1");
     if (a->patch == 0) usage("--patch: expected at least 1");
+    if (a->power > 1) usage("--power: expected 0 or 1");
     if (a->filters == 0) usage("--filters: expected at least 1");
     if (a->rounds > 20) usage("--rounds: expected at most 20");
     if (!(a->bandwidth > 0)) usage("--bandwidth: expected more than 0");
@@ -386,7 +389,7 @@ static int setting_read(const char *name, char **argv, size_t operands, setting 
 }
 
 int bars(char **argv) {
-    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 500, 3, 1, 16, 1, 4, 0, 0, 0, 1, 1};
+    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 500, 3, 1, 16, 1, 4, 0, 0, 0, 1, 0, 1};
     machine m;
     if (setting_read("bars", argv, 0, &a)) return 0;
     machine_start(&m, a.threads, "auto");
@@ -396,7 +399,7 @@ int bars(char **argv) {
 }
 
 int noisy_digits(char **argv) {
-    setting a = {NULL, NULL, "cntk", "0.1,0.25,0.5,1", 500, 1000, 3, 2, 16, 1, 4, 0, 0, 0, 1, 1};
+    setting a = {NULL, NULL, "cntk", "0.1,0.25,0.5,1", 500, 1000, 3, 2, 16, 1, 4, 0, 0, 0, 1, 0, 1};
     image_set train, test;
     machine m;
     if (setting_read("noisy-digits", argv, 1, &a)) return 0;
@@ -410,7 +413,7 @@ int noisy_digits(char **argv) {
 }
 
 int layers(char **argv) {
-    setting a = {NULL, NULL, "cntk", NULL, 1000, 1000, 3, 3, 16, 2, 4, 100, 0, 0, 1, 1};
+    setting a = {NULL, NULL, "cntk", NULL, 1000, 1000, 3, 3, 16, 2, 4, 100, 0, 0, 1, 0, 1};
     image_set train, test;
     machine m;
     if (setting_read("layers", argv, 1, &a)) return 0;
