@@ -1,4 +1,5 @@
 #include "command.h"
+#include "conv/conv.h"
 #include "learn/score.h"
 
 #include "rfm_certify.h"
@@ -169,6 +170,7 @@ int command_predict(const call *c) {
     text lines = {NULL, 0, 0};
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
+    if (patches_read(operands[0], &blob, &size, &any)) return conv_predict(c, &m, &any, blob, size);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     missing = fills_missing(&any, operands[0], c->missing);
