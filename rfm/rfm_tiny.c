@@ -612,7 +612,9 @@ int rfm_tiny_write(const rfm_tiny *m, const void *record, size_t record_bytes, v
     if (!little_endian()) return RFM_ETYPE;
     if (m->task != (m->units != NULL ? RFM_REGRESS : RFM_CLASSIFY) || !numbers_right(m)) return RFM_EVALUE;
     ignored = *m;
+    ignored.class_names = ignored.input_names = NULL; /* names are not for the record: of two entries the last counts */
     if (!read_tail((const unsigned char *)record, (uint32_t)record_bytes, &ignored)) return RFM_EVALUE;
+    if (ignored.class_names != NULL || ignored.input_names != NULL) return RFM_EVALUE;
     memset(b, 0, total);
     rfm_put_u32(b, MAGIC);
     rfm_put_u32(b + 8, (uint32_t)total);

@@ -115,6 +115,7 @@ typedef struct {
     size_t rank, centers, features;
     size_t budget;   /* bytes; 0: any */
     double max_loss; /* of the score; negative: any */
+    double coverage; /* of conformal sets; 0: none */
     const char *input_names, *model_file;
 } tradeoff;
 
@@ -125,9 +126,13 @@ typedef struct {
     size_t curve_count, curve_chosen, tried;
     size_t rows_held; /* scored on */
     size_t parts;
+    double threshold; /* for the coverage, of scores in units that fit the targets */
 } tradeoff_result;
 
 tradeoff_result tradeoff_search(const tradeoff *t);
+
+/* The unit with which scores fit their targets best: a tiny model of classes has none of its own. */
+double scores_unit(const rfm_real *y, const rfm_real *target, size_t count);
 
 /* (d) inputs, those that weigh most in M first, and what they weigh. */
 size_t *input_order(const rfm_model *model, rfm_real *importance);

@@ -339,10 +339,7 @@ int distill(const machine *m, const rfm_model *teacher, const rfm_data *rows, re
     k->steps = ALL_STEPS;
     f->ctx.port = m->ctx.port, f->school = &s, f->recipe = *k;
     if (status == RFM_OK) {
-        if (m->ctx.run != NULL)
-            m->ctx.run(m->ctx.pool, final_job, f, FINAL_SEEDS);
-        else
-            for (i = 0; i < FINAL_SEEDS; i++) final_job(f, i, 0);
+        run_jobs(m, final_job, f, FINAL_SEEDS);
         status = f->status[0];
         for (i = 0; i < FINAL_SEEDS; i++)
             if (f->status[i] == RFM_OK && (best == FINAL_SEEDS || f->loss[i] < f->loss[best])) best = i;
@@ -463,12 +460,20 @@ static int tried(const search *s, const recipe *k) {
     return 0;
 }
 
-/* Each recipe on every part, but for what has been tried or does not fit. One that fails is no candidate. */
+/* Each recipe on every part; the outcomes are to be freed. */
+static void run_batch(search *s, const char *label, const recipe *list, size_t count) {
+    size_t jobs = count * s->w->part_count;
+    s->recipes = list, s->label = label, s->done = 0, s->all = jobs;
+    s->outcomes = allocate(jobs, sizeof *s->outcomes, "scores");
+    run_jobs(s->w->t->machine, recipe_job, s, jobs);
+    progress_end();
+}
+
+/* The same for a list, but for what has been tried or does not fit. One that fails is no candidate. */
 static void run_recipes(search *s, const char *label, recipe *list, size_t count) {
     work *w = s->w;
-    machine *m = w->t->machine;
     const input_set *set = base_set(s);
-    size_t i, j, f, kept = 0, jobs;
+    size_t i, j, f, kept = 0;
     for (i = 0; i < count; i++) {
         for (j = 0; j < kept && !same_recipe(&list[j], &list[i]); j++) continue;
         if (j < kept || tried(s, &list[i]) || !s->right[list[i].each]) continue;
@@ -476,13 +481,7 @@ static void run_recipes(search *s, const char *label, recipe *list, size_t count
         list[kept++] = list[i];
     }
     if (kept == 0) return;
-    jobs = kept * w->part_count;
-    s->recipes = list, s->label = label, s->done = 0, s->all = jobs;
-    s->outcomes = allocate(jobs, sizeof *s->outcomes, "scores");
-    if (m->ctx.run != NULL)
-        m->ctx.run(m->ctx.pool, recipe_job, s, jobs);
-    else
-        for (i = 0; i < jobs; i++) recipe_job(s, i, 0);
+    run_batch(s, label, list, kept);
     for (i = 0; i < kept; i++) {
         candidate k;
         size_t right = 0;
@@ -501,7 +500,15 @@ static void run_recipes(search *s, const char *label, recipe *list, size_t count
         add_candidate(w, &k, w->base);
     }
     free(s->outcomes);
-    progress_end();
+}
+
+void tiny_again(work *w, const recipe *k) {
+    search *s = allocate(1, sizeof *s, "the search");
+    search_open(s, w);
+    run_batch(s, "finding a threshold", k, 1);
+    free(s->outcomes);
+    search_close(s);
+    free(s);
 }
 
 /* ---- what is tried -------------------------------------------------------------------------- */
