@@ -499,16 +499,21 @@ static void recipe_json(text *out, const recipe *k) {
     json_number(out, "prototypes", k->prototypes);
     json_number(out, "exponent_each", k->each);
     json_text(out, "loss", k->entropy ? "entropy" : "squared");
+    if (k->entropy) json_number(out, "temperature", k->temperature);
     json_number(out, "start_bandwidth", k->bandwidth);
     json_number(out, "mixed", k->mixed);
+    json_number(out, "noisy", k->noisy);
     json_number(out, "truth", k->truth);
     json_number(out, "steps", (double)k->steps);
     json_number(out, "seed", k->seed);
 }
 
 static void show_recipe(text *out, const recipe *k) {
-    text_add(out, "taught        by the model, %zu steps, %s; %.0f %% mixtures of two rows, start bandwidth %g",
-             k->steps, k->entropy ? "cross-entropy" : "squared error", 100 * k->mixed, k->bandwidth);
+    text_add(out, "taught        by the model, %zu steps, %s", k->steps,
+             k->entropy ? "cross-entropy" : "squared error");
+    if (k->entropy) text_add(out, " at temperature %g", k->temperature);
+    text_add(out, "; %.0f %% mixtures of two rows, %.0f %% rows with noise, start bandwidth %g", 100 * k->mixed,
+             100 * k->noisy, k->bandwidth);
     text_add(out, "%s%s\n", k->truth > 0 ? ", labels count half" : "",
              k->prototypes ? "; a class for each centre" : "");
 }

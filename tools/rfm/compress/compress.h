@@ -57,12 +57,14 @@ void *firmware_blob(const any_model *model, const void *blob, size_t size, size_
 /* How a student is taught. */
 typedef struct {
     size_t rank, centers;
-    int prototypes;   /* 1: each centre belongs to one class */
-    int each;         /* 1: an exponent for each input */
-    int entropy;      /* 1: cross-entropy; 0: squared error */
-    double bandwidth; /* at the start, in units of the distance to the nearest centre */
-    double mixed;     /* share of mixtures of two rows */
-    double truth;     /* share of the labels in the targets */
+    int prototypes;     /* 1: each centre belongs to one class */
+    int each;           /* 1: an exponent for each input */
+    int entropy;        /* 1: cross-entropy; 0: squared error */
+    double temperature; /* of the cross-entropy */
+    double bandwidth;   /* at the start, in units of the distance to the nearest centre */
+    double mixed;       /* share of mixtures of two rows */
+    double noisy;       /* share of rows with noise */
+    double truth;       /* share of the labels in the targets */
     size_t steps;
     uint32_t seed;
 } recipe;
