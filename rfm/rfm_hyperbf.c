@@ -35,7 +35,7 @@ static int check_arena(const rfm_arena *arena) {
 }
 
 static int kernel_right(int kernel, rfm_real exponent) {
-    if (!between(0, kernel, RFM_KERNELS - 1) || rfm_kernels[kernel].norm != 2) return 0;
+    if (!between(0, kernel, RFM_KERNELS - 1) || rfm_kernels[kernel].norm != 2 || rfm_kernels[kernel].layers) return 0;
     return rfm_kernels[kernel].exponent != R(0) || (exponent > R(0) && exponent <= rfm_kernels[kernel].most);
 }
 

@@ -43,6 +43,13 @@
 #define TEST_N_ALL 70
 #endif
 
+/* 1: fewer of several like cases. */
+#if TEST_RAM < (16ul << 20) || defined(TEST_QUICK)
+#define TEST_FEW 1
+#else
+#define TEST_FEW 0
+#endif
+
 #if RFM_REAL_BYTES == 4
 #define TEST_EPS ((double)FLT_EPSILON)
 #else

@@ -132,7 +132,7 @@ static int64_t center_phi(const rfm_tiny *m, size_t a) {
         int64_t sum = 0, apart;
         for (j = 0; j < m->d; j++) sum = checked(sum + (int64_t)m->p[p * m->d + j] * x[j]);
         sum = checked(divide(sum, m->shifts[p]) + m->bias[p]);
-        apart = (sum > 127 ? 127 : sum < -127 ? -127 : sum) - m->centers[a * m->r + p];
+        apart = (sum > 127 ? 127 : sum < -128 ? -128 : sum) - m->centers[a * m->r + p];
         t = checked(t + apart * apart);
     }
     return phi_reference(t, m->phi_shift);
@@ -1017,7 +1017,7 @@ static double z_of(const rfm_hyperbf *of, size_t p) {
     return z * unit_of();
 }
 
-static double clamped(double z) { return z > 127 ? 127 : z < -127 ? -127 : z; }
+static double clamped(double z) { return z > 127 ? 127 : z < -128 ? -128 : z; }
 
 /* A score lies where it may: z is off by 1 at most, each phi by 0.35 % and the last bit. And it is near to that of the
  * network before rounding. */

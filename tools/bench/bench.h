@@ -118,6 +118,8 @@ int bench_fit(const bench_run *run);     /* fit.c: fits and predictions */
 int bench_predict(const bench_run *run); /* predictions only */
 int bench_growth(const bench_run *run);
 
+int bench_conv(const bench_run *run); /* conv.c: a patch kernel and its AGOP */
+
 double bench_peak(const char *port); /* peak.c: GFLOP/s of fused multiply-adds on one core; 0: no loop for this port */
 
 #endif

@@ -21,6 +21,7 @@ static const bench_entry benches[] = {
     {"fit", "whole fits at fixed shapes, then predictions, beside NumPy", {0}, {0}, NULL, bench_fit, 0},
     {"predict", "the predictions only", {0}, {0}, NULL, bench_predict, 1},
     {"growth", "time of a fit against n, if asked for", {0}, {0}, NULL, bench_growth, 1},
+    {"conv", "a patch kernel and its AGOP, beside NumPy, if asked for", {0}, {0}, NULL, bench_conv, 1},
 };
 
 #define BENCHES   (sizeof benches / sizeof *benches)

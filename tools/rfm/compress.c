@@ -96,6 +96,12 @@ static size_t read_features(const char *word, double *threshold) {
 static void read_model(job *t) {
     model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
     t->source = t->any.numbers;
+    if (on_sphere(&t->source))
+        fail("%s: a model of %s cannot be made smaller; train one with --kernel laplace and without --unit-rows",
+             t->a->operands[0], kernel_has_depth(t->source.kernel) ? "a network kernel" : "unit rows");
+    if (metric_given(&t->any))
+        fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
+             t->a->operands[0]);
     if (rfm_kernels[t->source.kernel].axes)
         fail("%s: a model of the kernel %s cannot be made smaller; train one with --kernel laplace", t->a->operands[0],
              rfm_kernels[t->source.kernel].name);

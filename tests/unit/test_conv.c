@@ -1,0 +1,1326 @@
+/* Patch kernels and ConvRFM: kernels against plain sums in double, gradients against their differences, fits, filters,
+ * blobs, memory, refusals. tests/golden/conv has golden cases. */
+#include "models.h"
+#include "rfm_conv.h"
+
+void setUp(void) {
+    test_reset();
+    test_note("", 0, 0, 0);
+}
+void tearDown(void) {}
+
+/* ---- the kernels in double, one pair at a time, from lists of patches ----------------------------- */
+
+#define PATCH_MOST 18 /* numbers of a patch */
+
+/* Patches of x and z; S, T, p, e and room for windows. make() takes them from the pool. */
+static double *fields[7];
+
+static void set_patches(const rfm_conv *f, const rfm_real *x, double *to) {
+    const size_t rows = f->height == 1 ? 1 : f->patch, q = f->patch;
+    const size_t down = f->padded ? f->height : f->height - rows + 1, across = f->padded ? f->width : f->width - q + 1;
+    const size_t top = f->padded ? (rows - 1) / 2 : 0, left = f->padded ? (q - 1) / 2 : 0;
+    size_t y, u, k, dy, dx;
+    for (y = 0; y < down; y++)
+        for (u = 0; u < across; u++)
+            for (k = 0; k < f->channels; k++)
+                for (dy = 0; dy < rows; dy++)
+                    for (dx = 0; dx < q; dx++) {
+                        const size_t py = y + dy, px = u + dx;
+                        const int in = py >= top && py - top < f->height && px >= left && px - left < f->width;
+                        *to++ = in ? (double)x[(k * f->height + py - top) * f->width + px - left] : 0;
+                    }
+}
+
+static double form(size_t d, const rfm_real *m, const double *a, const double *b) {
+    double sum = 0;
+    size_t i, j;
+    for (i = 0; i < d; i++)
+        for (j = 0; j < d; j++) sum += a[i] * b[j] * (m != NULL ? (double)m[i * d + j] : i == j);
+    return sum;
+}
+
+/* Means over windows, in place; down and across become those of the next layer. */
+static void plain_windows(const rfm_conv *f, size_t down, size_t across, double *field) {
+    double *next = fields[6];
+    const size_t rows = f->height == 1 ? 1 : f->patch, q = f->patch;
+    const size_t to_down = f->padded ? down : down - rows + 1, to_across = f->padded ? across : across - q + 1;
+    const size_t top = f->padded ? (rows - 1) / 2 : 0, left = f->padded ? (q - 1) / 2 : 0;
+    size_t y, x, dy, dx;
+    for (y = 0; y < to_down; y++)
+        for (x = 0; x < to_across; x++) {
+            double sum = 0;
+            for (dy = 0; dy < rows; dy++)
+                for (dx = 0; dx < q; dx++) {
+                    const size_t py = y + dy, px = x + dx;
+                    if (py >= top && py - top < down && px >= left && px - left < across)
+                        sum += field[(py - top) * across + px - left];
+                }
+            next[y * to_across + x] = sum / (double)(rows * q);
+        }
+    memcpy(field, next, to_down * to_across * sizeof *field);
+}
+
+/* Without the cosine, which loses half of the digits of a small angle. */
+static double plain_angle(size_t d, const rfm_real *m, const double *x, const double *z, double p, double e) {
+    double minus[PATCH_MOST], plus[PATCH_MOST];
+    size_t j;
+    for (j = 0; j < d; j++) {
+        minus[j] = x[j] / sqrt(p) - z[j] / sqrt(e);
+        plus[j] = x[j] / sqrt(p) + z[j] / sqrt(e);
+    }
+    return 2 * atan2(sqrt(form(d, m, minus, minus)), sqrt(form(d, m, plus, plus)));
+}
+
+static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x, const double *z) {
+    const double pi = 3.14159265358979323846;
+    const size_t d = rfm_conv_patch(f), rows = f->height == 1 ? 1 : f->patch;
+    size_t down = f->padded ? f->height : f->height - rows + 1, places = rfm_conv_places(f), across = places / down, r;
+    double *s = fields[2], *t = fields[3], *p = fields[4], *e = fields[5], sum = 0;
+    int layer;
+    for (r = 0; r < places; r++) {
+        s[r] = t[r] = form(d, m, x + r * d, z + r * d);
+        p[r] = form(d, m, x + r * d, x + r * d), e[r] = form(d, m, z + r * d, z + r * d);
+        if (f->kernel == RFM_CONV_LAPLACE) {
+            double diff[PATCH_MOST];
+            size_t j;
+            for (j = 0; j < d; j++) diff[j] = x[r * d + j] - z[r * d + j];
+            sum += exp(-sqrt(form(d, m, diff, diff)) / (double)f->bandwidth);
+        }
+    }
+    if (f->kernel == RFM_CONV_LAPLACE) return sum / (double)places;
+    for (layer = 1;; layer++) {
+        for (r = 0; r < down * across; r++) {
+            const double n = sqrt(p[r] * e[r]), rho = n > 0 ? fmax(-1, fmin(1, s[r] / n)) : 0;
+            const double angle = layer == 1 && n > 0 ? plain_angle(d, m, x + r * d, z + r * d, p[r], e[r]) : acos(rho);
+            const double k0 = (pi - angle) / pi, k1 = (rho * (pi - angle) + sin(angle)) / pi;
+            s[r] = n > 0 ? n * k1 : 0, t[r] = n > 0 ? t[r] * k0 : 0;
+        }
+        if (layer == f->depth) break;
+        plain_windows(f, down, across, s);
+        plain_windows(f, down, across, t);
+        plain_windows(f, down, across, p);
+        plain_windows(f, down, across, e);
+        if (!f->padded) down -= rows - 1, across -= f->patch - 1;
+        for (r = 0; r < down * across; r++) t[r] += s[r];
+    }
+    for (r = 0; r < down * across; r++) sum += s[r] + (f->kernel == RFM_CONV_NTK ? t[r] : 0);
+    return sum / (double)(down * across);
+}
+
+/* ---- shapes ----------------------------------------------------------------------------------------- */
+
+/* A board takes every third. */
+#define STEP (TEST_RAM < (16ul << 20) ? 3 : 1)
+
+static const rfm_conv shapes[] = {
+    {1, 1, 1, 1, 0, RFM_CONV_LAPLACE, 1, (rfm_real)2},
+    {1, 1, 1, 1, 0, RFM_CONV_NTK, 5, 1},
+    {2, 3, 3, 3, 0, RFM_CONV_NTK, 1, 1},
+    {1, 4, 5, 3, 0, RFM_CONV_LAPLACE, 1, (rfm_real)1.5},
+    {2, 3, 4, 2, 1, RFM_CONV_LAPLACE, 1, (rfm_real)3},
+    {3, 4, 3, 1, 0, RFM_CONV_NNGP, 1, 1},
+    {1, 5, 4, 2, 1, RFM_CONV_NTK, 1, 1},
+    {1, 1, 9, 3, 0, RFM_CONV_NTK, 2, 1},
+    {2, 1, 8, 3, 1, RFM_CONV_NNGP, 3, 1},
+    {1, 5, 6, 2, 0, RFM_CONV_NTK, 3, 1},
+    {2, 4, 5, 3, 1, RFM_CONV_NTK, 2, 1},
+    {1, 6, 6, 2, 0, RFM_CONV_NNGP, 5, 1},
+    {1, 4, 4, 3, 1, RFM_CONV_NTK, 5, 1},
+    {1, 7, 2, 2, 1, RFM_CONV_NNGP, 2, 1},
+};
+#define SHAPES TEST_LENGTH(shapes)
+
+typedef struct {
+    const rfm_conv *f;
+    size_t n, v, c, d, pixels, places;
+    rfm_mat x, z, alpha, m, k, g, a;
+    rfm_ctx ctx;
+} kit;
+
+static kit s;
+static rfm_arena arena;
+static rfm_real *tight_m; /* (D, D), from the pool */
+
+static void fill(rfm_mat a, uint32_t stream, double scale) {
+    size_t i, j;
+    for (i = 0; i < a.rows; i++)
+        for (j = 0; j < a.cols; j++) a.at[i * a.stride + j] = (rfm_real)(scale * test_number(stream, i, j));
+}
+
+/* M = I / 2 + three rank-one terms. */
+static void fill_metric(rfm_mat m) {
+    size_t i, j, q;
+    for (i = 0; i < m.rows; i++)
+        for (j = 0; j < m.cols; j++) {
+            double sum = i == j ? 0.5 : 0;
+            for (q = 0; q < 3; q++) sum += test_number(30 + (uint32_t)q, 0, i) * test_number(30 + (uint32_t)q, 0, j);
+            m.at[i * m.stride + j] = (rfm_real)sum;
+        }
+}
+
+/* 0: no room. */
+static int make(const rfm_conv *f, size_t n, size_t v, size_t c) {
+    size_t i;
+    memset(&s, 0, sizeof s);
+    s.f = f, s.n = n, s.v = v, s.c = c;
+    s.d = rfm_conv_patch(f), s.pixels = rfm_conv_pixels(f), s.places = rfm_conv_places(f);
+    s.x = test_mat(n, s.pixels, 1, 0);
+    s.z = test_mat(v, s.pixels, 2, 0);
+    s.alpha = test_mat(n, c, 1, 0);
+    s.m = test_mat(s.d, s.d, 1, 0);
+    s.k = test_mat(n, v, 1, 0);
+    s.g = test_mat(v, c * s.places * s.d, 1, 0);
+    s.a = test_mat(s.d, s.d, 2, 0);
+    for (i = 0; i < 7; i++) fields[i] = (double *)test_take(s.places * (i < 2 ? s.d : 1) * sizeof(double));
+    tight_m = (rfm_real *)test_take(s.d * s.d * sizeof *tight_m);
+    if (tight_m == NULL || fields[0] == NULL || fields[1] == NULL || fields[6] == NULL) return 0;
+    if (s.a.at == NULL || s.g.at == NULL || s.k.at == NULL || s.m.at == NULL || s.z.at == NULL) return 0;
+    fill(s.x, 1, 1);
+    fill(s.z, 2, 1);
+    fill(s.alpha, 3, 1);
+    fill_metric(s.m);
+    return 1;
+}
+
+static int arena_of(size_t bytes) {
+    void *memory = test_take(bytes);
+    if (memory == NULL) return 0;
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
+    s.ctx.arena = &arena;
+    return 1;
+}
+
+enum { KERNEL, SYMMETRIC, GRADIENTS, AGOP, CALLS };
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+static int call(int what, int metric) {
+    rfm_cmat m = rfm_const(s.m), x = rfm_const(s.x), z = rfm_const(s.z), alpha = rfm_const(s.alpha);
+    if (!metric) m.at = NULL;
+    if (what == KERNEL) return rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k);
+    if (what == SYMMETRIC) {
+        rfm_mat k = s.k;
+        z.rows = k.rows = min_size(s.n, s.v), k.cols = k.rows;
+        return rfm_conv_kernel(&s.ctx, s.f, m, z, z, k);
+    }
+    if (what == GRADIENTS) return rfm_conv_gradients(&s.ctx, s.f, m, x, alpha, z, s.g);
+    return rfm_conv_agop(&s.ctx, s.f, m, x, alpha, z, s.a);
+}
+
+static int call_need(int what, size_t *bytes) {
+    const size_t least = min_size(s.n, s.v);
+    if (what == KERNEL) return rfm_conv_kernel_need(&s.ctx, s.f, s.n, s.v, bytes);
+    if (what == SYMMETRIC) return rfm_conv_kernel_need(&s.ctx, s.f, least, least, bytes);
+    if (what == GRADIENTS) return rfm_conv_gradients_need(&s.ctx, s.f, s.n, s.v, s.c, bytes);
+    return rfm_conv_agop_need(&s.ctx, s.f, s.n, s.v, s.c, bytes);
+}
+
+/* M without the space between its rows; NULL: the identity. */
+static const rfm_real *tight(int metric) {
+    rfm_real *m = tight_m;
+    size_t i;
+    for (i = 0; i < s.d; i++) memcpy(m + i * s.d, s.m.at + i * s.m.stride, s.d * sizeof *m);
+    return metric ? m : NULL;
+}
+
+/* On exactly the memory that it needs. */
+static int run(int what, int metric) {
+    const size_t mark = test_mark();
+    size_t bytes = 0;
+    int status;
+    CHECK_INT(RFM_OK, call_need(what, &bytes));
+    if (!arena_of(bytes)) return TEST_SKIP;
+    status = call(what, metric);
+    CHECK_SIZE(0, arena.used);
+    CHECK_INT(RFM_OK, arena.status);
+    if (status == RFM_OK) CHECK_SIZE(bytes, arena.peak);
+    test_rewind(mark);
+    return status;
+}
+
+/* The same numbers with any number of workers; *hash of the whole pool below the arena. */
+static void same_with_workers(int what, int metric) {
+    static const size_t workers[] = {2, 7};
+    uint64_t hash = test_hash(test_mark());
+    size_t i;
+    for (i = 0; i < TEST_LENGTH(workers); i++) {
+        test_pool pool;
+        int status;
+        pool.workers = workers[i], pool.reverse = i == 1;
+        s.ctx.run = test_pool_run, s.ctx.pool = &pool, s.ctx.workers = workers[i];
+        status = run(what, metric);
+        s.ctx.run = NULL, s.ctx.workers = 0;
+        if (status == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, status);
+        CHECK(hash == test_hash(test_mark()));
+    }
+}
+
+/* Of a kernel: a float loses digits of small angles in the layers above the first. */
+static double bound(void) { return (s.f->depth > 1 ? 600 : 100) * TEST_EPS; }
+
+static void test_kernels(void) {
+    const rfm_port *port;
+    size_t which, metric, i, j, k;
+    for (which = 0; which < SHAPES; which += STEP)
+        for (metric = 0; metric < 2; metric++)
+            for (k = 0; (port = test_port(k)) != NULL; k++) {
+                test_reset();
+                test_note("shape, metric, port", which, metric, k);
+                if (!make(&shapes[which], 5, 3, 1)) continue;
+                s.ctx.port = port;
+                if (run(KERNEL, (int)metric) == TEST_SKIP) continue;
+                CHECK_INT(RFM_OK, run(KERNEL, (int)metric));
+                for (i = 0; i < s.n; i++)
+                    for (j = 0; j < s.v; j++) {
+                        double expect;
+                        set_patches(s.f, s.x.at + i * s.x.stride, fields[0]);
+                        set_patches(s.f, s.z.at + j * s.z.stride, fields[1]);
+                        expect = plain_kernel(s.f, tight((int)metric), fields[0], fields[1]);
+                        CHECK_BELOW(fabs((double)s.k.at[i * s.k.stride + j] - expect), bound() * fmax(1, expect));
+                    }
+                test_check_padding(s.k);
+                same_with_workers(KERNEL, (int)metric);
+            }
+}
+
+/* K of images with themselves: symmetric, the same as the other way but for rounding, right diagonal. */
+static void test_equal_sets(void) {
+    size_t which, i, j;
+    for (which = 0; which < SHAPES; which += STEP) {
+        test_reset();
+        test_note("shape", which, 0, 0);
+        if (!make(&shapes[which], 21, 21, 1)) continue;
+        memcpy(s.z.at + 20 * s.z.stride, s.z.at, s.pixels * sizeof(rfm_real)); /* equal images */
+        if (run(SYMMETRIC, 1) == TEST_SKIP) continue;
+        same_with_workers(SYMMETRIC, 1);
+        for (i = 0; i < s.n; i++)
+            for (j = 0; j < s.n; j++) CHECK(s.k.at[i * s.k.stride + j] == s.k.at[j * s.k.stride + i]);
+        CHECK(s.k.at[20] == s.k.at[0]);
+        for (i = 0; i < s.n; i++) {
+            const double k = (double)s.k.at[i * s.k.stride + i];
+            rfm_conv f;
+            if (s.f->kernel == RFM_CONV_LAPLACE) {
+                CHECK(k == 1);
+                continue;
+            }
+            /* At x = z every angle is 0: CNTK is depth + 1 times CNNGP. */
+            set_patches(s.f, s.z.at + i * s.z.stride, fields[0]);
+            f = *s.f, f.kernel = RFM_CONV_NNGP;
+            CHECK_BELOW(fabs(k / plain_kernel(&f, tight(1), fields[0], fields[0]) -
+                             (s.f->kernel == RFM_CONV_NTK ? s.f->depth + 1 : 1)),
+                        200 * TEST_EPS);
+        }
+    }
+}
+
+/* Gradients by central differences of the plain kernels. */
+static void test_gradients(void) {
+    size_t which, metric, j, k, q, i;
+    for (which = 0; which < SHAPES; which += STEP)
+        for (metric = 0; metric < 2; metric++) {
+            double most = 0, worst = 0;
+            test_reset();
+            test_note("shape, metric", which, metric, 0);
+            if (!make(&shapes[which], 4, 2, 2) || s.pixels == 1) continue;
+            if (run(GRADIENTS, (int)metric) == TEST_SKIP) continue;
+            test_check_padding(s.g);
+            same_with_workers(GRADIENTS, (int)metric);
+            for (j = 0; j < s.v; j++)
+                for (k = 0; k < s.c; k++)
+                    for (q = 0; q < s.places * s.d; q++) {
+                        double sum[2] = {0, 0}, was, got = (double)s.g.at[j * s.g.stride + k * s.places * s.d + q];
+                        int side;
+                        set_patches(s.f, s.z.at + j * s.z.stride, fields[1]);
+                        was = fields[1][q];
+                        for (side = 0; side < 2; side++) {
+                            fields[1][q] = was + (side ? 1e-6 : -1e-6);
+                            for (i = 0; i < s.n; i++) {
+                                set_patches(s.f, s.x.at + i * s.x.stride, fields[0]);
+                                sum[side] += (double)s.alpha.at[i * s.alpha.stride + k] *
+                                             plain_kernel(s.f, tight((int)metric), fields[0], fields[1]);
+                            }
+                        }
+                        /* A patch that is partly outside has pixels there that are 0: their gradients count, too. */
+                        sum[0] = (sum[1] - sum[0]) / 2e-6;
+                        most = fmax(most, fabs(sum[0]));
+                        worst = fmax(worst, fabs(got - sum[0]));
+                    }
+            CHECK_BELOW(worst, fmax(3e-8, 2000 * TEST_EPS) * fmax(most, 0.01));
+        }
+}
+
+/* The AGOP is the mean of the outer products of all gradients. */
+static void test_agop(void) {
+    size_t which, i, j, q, t;
+    for (which = 0; which < SHAPES; which += STEP) {
+        double most = 0;
+        test_reset();
+        test_note("shape", which, 0, 0);
+        if (!make(&shapes[which], 19, 10, 3)) continue;
+        if (run(GRADIENTS, 1) == TEST_SKIP || run(AGOP, 1) == TEST_SKIP) continue;
+        test_check_padding(s.a);
+        same_with_workers(AGOP, 1);
+        for (i = 0; i < s.d; i++) most = fmax(most, (double)s.a.at[i * s.a.stride + i]);
+        for (i = 0; i < s.d; i++)
+            for (j = 0; j < s.d; j++) {
+                double sum = 0;
+                for (q = 0; q < s.v; q++)
+                    for (t = 0; t < s.c * s.places; t++)
+                        sum +=
+                            (double)s.g.at[q * s.g.stride + t * s.d + i] * (double)s.g.at[q * s.g.stride + t * s.d + j];
+                CHECK_BELOW(fabs(sum / (double)s.v - (double)s.a.at[i * s.a.stride + j]), 400 * TEST_EPS * most);
+                CHECK(s.a.at[i * s.a.stride + j] == s.a.at[j * s.a.stride + i]);
+            }
+    }
+}
+
+/* More images than a tile, a block and a batch have. */
+static void test_blocks(void) {
+    static const size_t which[] = {3, 6, 7};
+    size_t w, i, j;
+    for (w = 0; w < TEST_LENGTH(which); w++) {
+        double most = 0;
+        test_reset();
+        test_note("shape", which[w], 0, 0);
+        if (!make(&shapes[which[w]], 70, 300, 2)) continue;
+        if (run(KERNEL, 1) == TEST_SKIP || run(GRADIENTS, 1) == TEST_SKIP || run(AGOP, 1) == TEST_SKIP) continue;
+        same_with_workers(AGOP, 1);
+        for (i = 0; i < s.n; i += 13)
+            for (j = 0; j < s.v; j += 31) {
+                set_patches(s.f, s.x.at + i * s.x.stride, fields[0]);
+                set_patches(s.f, s.z.at + j * s.z.stride, fields[1]);
+                CHECK_BELOW(
+                    fabs((double)s.k.at[i * s.k.stride + j] - plain_kernel(s.f, tight(1), fields[0], fields[1])),
+                    bound());
+            }
+        for (i = 0; i < s.d; i++) {
+            double sum = 0;
+            for (j = 0; j < s.v * s.c * s.places; j++) {
+                const rfm_real *g = s.g.at + j / (s.c * s.places) * s.g.stride + j % (s.c * s.places) * s.d;
+                sum += (double)g[i] * (double)g[i];
+            }
+            most = fmax(most, sum);
+            CHECK_BELOW(fabs(sum / (double)s.v - (double)s.a.at[i * s.a.stride + i]), 1e3 * TEST_EPS * most);
+        }
+    }
+}
+
+/* Black images, constant ones, images that are multiples of each other: finite, and right where that is known. */
+static void test_degenerate(void) {
+    size_t which, j;
+    for (which = 0; which < SHAPES; which += STEP) {
+        const rfm_conv *f = &shapes[which];
+        test_reset();
+        test_note("shape", which, 0, 0);
+        if (!make(f, 4, 4, 2)) continue;
+        for (j = 0; j < s.pixels; j++) {
+            s.x.at[0 * s.x.stride + j] = s.z.at[0 * s.z.stride + j] = 0;
+            s.x.at[1 * s.x.stride + j] = s.z.at[1 * s.z.stride + j] = (rfm_real)0.25;
+            s.x.at[2 * s.x.stride + j] = 2 * s.x.at[3 * s.x.stride + j];
+            s.z.at[2 * s.z.stride + j] = -s.x.at[3 * s.x.stride + j];
+            s.z.at[3 * s.z.stride + j] = s.x.at[3 * s.x.stride + j];
+        }
+        if (run(KERNEL, 0) == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, run(GRADIENTS, 0));
+        CHECK_INT(RFM_OK, run(AGOP, 1));
+        if (f->kernel == RFM_CONV_LAPLACE) {
+            CHECK(s.k.at[0] == 1 && s.k.at[s.k.stride + 1] == 1 && s.k.at[3 * s.k.stride + 3] == 1);
+            continue;
+        }
+        for (j = 0; j < 4; j++) CHECK(s.k.at[j] == 0 && s.k.at[j * s.k.stride] == 0);
+        for (j = 0; j < s.g.cols; j++) CHECK(s.g.at[j] == 0);
+        /* K(2 x, z) = 2 K(x, z) */
+        for (j = 0; j < 4; j++)
+            CHECK_BELOW(fabs((double)s.k.at[2 * s.k.stride + j] - 2 * (double)s.k.at[3 * s.k.stride + j]),
+                        100 * TEST_EPS * fabs((double)s.k.at[3 * s.k.stride + 3]) + bound());
+    }
+}
+
+/* A byte less than the need: refused, nothing written. */
+static void test_memory(void) {
+    static const size_t which[] = {3, 9};
+    size_t w, bytes;
+    int what;
+    for (w = 0; w < TEST_LENGTH(which); w++)
+        for (what = KERNEL; what < CALLS; what++) {
+            uint64_t hash;
+            size_t mark;
+            test_reset();
+            test_note("shape, call", which[w], (size_t)what, 0);
+            if (!make(&shapes[which[w]], 4, 3, 2)) continue;
+            CHECK_INT(RFM_OK, call_need(what, &bytes));
+            mark = test_mark();
+            hash = test_hash(mark);
+            if (!arena_of(bytes - 1)) continue;
+            CHECK_INT(RFM_EARENA, call(what, 1));
+            CHECK(hash == test_hash(mark));
+            CHECK_SIZE(0, arena.used);
+            CHECK_INT(RFM_OK, arena.status);
+        }
+}
+
+static void test_check(void) {
+    rfm_conv f = shapes[3];
+    CHECK_INT(RFM_ENULL, rfm_conv_check(NULL));
+    CHECK_INT(RFM_OK, rfm_conv_check(&f));
+    f.channels = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_check(&f));
+    f = shapes[3], f.height = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_check(&f));
+    f = shapes[3], f.width = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_check(&f));
+    f = shapes[3], f.patch = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_check(&f));
+    f = shapes[3], f.patch = 5; /* of an image with 4 rows */
+    CHECK_INT(RFM_ESHAPE, rfm_conv_check(&f));
+    f.padded = 1;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_check(&f));
+    f = shapes[3], f.padded = 2;
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[3], f.depth = 2; /* Laplace */
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[3], f.kernel = RFM_CONV_KERNELS;
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[3], f.bandwidth = 0;
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[3], f.bandwidth = (rfm_real)NAN;
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[9], f.depth = 0;
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f.depth = 6;
+    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f.depth = 5; /* 5 rows: four convolutions of 2 x 2 leave one */
+    CHECK_INT(RFM_ESHAPE, rfm_conv_check(&f));
+    f.depth = 4;
+    CHECK_INT(RFM_OK, rfm_conv_check(&f));
+    f = shapes[3], f.channels = SIZE_MAX / 4;
+    CHECK_INT(RFM_EOVERFLOW, rfm_conv_check(&f));
+    f = shapes[3], f.height = f.width = 65536, f.channels = 2;
+    CHECK_INT(RFM_EOVERFLOW, rfm_conv_check(&f));
+}
+
+static void test_refusals(void) {
+    size_t bytes = 0;
+    rfm_cmat m, x, z, alpha;
+    rfm_real was;
+    if (!make(&shapes[3], 4, 3, 2)) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, call_need(GRADIENTS, &bytes));
+    if (!arena_of(bytes)) TEST_IGNORE_MESSAGE("no room");
+    m = rfm_const(s.m), x = rfm_const(s.x), z = rfm_const(s.z), alpha = rfm_const(s.alpha);
+    CHECK_INT(RFM_ENULL, rfm_conv_kernel(NULL, s.f, m, x, z, s.k));
+    CHECK_INT(RFM_ENULL, rfm_conv_kernel(&s.ctx, NULL, m, x, z, s.k));
+    CHECK_INT(RFM_ENULL, rfm_conv_agop(NULL, s.f, m, x, alpha, z, s.a));
+    CHECK_INT(RFM_ENULL, rfm_conv_agop(&s.ctx, NULL, m, x, alpha, z, s.a));
+    CHECK_INT(RFM_ENULL, rfm_conv_kernel_need(NULL, s.f, 1, 1, &bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_kernel_need(&s.ctx, s.f, 1, 1, NULL));
+    CHECK_INT(RFM_EZERO, rfm_conv_kernel_need(&s.ctx, s.f, 0, 1, &bytes));
+    CHECK_INT(RFM_EZERO, rfm_conv_agop_need(&s.ctx, s.f, 1, 1, 0, &bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_gradients_need(&s.ctx, NULL, 1, 1, 1, &bytes));
+    x.at = NULL;
+    CHECK_INT(RFM_ENULL, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    x = rfm_const(s.x), x.rows = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    x = rfm_const(s.x), x.stride = 1;
+    CHECK_INT(RFM_ESTRIDE, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    x = rfm_const(s.x), x.cols--; /* channels, rows and columns disagree */
+    CHECK_INT(RFM_ESHAPE, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    CHECK_INT(RFM_ESHAPE, rfm_conv_gradients(&s.ctx, s.f, m, x, alpha, z, s.g));
+    x = rfm_const(s.x), z.cols--;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    z = rfm_const(s.z), m.cols--;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    m = rfm_const(s.m), alpha.rows--;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_agop(&s.ctx, s.f, m, x, alpha, z, s.a));
+    alpha = rfm_const(s.alpha), alpha.at = NULL;
+    CHECK_INT(RFM_ENULL, rfm_conv_agop(&s.ctx, s.f, m, x, alpha, z, s.a));
+    alpha = rfm_const(s.alpha);
+    CHECK_INT(RFM_ESHAPE, rfm_conv_agop(&s.ctx, s.f, m, x, alpha, z, s.k));
+    CHECK_INT(RFM_EALIAS, rfm_conv_kernel(&s.ctx, s.f, m, x, z, rfm_view(s.x.at, s.n, s.v)));
+    CHECK_INT(RFM_EALIAS, rfm_conv_agop(&s.ctx, s.f, m, x, alpha, z, s.m));
+    was = s.x.at[3], s.x.at[3] = (rfm_real)NAN;
+    CHECK_INT(RFM_EFINITE, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    s.x.at[3] = was, was = s.m.at[0], s.m.at[0] = (rfm_real)INFINITY;
+    CHECK_INT(RFM_EFINITE, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    s.m.at[0] = -1;
+    CHECK_INT(RFM_ENOTPD, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    s.m.at[0] = was, was = s.alpha.at[1], s.alpha.at[1] = (rfm_real)NAN;
+    CHECK_INT(RFM_EFINITE, rfm_conv_agop(&s.ctx, s.f, m, x, alpha, z, s.a));
+    s.alpha.at[1] = was;
+    arena.status = RFM_EOVERFLOW;
+    CHECK_INT(RFM_EOVERFLOW, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    rfm_arena_measure(&arena);
+    CHECK_INT(RFM_EARENA, rfm_conv_kernel(&s.ctx, s.f, m, x, z, s.k));
+    for (bytes = 0; bytes < s.n; bytes++)
+        CHECK(s.k.at[bytes * s.k.stride] != s.k.at[bytes * s.k.stride]); /* NaN still */
+}
+
+/* Numbers as large and small as the type has them: finite, or RFM_ERANGE. */
+static void test_range(void) {
+    static const double scales[] = {1e-30, 1e-18, 1e-9, 1e9, 1e17, 1e30};
+    static const size_t which[] = {3, 6, 9};
+    size_t w, i, j;
+    for (w = 0; w < TEST_LENGTH(which); w++)
+        for (i = 0; i < TEST_LENGTH(scales); i++) {
+            int status;
+            test_reset();
+            test_note("shape, scale", which[w], i, 0);
+            if (!make(&shapes[which[w]], 4, 3, 2)) continue;
+            fill(s.x, 1, scales[i]);
+            fill(s.z, 2, scales[i]);
+            status = run(KERNEL, 1);
+            if (status == TEST_SKIP) continue;
+            CHECK(status == RFM_OK || status == RFM_ERANGE);
+            for (j = 0; status == RFM_OK && j < s.n; j++) CHECK(rfm_finite(s.v, s.k.at + j * s.k.stride));
+            status = run(AGOP, 1);
+            CHECK(status == RFM_OK || status == RFM_ERANGE);
+            for (j = 0; status == RFM_OK && j < s.d; j++) CHECK(rfm_finite(s.d, s.a.at + j * s.a.stride));
+        }
+}
+
+/* ---- fits ------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    size_t channels, height, width, n, v, c;
+    rfm_mat x, y, xv, yv;
+    rfm_data data;
+    rfm_conv_options o;
+    rfm_conv_model m;
+    rfm_conv_report report;
+    rfm_conv_step path[12];
+    rfm_arena store;
+    int deep;
+} task;
+
+static task t;
+
+/* The class is the sign of a bar of three pixels at a random place in noise; c = 2: one-hot. */
+static void fill_bars(rfm_mat x, rfm_mat y, uint32_t stream, size_t channels, size_t height, size_t width) {
+    size_t i, j;
+    fill(x, stream, 0.4);
+    for (i = 0; i < x.rows; i++) {
+        const double sign = i % 2 ? 1 : -1;
+        const size_t row = (size_t)((test_number(stream + 7, i, 0) + 1) / 2 * (double)height);
+        const size_t col = (size_t)((test_number(stream + 7, i, 1) + 1) / 2 * (double)(width - 2));
+        for (j = 0; j < 3; j++) x.at[i * x.stride + row * width + col + j] += (rfm_real)sign;
+        for (j = 0; j < y.cols; j++) y.at[i * y.stride + j] = (rfm_real)(y.cols == 1 ? sign : (j == 1) == (sign > 0));
+    }
+    (void)channels;
+}
+
+/* 0: no room. */
+static int make_task(size_t channels, size_t height, size_t width, size_t n, size_t v, size_t c) {
+    const size_t pixels = channels * height * width;
+    memset(&t, 0, sizeof t);
+    memset(&s, 0, sizeof s);
+    t.channels = channels, t.height = height, t.width = width, t.n = n, t.v = v, t.c = c;
+    t.x = test_mat(n, pixels, 1, 0), t.y = test_mat(n, c, 1, 0);
+    t.xv = test_mat(v, pixels, 3, 0), t.yv = test_mat(v, c, 2, 0);
+    if (t.x.at == NULL || t.y.at == NULL || t.xv.at == NULL || t.yv.at == NULL) return 0;
+    fill_bars(t.x, t.y, 11, channels, height, width);
+    fill_bars(t.xv, t.yv, 12, channels, height, width);
+    t.data.x = rfm_const(t.x), t.data.y = rfm_const(t.y);
+    t.data.x_validation = rfm_const(t.xv), t.data.y_validation = rfm_const(t.yv);
+    rfm_conv_options_init(&t.o);
+    t.o.rounds = 2, t.o.ridges = 2, t.o.ridge[0] = (rfm_real)1e-2, t.o.ridge[1] = (rfm_real)0.3;
+    t.o.filters = 5, t.o.layers = 1;
+    t.report.path = t.path;
+    return 1;
+}
+
+static int fit_need(size_t *scratch, size_t *kept) {
+    return (t.deep ? rfm_conv_deep_need : rfm_conv_fit_need)(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o,
+                                                             scratch, kept);
+}
+
+static int fit_call(void) {
+    return (t.deep ? rfm_conv_deep : rfm_conv_fit)(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o, &t.store, &t.m,
+                                                   &t.report);
+}
+
+/* On exactly the memory that it needs; the model stays in the pool. */
+static int run_fit(void) {
+    size_t scratch = 0, kept = 0, mark;
+    void *memory;
+    int status = fit_need(&scratch, &kept);
+    if (status != RFM_OK) return status;
+    memory = test_take(kept);
+    mark = test_mark();
+    if (memory == NULL || !arena_of(scratch)) return TEST_SKIP;
+    CHECK_INT(RFM_OK, rfm_arena_init(&t.store, memory, kept));
+    status = fit_call();
+    CHECK_SIZE(0, arena.used);
+    CHECK_INT(RFM_OK, arena.status);
+    CHECK_SIZE(status == RFM_OK ? kept : 0, t.store.used);
+    if (status == RFM_OK) CHECK_SIZE(scratch, arena.peak);
+    test_rewind(mark);
+    return status;
+}
+
+static int run_predict(const rfm_conv_model *m, rfm_cmat z, rfm_mat y) {
+    const size_t mark = test_mark();
+    size_t bytes = 0;
+    int status;
+    CHECK_INT(RFM_OK, rfm_conv_predict_need(&s.ctx, m, z.rows, &bytes));
+    if (!arena_of(bytes)) return TEST_SKIP;
+    status = rfm_conv_predict(&s.ctx, m, z, y);
+    CHECK_SIZE(0, arena.used);
+    if (status == RFM_OK) CHECK_SIZE(bytes, arena.peak);
+    test_rewind(mark);
+    return status;
+}
+
+/* One image after the other agrees with all at once. */
+static void check_one(const rfm_conv_model *m, rfm_mat z, size_t c) {
+    rfm_mat y = test_mat(z.rows, c, 1, 0), one = test_mat(1, c, 0, 0);
+    rfm_mat scratch = test_mat(1, rfm_conv_scratch(m), 0, 0);
+    double most = 1;
+    size_t i, k;
+    if (scratch.at == NULL || one.at == NULL || run_predict(m, rfm_const(z), y) != RFM_OK) return;
+    test_check_padding(y);
+    for (i = 0; i < m->n * m->c; i++) most += fabs((double)m->alpha[i]);
+    for (i = 0; i < z.rows; i++) {
+        CHECK_INT(RFM_OK, rfm_conv_predict_one(m, z.at + i * z.stride, one.at, scratch.at));
+        for (k = 0; k < c; k++)
+            CHECK_BELOW(fabs((double)one.at[k] - (double)y.at[i * y.stride + k]),
+                        (m->f.depth > 1 ? 30 * sqrt(TEST_EPS) : 100 * TEST_EPS) * most);
+    }
+    test_check_padding(one);
+    test_check_padding(scratch);
+}
+
+static const struct {
+    int kernel, depth, padded;
+    size_t patch, height, c, layers;
+} fits[] = {
+    {RFM_CONV_LAPLACE, 1, 0, 3, 6, 1, 0}, {RFM_CONV_NNGP, 1, 1, 3, 6, 2, 0}, {RFM_CONV_NTK, 1, 0, 2, 6, 1, 0},
+    {RFM_CONV_NTK, 2, 0, 3, 6, 2, 0},     {RFM_CONV_NTK, 2, 1, 3, 1, 1, 0},  {RFM_CONV_LAPLACE, 1, 0, 3, 6, 1, 1},
+    {RFM_CONV_NTK, 2, 0, 2, 5, 2, 1},     {RFM_CONV_NNGP, 3, 1, 2, 4, 1, 2},
+};
+
+static int make_fit(size_t i) {
+    if (!make_task(1, fits[i].height, 8, 26, 12, fits[i].c)) return 0;
+    t.o.kernel = fits[i].kernel, t.o.depth = fits[i].depth, t.o.padded = fits[i].padded, t.o.patch = fits[i].patch;
+    t.o.layers = fits[i].layers;
+    t.deep = fits[i].layers > 0;
+    return 1;
+}
+
+/* Scores are those of the model's predictions; the round and the ridge are the best ones; any number of workers. */
+static void test_fit(void) {
+    static const size_t workers[] = {2, 7};
+    size_t i, j, q, w;
+    for (i = 0; i < TEST_LENGTH(fits); i += STEP) {
+        rfm_mat y;
+        double right = 0;
+        uint64_t hash;
+        size_t mark;
+        int status;
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i)) continue;
+        if (t.deep) t.o.best = 0;
+        mark = test_mark();
+        status = run_fit();
+        if (status == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, status);
+        CHECK_SIZE(fits[i].layers, t.m.layers);
+        for (q = 0; q <= t.o.rounds; q++) {
+            const rfm_conv_step *step = &t.path[t.m.layers * (t.o.rounds + 1) + q];
+            CHECK(step->score <= t.path[t.m.layers * (t.o.rounds + 1) + t.report.best].score);
+            CHECK(step->ridge >= t.o.ridge[0] && step->largest > 0 && step->rank >= 1);
+        }
+        CHECK(t.report.scores[t.m.layers] == t.path[t.m.layers * (t.o.rounds + 1) + t.report.best].score);
+        hash = test_hash(test_mark());
+        for (w = 0; w < TEST_LENGTH(workers); w++) {
+            test_pool pool;
+            pool.workers = workers[w], pool.reverse = 1;
+            test_rewind(mark);
+            s.ctx.run = test_pool_run, s.ctx.pool = &pool, s.ctx.workers = workers[w];
+            status = run_fit();
+            s.ctx.run = NULL, s.ctx.workers = 0;
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            CHECK(hash == test_hash(test_mark()));
+        }
+        test_rewind(mark);
+        CHECK_INT(RFM_OK, run_fit());
+        y = test_mat(t.v, t.c, 0, 0);
+        if (y.at == NULL || run_predict(&t.m, rfm_const(t.xv), y) == TEST_SKIP) continue;
+        for (j = 0; j < t.v; j++) {
+            const rfm_real *a = y.at + j * y.stride, *b = t.yv.at + j * t.yv.stride;
+            right += t.c == 1 ? (a[0] > 0) == (b[0] > 0) : (a[1] > a[0]) == (b[1] > b[0]);
+            CHECK_SIZE(t.c == 1 ? a[0] > 0 : a[1] > a[0], rfm_conv_class(&t.m, a));
+        }
+        CHECK_BELOW(fabs(right / (double)t.v - (double)t.report.scores[t.m.layers]), 1e-6);
+        check_one(&t.m, t.xv, t.c);
+    }
+}
+
+/* A small ridge fits the training images; alpha is that of K, whatever K was divided by. */
+static void test_solution(void) {
+    rfm_mat y, k;
+    size_t i, j;
+    if (!make_task(2, 5, 6, 20, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.ridges = 1, t.o.ridge[0] = (rfm_real)1e-3;
+    y = test_mat(t.n, 1, 0, 0), k = test_mat(t.n, t.n, 0, 0);
+    if (k.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_SIZE(1, t.report.best);
+    if (run_predict(&t.m, t.data.x, y) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < t.n; i++) {
+        /* y - f = ridge alpha in units of K's largest entry */
+        const double off = (double)(t.y.at[i * t.y.stride] - y.at[i]);
+        CHECK_BELOW(fabs(off - (double)t.path[1].ridge * (double)t.m.alpha[i] * (double)t.path[1].largest), 2e-4);
+    }
+    for (i = 0, j = 0; i < t.n; i++) j += (y.at[i] > 0) == (t.y.at[i * t.y.stride] > 0);
+    CHECK_SIZE(t.n, j);
+}
+
+/* M is divided by its Frobenius norm, or not; power 1 squares it. */
+static void test_power(void) {
+    double worst = 0, most = 0;
+    rfm_mat m[2];
+    size_t i, j, q, power;
+    int scale;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    m[0] = test_mat(9, 9, 0, 0), m[1] = test_mat(9, 9, 0, 0);
+    if (m[1].at == NULL) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST;
+    for (scale = 1; scale >= 0; scale--)
+        for (power = 0; power < 2; power++) {
+            double norm = 0;
+            t.o.scale = scale, t.o.power = (int)power;
+            if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m[power]));
+            for (i = 0; i < 81; i++) norm += (double)m[power].at[i] * (double)m[power].at[i];
+            if (scale) CHECK_BELOW(fabs(norm - 1), 100 * TEST_EPS);
+        }
+    for (i = 0; i < 9; i++)
+        for (j = 0; j < 9; j++) {
+            double sum = 0;
+            for (q = 0; q < 9; q++) sum += model_at(m[0], i, q) * model_at(m[0], q, j);
+            worst = fmax(worst, fabs(sum - model_at(m[1], i, j))), most = fmax(most, fabs(sum));
+        }
+    CHECK_BELOW(worst, 200 * TEST_EPS * most);
+}
+
+/* A fit that starts from M goes on as the one that M is from. */
+static void test_start(void) {
+    rfm_mat m, n, alpha;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST;
+    m = test_mat(9, 9, 0, 0), n = test_mat(9, 9, 0, 0), alpha = test_mat(16, 1, 0, 0);
+    if (alpha.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
+    memcpy(alpha.at, t.m.alpha, 16 * sizeof *alpha.at);
+    t.o.rounds = 0, t.data.start = rfm_const(m);
+    if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, n));
+    CHECK_CLOSE(m, n, 50);
+    CHECK_BELOW(model_apart(alpha, rfm_view((rfm_real *)(uintptr_t)t.m.alpha, 16, 1)),
+                1e4 * TEST_EPS * model_most(alpha));
+    m.at[0] = -1;
+    CHECK_INT(RFM_ENOTPD, run_fit());
+}
+
+/* Gradients at some images only: other numbers, the same for the same seed. */
+static void test_points(void) {
+    rfm_mat m[3];
+    size_t i;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.agop_points = 5;
+    for (i = 0; i < 3; i++) {
+        t.o.seed = i == 1 ? 9 : 3;
+        m[i] = test_mat(9, 9, 0, 0);
+        if (m[i].at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m[i]));
+    }
+    CHECK(memcmp(m[0].at, m[2].at, 81 * sizeof(rfm_real)) == 0);
+    CHECK(memcmp(m[0].at, m[1].at, 81 * sizeof(rfm_real)) != 0);
+}
+
+/* Deep ConvRFM: repeats from its seed, differs with another; keeps as many layers as score best. */
+static void test_deep(void) {
+    rfm_mat f[3];
+    size_t i, best;
+    if (!make_task(1, 5, 6, 16, 8, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.deep = 1, t.o.depth = 2, t.o.patch = 2, t.o.best = 0;
+    for (i = 0; i < 3; i++) {
+        t.o.seed = i == 1 ? 9 : 3;
+        f[i] = test_mat(5, 4, 0, 0);
+        if (f[i].at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_SIZE(1, t.m.layers);
+        CHECK_INT(1, t.m.f.depth);
+        CHECK_SIZE(5, t.m.f.channels);
+        CHECK_SIZE(4, t.m.f.height);
+        memcpy(f[i].at, t.m.layer[0].filters, 20 * sizeof(rfm_real));
+    }
+    CHECK(memcmp(f[0].at, f[2].at, 20 * sizeof(rfm_real)) == 0);
+    CHECK(memcmp(f[0].at, f[1].at, 20 * sizeof(rfm_real)) != 0);
+    t.o.best = 1;
+    if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    best = t.report.scores[1] > t.report.scores[0];
+    CHECK_SIZE(best, t.m.layers);
+    CHECK_SIZE(best, t.report.layers);
+}
+
+/* Filters have the covariance M. */
+static void test_filters(void) {
+    rfm_mat m, filters;
+    double worst = 0;
+    size_t i, j, k, count = 4000;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.patch = 2;
+    m = test_mat(4, 4, 0, 0), filters = test_mat(count, 4, 1, 0);
+    if (filters.at == NULL || m.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
+    CHECK_INT(RFM_OK, rfm_conv_filters(&t.m, 1, filters));
+    test_check_padding(filters);
+    for (i = 0; i < 4; i++)
+        for (j = 0; j < 4; j++) {
+            double sum = 0;
+            for (k = 0; k < count; k++)
+                sum += (double)filters.at[k * filters.stride + i] * (double)filters.at[k * filters.stride + j];
+            worst = fmax(worst, fabs(sum / (double)count - (double)m.at[i * 4 + j]));
+        }
+    CHECK_BELOW(worst, 0.1 * model_most(m)); /* 4,000 draws: a standard deviation is 0.022 at most */
+    filters.cols = 3;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_filters(&t.m, 1, filters));
+    CHECK_INT(RFM_ENULL, rfm_conv_filters(NULL, 1, filters));
+}
+
+/* Features are products of filters and patches. */
+static void test_features(void) {
+    size_t which, relu, i, k, r, j, bytes = 0;
+    for (which = 0; which < SHAPES; which += STEP)
+        for (relu = 0; relu < 2; relu++) {
+            rfm_mat filters, to, patches;
+            test_reset();
+            test_note("shape, relu", which, relu, 0);
+            if (!make(&shapes[which], 3, 2, 1)) continue;
+            filters = test_mat(4, s.d, 1, 0), to = test_mat(s.v, 4 * s.places, 1, 0);
+            patches = test_mat(s.places, s.d, 1, 0);
+            if (patches.at == NULL || filters.at == NULL || to.at == NULL) continue;
+            fill(filters, 5, 1);
+            CHECK_INT(RFM_OK, rfm_conv_features_need(&s.ctx, s.f, 4, s.v, &bytes));
+            if (!arena_of(bytes)) continue;
+            CHECK_INT(RFM_OK, rfm_conv_features(&s.ctx, s.f, rfm_const(filters), (int)relu, rfm_const(s.z), to));
+            CHECK_SIZE(bytes, arena.peak);
+            test_check_padding(to);
+            for (i = 0; i < s.v; i++) {
+                set_patches(s.f, s.z.at + i * s.z.stride, fields[0]);
+                CHECK_INT(RFM_OK, rfm_conv_patches(s.f, s.z.at + i * s.z.stride, patches));
+                test_check_padding(patches);
+                for (r = 0; r < s.places; r++)
+                    for (k = 0; k < 4; k++) {
+                        double sum = 0;
+                        for (j = 0; j < s.d; j++) {
+                            CHECK((double)patches.at[r * patches.stride + j] == fields[0][r * s.d + j]);
+                            sum += fields[0][r * s.d + j] * (double)filters.at[k * filters.stride + j];
+                        }
+                        if (relu && sum < 0) sum = 0;
+                        CHECK_BELOW(fabs(sum - (double)to.at[i * to.stride + k * s.places + r]), 50 * TEST_EPS);
+                    }
+            }
+        }
+}
+
+/* A byte less in either arena: refused, nothing taken. */
+static void test_fit_memory(void) {
+    size_t i, scratch = 0, kept = 0;
+    for (i = 0; i < TEST_LENGTH(fits); i += 3) {
+        void *memory;
+        rfm_conv_model before;
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i)) continue;
+        memset(&before, 0x55, sizeof before);
+        CHECK_INT(RFM_OK, fit_need(&scratch, &kept));
+        memory = test_take(kept);
+        if (memory == NULL || !arena_of(scratch)) continue;
+        t.m = before;
+        CHECK_INT(RFM_OK, rfm_arena_init(&t.store, memory, kept - 1));
+        CHECK_INT(RFM_EARENA, fit_call());
+        CHECK_SIZE(0, t.store.used);
+        CHECK_INT(RFM_OK, t.store.status);
+        CHECK_INT(RFM_OK, rfm_arena_init(&t.store, memory, kept));
+        CHECK_INT(RFM_OK, rfm_arena_init(&arena, arena.base, scratch - 1));
+        CHECK_INT(RFM_EARENA, fit_call());
+        CHECK_SIZE(0, t.store.used);
+        CHECK_SIZE(0, arena.used);
+        CHECK_INT(RFM_OK, arena.status);
+        CHECK(memcmp(&before, &t.m, sizeof before) == 0);
+    }
+}
+
+/* One arena for both: the model lies below the scratch. */
+static void test_one_arena(void) {
+    size_t scratch = 0, kept = 0;
+    rfm_mat alpha;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    alpha = test_mat(16, 1, 0, 0);
+    if (alpha.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    memcpy(alpha.at, t.m.alpha, 16 * sizeof *alpha.at);
+    CHECK_INT(RFM_OK, fit_need(&scratch, &kept));
+    if (!arena_of(scratch + kept)) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_fit(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o, &arena, &t.m, &t.report));
+    CHECK_SIZE(kept, arena.used);
+    CHECK_SIZE(scratch + kept, arena.peak);
+    CHECK(memcmp(alpha.at, t.m.alpha, 16 * sizeof *alpha.at) == 0);
+}
+
+static rfm_real tick_last;
+static int tick_stop, tick_calls;
+
+static int on_tick(void *arg, rfm_real done) {
+    (void)arg;
+    if (!(done >= tick_last && done <= 1)) tick_calls = -1000000;
+    tick_last = done;
+    return ++tick_calls == tick_stop;
+}
+
+static void test_ticks(void) {
+    size_t i;
+    int calls, stop;
+    for (i = 0; i < TEST_LENGTH(fits); i += 3) {
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i)) continue;
+        s.ctx.tick = on_tick;
+        tick_calls = 0, tick_stop = -1, tick_last = 0;
+        if (run_fit() == TEST_SKIP) continue;
+        CHECK(tick_calls > 5);
+        CHECK(tick_last > (rfm_real)0.5);
+        for (calls = tick_calls, stop = 1; stop <= calls; stop += calls / 4) {
+            tick_calls = 0, tick_stop = stop, tick_last = 0;
+            CHECK_INT(RFM_ECANCEL, run_fit());
+        }
+        s.ctx.tick = NULL;
+    }
+}
+
+static void refused(int status) {
+    size_t a = 0, b = 0;
+    rfm_arena all;
+    const size_t mark = test_mark();
+    void *memory = test_take(64);
+    CHECK(memory != NULL);
+    CHECK_INT(RFM_OK, rfm_arena_init(&all, memory, 64));
+    s.ctx.arena = &all, t.store = all;
+    if (status != RFM_EFINITE) CHECK_INT(status, fit_need(&a, &b));
+    CHECK_INT(status, fit_call());
+    CHECK_SIZE(0, a + b);
+    test_rewind(mark);
+}
+
+static void test_fit_refusals(void) {
+    static task good;
+    int deep;
+    for (deep = 0; deep < 2; deep++) {
+        test_reset();
+        if (!make_task(1, 5, 6, 8, 4, 1)) TEST_IGNORE_MESSAGE("no room");
+        t.deep = deep;
+        if (deep) t.o.depth = 2, t.o.patch = 2;
+        good = t;
+        t.channels = 2;
+        refused(RFM_ESHAPE);
+        t = good, t.height = 0;
+        refused(RFM_EZERO);
+        t = good, t.o.patch = 6;
+        refused(RFM_ESHAPE);
+        t = good, t.o.depth = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.depth = 6;
+        refused(RFM_EVALUE);
+        t = good, t.o.ridges = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.ridges = RFM_CONV_RIDGES + 1;
+        refused(RFM_EVALUE);
+        t = good, t.o.ridge[1] = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.power = 2;
+        refused(RFM_EVALUE);
+        t = good, t.o.scale = -1;
+        refused(RFM_EVALUE);
+        t = good, t.o.agop_points = 9;
+        refused(RFM_EVALUE);
+        t = good, t.o.score = 2;
+        refused(RFM_EVALUE);
+        t = good, t.o.task = 2;
+        refused(RFM_EVALUE);
+        t = good, t.o.select = RFM_SELECT_LOO;
+        refused(RFM_EVALUE);
+        t = good, t.data.weights = t.y.at;
+        refused(RFM_EVALUE);
+        t = good, t.data.x_validation.at = NULL;
+        refused(RFM_ENULL);
+        t.data.y_validation.at = NULL;
+        refused(RFM_EVALUE); /* nothing to select on */
+        t = good, t.data.y.rows--;
+        refused(RFM_ESHAPE);
+        t = good, t.data.y_validation.rows--;
+        refused(RFM_ESHAPE);
+        t = good, t.data.x.at = NULL;
+        refused(RFM_ENULL);
+        t = good, t.data.start = rfm_const(t.y);
+        refused(RFM_ESHAPE);
+        t = good, t.x.at[2] = (rfm_real)NAN;
+        refused(RFM_EFINITE);
+        t.x.at[2] = 0, t.yv.at[0] = (rfm_real)INFINITY;
+        refused(RFM_EFINITE);
+        t.yv.at[0] = 1;
+        if (!deep) continue;
+        t = good, t.o.layers = 2; /* of depth 2: none would be left */
+        refused(RFM_EVALUE);
+        t = good, t.o.layers = RFM_CONV_LAYERS + 1;
+        refused(RFM_EVALUE);
+        t = good, t.o.filters = 0;
+        refused(RFM_EVALUE);
+        t = good, t.o.best = 2;
+        refused(RFM_EVALUE);
+    }
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(NULL, 1, 5, 6, &t.data, &t.o, &t.store, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, NULL, &t.o, &t.store, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, NULL, &t.store, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, &t.o, NULL, &t.m, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_deep(&s.ctx, 1, 5, 6, &t.data, &t.o, &t.store, NULL, NULL));
+}
+
+/* One image; images that are all equal, or black: a fit, finite predictions. */
+static void test_hard_images(void) {
+    static const int kernels[] = {RFM_CONV_LAPLACE, RFM_CONV_NNGP, RFM_CONV_NTK, RFM_CONV_NTK};
+    size_t k, what, i;
+    for (k = 0; k < TEST_LENGTH(kernels); k++)
+        for (what = 0; what < 3; what++) {
+            rfm_mat y;
+            int status;
+            test_reset();
+            test_note("kernel, images", k, what, 0);
+            if (!make_task(1, 4, 5, what == 0 ? 1 : 6, 3, 2)) continue;
+            for (i = 0; what > 0 && i < t.n * t.x.stride; i++)
+                if (i % t.x.stride < t.x.cols) t.x.at[i] = (rfm_real)(what == 1 ? 0.5 : 0);
+            t.o.kernel = kernels[k], t.o.depth = k == 3 ? 2 : 1, t.o.patch = 2;
+            status = run_fit();
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(RFM_OK, status);
+            y = test_mat(t.v, t.c, 0, 0);
+            if (y.at == NULL || run_predict(&t.m, rfm_const(t.xv), y) == TEST_SKIP) continue;
+            CHECK(rfm_finite(t.v * t.c, y.at));
+            check_one(&t.m, t.xv, t.c);
+        }
+}
+
+/* Targets and images in other units: with `scale` M and predictions are the same but for the unit of the targets. */
+static void test_units(void) {
+    rfm_mat y[3];
+    size_t i, j;
+    for (i = 0; i < 3; i++) {
+        const double unit = i == 1 ? 1e-12 : i == 2 ? 1e12 : 1;
+        if (i == 0) {
+            if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+            for (j = 0; j < 3; j++) y[j] = test_mat(t.v, 1, 0, 0);
+            if (y[2].at == NULL) TEST_IGNORE_MESSAGE("no room");
+        }
+        for (j = 0; j < t.n; j++) t.y.at[j * t.y.stride] = (rfm_real)(unit * (j % 2 ? 1 : -1));
+        t.o.select = RFM_SELECT_LAST, t.o.ridges = 1;
+        if (run_fit() == TEST_SKIP || run_predict(&t.m, rfm_const(t.xv), y[i]) == TEST_SKIP)
+            TEST_IGNORE_MESSAGE("no room");
+        for (j = 0; j < t.v; j++) y[i].at[j] = (rfm_real)((double)y[i].at[j] / unit);
+    }
+    CHECK_BELOW(model_apart(y[0], y[1]), 2e4 * TEST_EPS);
+    CHECK_BELOW(model_apart(y[0], y[2]), 2e4 * TEST_EPS);
+}
+
+/* ---- blobs ------------------------------------------------------------------------------------------- */
+
+static void seal(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob + 8, rfm_get_u32(blob + 8) - 8)); }
+
+/* Written, opened, the same predictions to the last bit; every byte counts. */
+static void test_blob(void) {
+    static const char names[] = "left\0right";
+    size_t i, j, bytes = 0, record_bytes = 0;
+    for (i = 0; i < TEST_LENGTH(fits); i += STEP) {
+        unsigned char record[32], *blob;
+        rfm_conv_model opened, before;
+        rfm_real offset[2] = {(rfm_real)0.25, (rfm_real)-0.5}, one[2], two[2];
+        rfm_real *scratch;
+        const void *found;
+        test_reset();
+        test_note("fit", i, 0, 0);
+        if (!make_fit(i) || !test_little_endian()) continue;
+        if (t.deep) t.o.best = 0;
+        if (run_fit() == TEST_SKIP) continue;
+        if (i % 2) t.m.offset = offset;
+        if (i % 3) t.m.class_names = names;
+        record_bytes = 0;
+        CHECK_INT(RFM_OK, rfm_record_add(record, sizeof record, &record_bytes, 300, "abc", 3));
+        if (i % 2 == 0) record_bytes = 0;
+        CHECK_INT(RFM_OK, rfm_conv_size(&t.m, record_bytes, &bytes));
+        blob = (unsigned char *)test_take(bytes);
+        scratch = (rfm_real *)test_take(rfm_conv_scratch(&t.m) * sizeof(rfm_real));
+        if (blob == NULL || scratch == NULL) continue;
+        CHECK_INT(RFM_EARENA, rfm_conv_write(&t.m, record, record_bytes, blob, bytes - 1));
+        CHECK_INT(RFM_OK, rfm_conv_write(&t.m, record, record_bytes, blob, bytes));
+        memset(&before, 0x55, sizeof before);
+        opened = before;
+        CHECK_INT(RFM_OK, rfm_conv_open(blob, bytes, &opened));
+        CHECK_SIZE(rfm_conv_scratch(&t.m), rfm_conv_scratch(&opened));
+        for (j = 0; j < t.v; j++) {
+            CHECK_INT(RFM_OK, rfm_conv_predict_one(&t.m, t.xv.at + j * t.xv.stride, one, scratch));
+            CHECK_INT(RFM_OK, rfm_conv_predict_one(&opened, t.xv.at + j * t.xv.stride, two, scratch));
+            CHECK(memcmp(one, two, t.c * sizeof *one) == 0);
+            CHECK_SIZE(rfm_conv_class(&t.m, one), rfm_conv_class(&opened, two));
+        }
+        CHECK_INT(0, strcmp(rfm_name(opened.class_names, 1), i % 3 ? "right" : ""));
+        found = rfm_conv_record(blob, bytes, &j);
+        CHECK((found != NULL) == (record_bytes > 0));
+        if (found != NULL) CHECK(j == record_bytes && memcmp(found, record, j) == 0);
+
+        opened = before;
+        for (j = 0; j < bytes; j += j < 80 ? 1 : 37) {
+            blob[j] ^= 0x10;
+            CHECK(rfm_conv_open(blob, bytes, &opened) != RFM_OK);
+            CHECK(rfm_conv_record(blob, bytes, &record_bytes) == NULL);
+            blob[j] ^= 0x10;
+        }
+        for (j = 0; j < bytes; j += j < 96 ? 1 : 53) CHECK_INT(RFM_ETRUNCATED, rfm_conv_open(blob, j, &opened));
+        CHECK(memcmp(&before, &opened, sizeof before) == 0);
+    }
+}
+
+/* Heads that contradict themselves, with a right checksum. */
+static void test_blob_content(void) {
+    static const struct {
+        size_t at;
+        uint32_t value;
+        int bytes, status;
+    } bad[] = {
+        {0, 1, 4, RFM_EMAGIC},    {12, 2, 1, RFM_EVERSION},          {14, 12 - RFM_REAL_BYTES, 1, RFM_ETYPE},
+        {15, 8, 1, RFM_ECONTENT}, {16, 3, 1, RFM_ECONTENT},          {17, 0, 1, RFM_ECONTENT},
+        {17, 6, 1, RFM_ECONTENT}, {18, 2, 1, RFM_ECONTENT},          {19, 1, 1, RFM_ECONTENT},
+        {19, 5, 1, RFM_ECONTENT}, {20, 0, 4, RFM_ECONTENT},          {20, 0x7fffffff, 4, RFM_ECONTENT},
+        {24, 0, 4, RFM_ECONTENT}, {28, 0, 4, RFM_ECONTENT},          {28, 0xffffffff, 4, RFM_ECONTENT},
+        {32, 0, 4, RFM_ECONTENT}, {32, 0xffffffff, 4, RFM_ECONTENT}, {36, 0x10000, 4, RFM_ECONTENT},
+        {40, 1, 4, RFM_ECONTENT}, {44, 0, 4, RFM_ECONTENT},          {44, 9, 4, RFM_ECONTENT},
+        {56, 1, 4, RFM_ECONTENT}, {72, 0xffffffff, 4, RFM_ECONTENT}, {76, 4, 4, RFM_ECONTENT},
+    };
+    unsigned char *blob, *copy;
+    rfm_conv_model opened;
+    rfm_real nan = (rfm_real)NAN, minus = -1;
+    size_t i, bytes = 0, places, pixels;
+    if (!make_fit(3) || !test_little_endian() || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    t.m.class_names = "left\0right";
+    CHECK_INT(RFM_OK, rfm_conv_size(&t.m, 0, &bytes));
+    blob = (unsigned char *)test_take(bytes), copy = (unsigned char *)test_take(bytes + 16);
+    if (copy == NULL || blob == NULL) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_write(&t.m, NULL, 0, blob, bytes));
+    for (i = 0; i < TEST_LENGTH(bad); i++) {
+        test_note("bad", i, bad[i].at, 0);
+        memcpy(copy, blob, bytes);
+        if (bad[i].bytes == 4)
+            rfm_put_u32(copy + bad[i].at, bad[i].value);
+        else
+            copy[bad[i].at] = (unsigned char)bad[i].value;
+        seal(copy);
+        CHECK_INT(bad[i].status, rfm_conv_open(copy, bytes, &opened));
+    }
+    CHECK_INT(RFM_OK, rfm_conv_open(blob, bytes, &opened));
+    places = rfm_conv_places(&opened.f), pixels = rfm_conv_pixels(&opened.f);
+    CHECK(places > 0 && pixels > 0);
+    for (i = 0; i < 5; i++) { /* numbers that are none */
+        const void *at = i == 0   ? (const void *)opened.images
+                         : i == 1 ? (const void *)(opened.alpha + opened.n * opened.c - 1)
+                         : i == 2 ? (const void *)(opened.norms + 1)
+                         : i == 3 ? (const void *)(opened.norms + opened.n * places - 1)
+                                  : (const void *)(opened.class_names + 4);
+        const size_t offset = (size_t)((const unsigned char *)at - blob);
+        test_note("number", i, 0, 0);
+        memcpy(copy, blob, bytes);
+        if (i < 4)
+            memcpy(copy + offset, i == 3 ? &minus : &nan, sizeof nan);
+        else
+            copy[offset] = 'x'; /* one name too few */
+        seal(copy);
+        CHECK_INT(RFM_ECONTENT, rfm_conv_open(copy, bytes, &opened));
+        CHECK_INT(RFM_OK, rfm_conv_open(blob, bytes, &opened));
+    }
+    memcpy(copy + 4, blob, bytes);
+    CHECK_INT(RFM_EALIGN, rfm_conv_open(copy + 4, bytes, &opened));
+    CHECK_INT(RFM_ENULL, rfm_conv_open(NULL, bytes, &opened));
+    CHECK_INT(RFM_ENULL, rfm_conv_open(blob, bytes, NULL));
+    CHECK_INT(RFM_EALIGN, rfm_conv_write(&t.m, NULL, 0, copy + 4, bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_write(&t.m, NULL, 4, copy, bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_write(NULL, NULL, 0, copy, bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_size(&t.m, 0, NULL));
+    CHECK_INT(RFM_EVALUE, rfm_conv_write(&t.m, "abcd", 4, copy, bytes + 16));
+}
+
+static void test_predict_refusals(void) {
+    rfm_mat y;
+    rfm_real *scratch;
+    size_t bytes = 0;
+    rfm_conv_model m;
+    if (!make_fit(3) || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    y = test_mat(t.v, t.c, 0, 0);
+    scratch = (rfm_real *)test_take(rfm_conv_scratch(&t.m) * sizeof(rfm_real));
+    CHECK_INT(RFM_OK, rfm_conv_predict_need(&s.ctx, &t.m, t.v, &bytes));
+    if (scratch == NULL || y.at == NULL || !arena_of(bytes)) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_ENULL, rfm_conv_predict(&s.ctx, NULL, rfm_const(t.xv), y));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict(NULL, &t.m, rfm_const(t.xv), y));
+    CHECK_INT(RFM_ESHAPE, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.yv), y));
+    CHECK_INT(RFM_ESHAPE, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.x), y));
+    CHECK_INT(RFM_EALIAS, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.xv), rfm_view(t.xv.at, t.v, t.c)));
+    CHECK_INT(RFM_EZERO, rfm_conv_predict_need(&s.ctx, &t.m, 0, &bytes));
+    m = t.m, m.f.width++;
+    CHECK_INT(RFM_ESHAPE, rfm_conv_predict(&s.ctx, &m, rfm_const(t.xv), y));
+    m = t.m, m.alpha = NULL;
+    CHECK_INT(RFM_ENULL, rfm_conv_predict(&s.ctx, &m, rfm_const(t.xv), y));
+    m = t.m, m.c = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_predict(&s.ctx, &m, rfm_const(t.xv), y));
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, arena.base, arena.size - 1));
+    CHECK_INT(RFM_EARENA, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.xv), y));
+    CHECK(y.at[0] != y.at[0]); /* NaN still */
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(NULL, t.xv.at, y.at, scratch));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(&t.m, NULL, y.at, scratch));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(&t.m, t.xv.at, NULL, scratch));
+    CHECK_INT(RFM_ENULL, rfm_conv_predict_one(&t.m, t.xv.at, y.at, NULL));
+    t.xv.at[5] = (rfm_real)NAN;
+    CHECK_INT(RFM_EFINITE, rfm_conv_predict_one(&t.m, t.xv.at, y.at, scratch));
+    CHECK_INT(RFM_EFINITE, rfm_conv_predict(&s.ctx, &t.m, rfm_const(t.xv), y));
+    CHECK(y.at[0] != y.at[0]);
+    fill(t.xv, 12, 1e30);
+    if (RFM_REAL_BYTES == 4) CHECK_INT(RFM_ERANGE, rfm_conv_predict_one(&t.m, t.xv.at, y.at, scratch));
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(test_kernels);
+    RUN_TEST(test_equal_sets);
+    RUN_TEST(test_gradients);
+    RUN_TEST(test_agop);
+    RUN_TEST(test_blocks);
+    RUN_TEST(test_degenerate);
+    RUN_TEST(test_memory);
+    RUN_TEST(test_check);
+    RUN_TEST(test_refusals);
+    RUN_TEST(test_range);
+    RUN_TEST(test_fit);
+    RUN_TEST(test_solution);
+    RUN_TEST(test_power);
+    RUN_TEST(test_start);
+    RUN_TEST(test_points);
+    RUN_TEST(test_deep);
+    RUN_TEST(test_filters);
+    RUN_TEST(test_features);
+    RUN_TEST(test_fit_memory);
+    RUN_TEST(test_one_arena);
+    RUN_TEST(test_ticks);
+    RUN_TEST(test_fit_refusals);
+    RUN_TEST(test_hard_images);
+    RUN_TEST(test_units);
+    RUN_TEST(test_blob);
+    RUN_TEST(test_blob_content);
+    RUN_TEST(test_predict_refusals);
+    return UNITY_END();
+}
