@@ -116,7 +116,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
     conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
-    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 1) >= 0)
+    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 0) > 0 &&
+        record_number(conformal, 0) <= 1 && record_number(conformal, 1) >= 0)
         r.coverage = record_number(conformal, 0), r.threshold = record_number(conformal, 1);
     return r;
 }
