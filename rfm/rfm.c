@@ -2921,7 +2921,7 @@ typedef struct {
     int is_identity;             /* 1: P = I, and p is not set */
     rfm_real unit;               /* centres, norms and distances are stored in this unit, so that they can be squared */
     rfm_real y_unit, alpha_unit; /* units of Y in solves and scores, of alpha in the AGOP */
-    rfm_real lift;               /* of the gradients in the AGOP */
+    rfm_real lift, steepest;     /* a factor of the gradients in the AGOP, and the largest of them without it */
     radial kernel;               /* the kernel of distances in units */
     rfm_real ridge;              /* as used */
     int want_w;
@@ -3404,6 +3404,7 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
                 sphere_gradient(&f->m, f->lengths[at], x, sees_lengths(&f->m) ? toward_at(f, at, k0 + k) : R(0), h);
             else
                 for (q = 0; q < r; q++) h[q] -= a * x[q];
+            f->steepest = max_real(f->steepest, rfm_largest(r, h));
         }
     }
     if (first == 0) f->guessed = 0;
@@ -3522,18 +3523,16 @@ static int agop_sums(training *f) {
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
 }
 
-/* The sums once more with larger gradients, if their squares were lost below the number range. That happens where all
- * gradient points are far from the other rows. */
+/* The sums, and once more with larger gradients if the squares of all of them are lost below the number range. That
+ * happens where the gradient points are far from the other rows. */
 #define LIFT R(RFM_REAL_BYTES == 4 ? 0x1p96 : 0x1p768)
 static int agop(training *f) {
-    size_t step = f->o->metric == RFM_DIAGONAL ? 1 : f->m.r + 1, i;
-    rfm_real most = R(0);
     int status;
     f->alpha_unit = unit_of(rfm_largest(f->n * f->c, f->alpha));
     f->lift = R(1);
+    f->steepest = R(0);
     status = agop_sums(f);
-    for (i = 0; status == RFM_OK && i < f->m.r; i++) most = max_real(most, f->s[i * step]);
-    if (status == RFM_OK && most < RFM_LIMIT(MIN) / REAL_EPS) {
+    if (status == RFM_OK && f->steepest > R(0) && f->steepest * f->steepest < RFM_LIMIT(MIN) / REAL_EPS) {
         f->lift = LIFT;
         status = agop_sums(f);
     }

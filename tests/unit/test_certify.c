@@ -1,6 +1,6 @@
 /* Certificates: golden cases, the definition in double, moves inside of the radius and moves that leave it; models of
- * integers and tiny ones move by move; conformal sets by hand and by counting. tests/certify/soak runs the same program with more
- * moves. */
+ * integers and tiny ones move by move; conformal sets by hand and by counting. tests/certify/soak runs the same program
+ * with more moves. */
 #include "models.h"
 #include "rfm_certify.h"
 #include "rfm_tiny.h"

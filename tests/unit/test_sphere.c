@@ -85,7 +85,7 @@ static double network(int kernel, size_t depth, double angle) {
 }
 
 #if TEST_N_MAX < 100
-#define WIDEST 16
+#define WIDEST 5
 #else
 #define WIDEST 80
 #endif

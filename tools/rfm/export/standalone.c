@@ -207,7 +207,8 @@ static void put_head(header *h, const facts *f, int certify, uint32_t checksum) 
         (unsigned long)checksum, (unsigned long)checksum);
     put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
            "#define $_UNUSED __attribute__((unused))\n#define $_CODE static $_UNUSED\n"
-           "#if defined __thumb__ && !defined __thumb2__\n#define $_APART static __attribute__((unused, noinline))\n"
+           "#if defined __thumb__ && !defined __thumb2__\n#define $_FEW\n#define $_APART static __attribute__((unused, "
+           "noinline))\n"
            "#else\n#define $_APART $_CODE\n#endif\n#else\n#define $_UNUSED\n#define $_CODE static inline\n"
            "#define $_APART $_CODE\n#endif\n\n");
     put(h, "#define $_INPUTS %zu\n#define $_OUTPUTS %zu\n#define $_CENTERS %zu\n#define $_RANK %zu\n", f->d, f->c, f->n,

@@ -295,7 +295,7 @@ static void put_plain(header *h, const rfm_tiny *m) {
            "        t += (uint32_t)(a * a);\n"
            "        i--;\n");
     if (m->r > 4 && m->r % 2 == 0)
-        put(h, "#ifndef __OPTIMIZE_SIZE__\n"
+        put(h, "#if defined $_FEW && !defined __OPTIMIZE_SIZE__\n"
                "        $_ROLLED(i);\n"
                "        a = (int32_t)z[i] - center[i];\n"
                "        t += (uint32_t)(a * a);\n"
@@ -344,7 +344,7 @@ static void put_project(header *h, const rfm_tiny *m) {
     put(h, "    i = $_RANK;\n"
            "    do {\n"
            "        i--;\n"
-           "#ifndef $_SATURATES\n"
+           "#ifdef $_FEW\n"
            "        $_ROLLED(i);\n"
            "#endif\n"
            "        z[i] = @_z(y[i], i);\n"
