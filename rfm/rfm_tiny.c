@@ -409,7 +409,7 @@ static int check_numbers(const rfm_hyperbf *f) {
 
 /* zi for one count of input j where W_pj is 1. */
 static rfm_real gain_of(const rfm_tiny_inputs *in, rfm_real unit, size_t j) {
-    return unit * RFM_MATH(ldexp)(in->scale != NULL ? R(1) / in->scale[j] : R(1), -in->exponents[j]);
+    return unit * ((in->scale != NULL ? R(1) / in->scale[j] : R(1)) * R(power_of_two(-in->exponents[j])));
 }
 
 /* unit and s. RFM_ERANGE: not even s = 0 has room, or a gain is no number. */
@@ -433,7 +433,7 @@ static int choose_unit(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real
 /* P_pj, if row p has this shift. */
 static rfm_real rounded_p(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, size_t p, size_t j,
                           int shift) {
-    return round_byte(RFM_MATH(ldexp)(f->p[p * f->d + j] * gain_of(in, unit, j), shift));
+    return round_byte(f->p[p * f->d + j] * gain_of(in, unit, j) * R(power_of_two(shift)));
 }
 
 /* RFM_ERANGE: not even 0 serves. */
@@ -443,7 +443,7 @@ static int choose_shift(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_rea
     int s;
     for (j = 0; j < f->d; j++) most = max_real(most, RFM_MATH(fabs)(f->p[p * f->d + j] * gain_of(in, unit, j)));
     for (s = SHIFT_MOST; s >= 0; s--) {
-        if (!(RFM_MATH(ldexp)(most, s) < R(127.5))) continue;
+        if (!(most * R(power_of_two(s)) < R(127.5))) continue;
         for (sum = R(0), j = 0; j < f->d; j++) sum += RFM_MATH(fabs)(rounded_p(f, in, unit, p, j, s));
         if (sum <= R(P_MOST)) break;
     }
@@ -493,7 +493,8 @@ int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen) {
     for (i = 0; status == RFM_OK && i < f->r; i++) {
         status = choose_shift(f, in, unit, i, &shift);
         for (j = 0; status == RFM_OK && j < f->d; j++)
-            seen->p[i * f->d + j] = RFM_MATH(ldexp)(rounded_p(f, in, unit, i, j, shift), -shift) / gain_of(in, unit, j);
+            seen->p[i * f->d + j] =
+                rounded_p(f, in, unit, i, j, shift) * R(power_of_two(-shift)) / gain_of(in, unit, j);
     }
     for (k = 0; status == RFM_OK && k < f->c; k++) {
         if (k == 0 || in->task == RFM_REGRESS) status = choose_step(f, in->task, k, &step);
@@ -729,7 +730,9 @@ int rfm_tiny_write(const rfm_tiny *m, const void *record, size_t record_bytes, v
     if (!little_endian()) return RFM_ETYPE;
     if (m->task != (m->units != NULL ? RFM_REGRESS : RFM_CLASSIFY) || !numbers_right(m)) return RFM_EVALUE;
     ignored = *m;
+    ignored.class_names = ignored.input_names = NULL; /* names are not for the record: of two entries the last counts */
     if (!read_tail((const unsigned char *)record, (uint32_t)record_bytes, &ignored)) return RFM_EVALUE;
+    if (ignored.class_names != NULL || ignored.input_names != NULL) return RFM_EVALUE;
     memset(b, 0, total);
     rfm_put_u32(b, MAGIC);
     rfm_put_u32(b + 8, (uint32_t)total);

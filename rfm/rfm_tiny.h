@@ -112,7 +112,7 @@ int rfm_tiny_make_need(const rfm_hyperbf *f, size_t *store);
 
 /* Its blob: names are the model's, NULL leaves them out; `record`, if not NULL, is added as it is (rfm_record_add).
  * `blob` is aligned to 4. RFM_ENULL, RFM_EZERO, RFM_EALIGN, RFM_EARENA (size too small), RFM_EVALUE (what rfm_tiny_open
- * would refuse), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
+ * would refuse; names in the record), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
 int rfm_tiny_size(const rfm_tiny *tiny, size_t record_bytes, size_t *bytes);
 int rfm_tiny_write(const rfm_tiny *tiny, const void *record, size_t record_bytes, void *blob, size_t size);
 

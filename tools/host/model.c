@@ -36,6 +36,16 @@ any_model any_of_tiny(const rfm_tiny *model) {
     return a;
 }
 
+any_model any_of_patches(const rfm_conv_model *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = RFM_REAL_BYTES, a.of_patches = 1, a.patches = *model;
+    a.numbers.n = model->n, a.numbers.d = rfm_conv_pixels(&model->input), a.numbers.c = model->c,
+    a.numbers.r = model->r, a.numbers.metric = RFM_FULL, a.numbers.task = model->task,
+    a.numbers.class_names = model->class_names;
+    return a;
+}
+
 int has_integers(const any_model *model) { return model->type < RFM_F32; }
 int is_tiny(const any_model *model) { return model->type == TYPE_TINY; }
 
@@ -95,6 +105,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     memset(&r, 0, sizeof r);
     if (is_tiny(any))
         at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
+    else if (any->of_patches)
+        at = rfm_conv_record(blob, size, &bytes), r.bytes = bytes;
     else
         at = rfm_record_open(blob, size, &bytes), r.bytes = bytes;
     if (at == NULL) return r;
@@ -104,7 +116,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
     conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
-    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 1) >= 0)
+    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 0) > 0 &&
+        record_number(conformal, 0) <= 1 && record_number(conformal, 1) >= 0)
         r.coverage = record_number(conformal, 0), r.threshold = record_number(conformal, 1);
     return r;
 }
@@ -131,6 +144,26 @@ void record_add_options(text *record, const rfm_options *options) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+#define PATCHES_MAGIC "rfmp"
+
+int patches_read(const char *file, char **blob, size_t *size, any_model *model) {
+    FILE *f = strcmp(file, "-") == 0 ? NULL : fopen(file, "rb");
+    char magic[4] = {0, 0, 0, 0};
+    rfm_conv_model patches;
+    int status;
+    if (f == NULL) return 0; /* any_read says why */
+    status = fread(magic, 1, 4, f) == 4 && memcmp(magic, PATCHES_MAGIC, 4) == 0;
+    fclose(f);
+    if (!status) return 0;
+    *blob = file_read(file, size);
+    status = rfm_conv_open(*blob, *size, &patches);
+    if (status != RFM_OK)
+        fail("%s: expected a model made by rfm train --image: %s", file, rfm_status_text(status));
+    *model = any_of_patches(&patches);
+    model->record = record_of(*blob, *size, model);
+    return 1;
+}
+
 void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
     rfm_model numbers;
@@ -138,6 +171,8 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_tiny tiny;
     int status;
     *blob = file_read(file, size);
+    if (*size >= 4 && memcmp(*blob, PATCHES_MAGIC, 4) == 0)
+        fail("%s: a model of patches of images; rfm predict, evaluate, info and report take it, from a file", file);
     if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {
         status = rfm_tiny_open(*blob, *size, &tiny);
         if (status == RFM_OK) *model = any_of_tiny(&tiny), model->record = record_of(*blob, *size, model);

@@ -2,6 +2,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
+#include "rfm_conv.h"
 #include "rfm_small.h"
 #include "rfm_tiny.h"
 #include "text.h"
@@ -26,6 +27,8 @@ typedef struct {
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
     rfm_tiny tiny;        /* TYPE_TINY */
+    int of_patches;          /* 1: the model is the next; numbers has its sizes, task and class names */
+    rfm_conv_model patches;
     model_record record;  /* of a file */
 } any_model;
 
@@ -34,8 +37,11 @@ typedef struct {
 #define MODEL_I_BYTES_32 84
 #define TINY_BYTES_32    72
 
-/* Opens a model file; *blob is to be freed. */
+/* Opens a model file; *blob is to be freed. One of patches is refused: few commands have something for it. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
+
+/* 1 if a file has a model of patches: then it is open. The file is only looked at otherwise. */
+int patches_read(const char *file, char **blob, size_t *size, any_model *model);
 
 /* The same where only a model of numbers will do. */
 void model_read(const char *file, char **blob, size_t *size, any_model *model);
@@ -43,6 +49,7 @@ void model_read(const char *file, char **blob, size_t *size, any_model *model);
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 any_model any_of_tiny(const rfm_tiny *model);
+any_model any_of_patches(const rfm_conv_model *model);
 int has_integers(const any_model *model); /* of any type */
 int is_tiny(const any_model *model);
 

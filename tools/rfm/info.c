@@ -1,4 +1,5 @@
 #include "command.h"
+#include "conv/conv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -267,6 +268,7 @@ int command_info(const call *c) {
     rfm_real *factor = NULL;
     memset(&s, 0, sizeof s);
     if (json && metric) usage("info: expected --json or --metric, not both");
+    if (patches_read(file, &blob, &size, &any)) return conv_info(c, &any, blob, size);
     any_read(file, &blob, &size, &any);
     tiny = is_tiny(&any), integers = has_integers(&any) && !tiny;
     if (tiny) any.numbers.p = factor = tiny_factor(&any.tiny, NULL);

@@ -1,4 +1,5 @@
 #include "command.h"
+#include "conv/conv.h"
 #include "learn/score.h"
 
 #include "rfm_certify.h"
@@ -128,6 +129,17 @@ static void certificate_add(text *lines, double radius, const certifier *t, inpu
     text_add(lines, ",%.6g", (double)t->moves[least] * (1 - 5e-6));
 }
 
+/* No label has the sign that separates the labels of a set. */
+static void check_labels(const rfm_model *m, const char *file) {
+    size_t k;
+    for (k = 0; m->class_names != NULL && k < model_classes(m); k++) {
+        const char *name = rfm_name(m->class_names, k);
+        if (strchr(name, '|') != NULL)
+            fail("%s: the class \"%.*s\" has a |, which separates the classes of --sets; expected other names", file,
+                 utf8_fit(name, 60), name);
+    }
+}
+
 /* The conformal set of a row: its labels, separated by |. member: room, a byte for each class. */
 static void set_add(text *lines, const any_model *model, const rfm_real *scores, unsigned char *member) {
     const rfm_model *m = &model->numbers;
@@ -169,6 +181,7 @@ int command_predict(const call *c) {
     text lines = {NULL, 0, 0};
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
+    if (patches_read(operands[0], &blob, &size, &any)) return conv_predict(c, &m, &any, blob, size);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     missing = fills_missing(&any, operands[0], c->missing);
@@ -177,6 +190,7 @@ int command_predict(const call *c) {
     memset(&certificates, 0, sizeof certificates);
     if (c->sets && any.record.coverage <= 0)
         fail("%s: has no threshold for --sets, expected a model of rfm train --coverage", operands[0]);
+    if (c->sets) check_labels(&model, operands[0]);
     member = allocate(model.c + 1, 1, "sets");
     if (c->certify) certificates = certifier_make(&any, operands[0]);
     csv_read(&file, operands[1], !c->no_header);

@@ -1,5 +1,6 @@
 #include "command.h"
 #include "compress/compress.h"
+#include "conv/conv.h"
 #include "learn/learn.h"
 #include "learn/search.h"
 
@@ -39,6 +40,7 @@ static void check_arguments(const call *a) {
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
+    conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
     if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
         usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
@@ -224,7 +226,7 @@ static void read_data(job *t) {
     }
     t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
                            offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
-                                        NULL, a->raw ? LOSS_STAYS : LOSS_MOVED));
+                                        NULL, a->raw || a->image_size != NULL ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;
@@ -490,12 +492,17 @@ int command_train(const call *a) {
     memset(&t->problem, 0, sizeof t->problem);
     read_settings(t->a, &t->problem, t->d);
     check_network(t);
-    prepare(t);
-    take_metric(t);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_interrupt;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+    if (a->image_size != NULL) {
+        conv_train(a, &t->machine, &t->problem, fit_tick, &t->learn, &t->check, &t->form, t->d, start);
+        machine_stop(&t->machine);
+        return 0;
+    }
+    prepare(t);
+    take_metric(t);
     choose(t);
     fit(t);
     if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check, NULL);
