@@ -116,7 +116,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
     conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
-    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 1) >= 0)
+    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 0) > 0 &&
+        record_number(conformal, 0) <= 1 && record_number(conformal, 1) >= 0)
         r.coverage = record_number(conformal, 0), r.threshold = record_number(conformal, 1);
     return r;
 }
@@ -205,7 +206,9 @@ int kernel_of(const char *name, const char *word) {
     return options_word(name, word, words);
 }
 
-int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0; }
+int kernel_has_depth(int kernel) { return rfm_kernels[kernel].layers; }
+int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0 && !kernel_has_depth(kernel); }
+int on_sphere(const rfm_model *model) { return kernel_has_depth(model->kernel) || model->radius > 0; }
 
 const char *any_kernel(const any_model *model) {
     return is_tiny(model)        ? rfm_kernels[RFM_GAUSSIAN].name
@@ -215,6 +218,20 @@ const char *any_kernel(const any_model *model) {
 
 const char *any_metric(const any_model *model) {
     return has_integers(model) ? metric_words[model->numbers.metric] : model_metric(&model->numbers, NULL);
+}
+
+int metric_given(const any_model *model) {
+    const rfm_options *o = &model->record.options;
+    return model->record.has_options && o->iterations == 0 && o->metric != RFM_IDENTITY && !has_integers(model) &&
+           strcmp(any_metric(model), metric_words[RFM_IDENTITY]) != 0;
+}
+
+void certifiable(const any_model *model, const char *file) {
+    if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
+        fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    if (!has_integers(model) && on_sphere(&model->numbers))
+        fail("%s: expected rows as they are for --certify, found a model of unit rows", file);
 }
 
 const char *type_word(int type) {

@@ -33,7 +33,7 @@ typedef struct {
 } any_model;
 
 /* sizeof(rfm_model), sizeof(rfm_model_i) and sizeof(rfm_tiny) where pointers have 4 bytes: RAM of firmware. */
-#define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88)
+#define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88) /* with RFM_SPHERE one number more */
 #define MODEL_I_BYTES_32 84
 #define TINY_BYTES_32    72
 
@@ -70,10 +70,18 @@ extern const char *const metric_words[], *const scale_words[], *const task_words
 
 /* Kernels by the words of rfm_kernels; a word that is none of them is wrong usage of the option `name`. */
 int kernel_of(const char *name, const char *word);
-int kernel_has_exponent(int kernel); /* one that is the model's own */
+int kernel_has_exponent(int kernel);   /* one that is the model's own */
+int kernel_has_depth(int kernel);      /* a network kernel */
+int on_sphere(const rfm_model *model); /* its rows are scaled to one length: a network kernel's, or unit rows */
 
 const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
+int metric_given(
+    const any_model *model); /* no iteration has made M, and it is not the identity: rfm train --metric-from */
+
+/* Fails unless there are certificates of such a model: labels by the kernels laplace and gaussian, or of integers. */
+void certifiable(const any_model *model, const char *file);
+
 const char *type_word(int type); /* i8, i16, f32, f64, tiny */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:

@@ -95,6 +95,7 @@ static rfm_data data_of(const lesson *l) {
     rfm_data data;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(l->x, l->rows, l->d), data.y = rfm_cview(l->y, l->rows, l->c);
+    data.start = l->start;
     return data;
 }
 
