@@ -27,9 +27,9 @@ typedef struct {
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
     rfm_tiny tiny;        /* TYPE_TINY */
-    int of_patches;          /* 1: the model is the next; numbers has its sizes, task and class names */
+    int of_patches;       /* 1: the model is the next; numbers has its sizes, task and class names */
     rfm_conv_model patches;
-    model_record record;  /* of a file */
+    model_record record; /* of a file */
 } any_model;
 
 /* sizeof(rfm_model), sizeof(rfm_model_i) and sizeof(rfm_tiny) where pointers have 4 bytes: RAM of firmware. */

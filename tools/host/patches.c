@@ -38,7 +38,8 @@ double patch_distance(rfm_cmat x, size_t channels, size_t patch, size_t height) 
     size_t pairs = x.rows - 1 < DISTANCE_PAIRS ? x.rows - 1 : DISTANCE_PAIRS, i, j;
     double sum = 0, numbers = (double)(channels * patch * (height > 1 ? patch : 1));
     for (i = 0; i < pairs; i++)
-        for (j = 0; j < x.cols; j++) sum += pow((double)x.at[i * x.stride + j] - (double)x.at[(i + 1) * x.stride + j], 2);
+        for (j = 0; j < x.cols; j++)
+            sum += pow((double)x.at[i * x.stride + j] - (double)x.at[(i + 1) * x.stride + j], 2);
     return pairs > 0 && sum > 0 ? sqrt(numbers * sum / (double)(pairs * x.cols)) : 1;
 }
 

@@ -19,9 +19,9 @@ extern const char *const conv_words[]; /* laplace, cnngp, cntk: in the order of 
 /* What is tried: rounds, ridges and layers of the options, and of Laplace these bandwidths. */
 typedef struct {
     rfm_conv_options options;
-    int hold;                              /* 1: every fifth row is held out, and says what is best */
-    int deep;                              /* layers of filters, up to options.layers of them */
-    double bandwidths[PATCH_BANDWIDTHS];   /* in pixels; none: options.bandwidth */
+    int hold;                            /* 1: every fifth row is held out, and says what is best */
+    int deep;                            /* layers of filters, up to options.layers of them */
+    double bandwidths[PATCH_BANDWIDTHS]; /* in pixels; none: options.bandwidth */
     size_t bandwidth_count;
     int (*tick)(void *arg, rfm_real done); /* NULL: none */
 } patch_plan;
@@ -29,10 +29,10 @@ typedef struct {
 typedef struct {
     rfm_conv_model model; /* in `memory` */
     void *memory[3];
-    size_t arena_bytes;   /* scratch and model, the most of it */
-    size_t held;          /* rows that were held out; 0: nothing was open */
-    double score;         /* on them: accuracy, or mean squared error */
-    size_t round, tried;  /* the round that was taken; settings that were tried */
+    size_t arena_bytes;  /* scratch and model, the most of it */
+    size_t held;         /* rows that were held out; 0: nothing was open */
+    double score;        /* on them: accuracy, or mean squared error */
+    size_t round, tried; /* the round that was taken; settings that were tried */
     double ridge;
     double scores[RFM_CONV_LAYERS + 1]; /* by layers of filters */
 } patch_fit;

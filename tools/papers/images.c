@@ -93,8 +93,8 @@ static image_set digits_read(const char *file, size_t n) {
     for (i = 0; i < n; i++) {
         for (j = 0; j < 784; j++) s.x[i * 784 + j] = (rfm_real)(c.values[i * 785 + j] / 255);
         s.labels[i] = (uint32_t)c.values[i * 785 + 784];
-        if (s.labels[i] > 9) fail("%s: image %zu has the label %lu, expected 0 to 9", file, i + 1,
-                                  (unsigned long)s.labels[i]);
+        if (s.labels[i] > 9)
+            fail("%s: image %zu has the label %lu, expected 0 to 9", file, i + 1, (unsigned long)s.labels[i]);
     }
     csv_free(&c);
     return s;
@@ -178,7 +178,8 @@ static size_t levels_read(const char *list, double *levels) {
     while (count < MOST_LEVELS) {
         char *end;
         levels[count] = strtod(at, &end);
-        if (end == at || !(levels[count] > 0)) usage("--sigma: expected numbers above 0 as in 1,2,4, found \"%s\"", list);
+        if (end == at || !(levels[count] > 0))
+            usage("--sigma: expected numbers above 0 as in 1,2,4, found \"%s\"", list);
         count++;
         if (*end == 0) return count;
         if (*end != ',') usage("--sigma: expected numbers above 0 as in 1,2,4, found \"%s\"", list);
@@ -191,15 +192,16 @@ static size_t levels_read(const char *list, double *levels) {
 static void noise_table(machine *m, const setting *a, const image_set *digits, const image_set *test_digits) {
     double levels[MOST_LEVELS];
     size_t count = levels_read(a->levels, levels), i, k, draw;
-    printf("| sigma | fixed kernel | ConvRFM | Deep ConvRFM | held out: fixed | ConvRFM | Deep | rounds, layers | seconds |\n"
+    printf("| sigma | fixed kernel | ConvRFM | Deep ConvRFM | held out: fixed | ConvRFM | Deep | rounds, layers | "
+           "seconds |\n"
            "|---:|---:|---:|---:|---:|---:|---:|---|---:|\n");
     for (i = 0; i < count; i++) {
         double accuracy[3] = {0, 0, 0}, held[3] = {0, 0, 0}, seconds = 0;
         text chosen = {NULL, 0, 0};
         for (draw = 0; draw < a->draws; draw++) {
             uint64_t state = (a->seed + draw + 1) * 0x9e3779b97f4a7c15u + i;
-            image_set train = digits != NULL ? digits_in_noise(digits, levels[i], &state)
-                                             : bars_draw(a->rows, levels[i], &state);
+            image_set train =
+                digits != NULL ? digits_in_noise(digits, levels[i], &state) : bars_draw(a->rows, levels[i], &state);
             image_set test = digits != NULL ? digits_in_noise(test_digits, levels[i], &state)
                                             : bars_draw(a->tests, levels[i], &state);
             for (k = 0; k < (a->layers > 0 ? 3u : 2u); k++) {
@@ -229,8 +231,10 @@ static void noise_table(machine *m, const setting *a, const image_set *digits, c
 /* Plain RFM on the same images: bandwidth in median distances, ridge and T on the same rows held out. */
 static outcome run_plain(machine *m, const image_set *train, const image_set *test, const setting *a) {
     static const double bandwidths[] = {1, 2, 4}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1};
-    size_t d = pixels_of(train->size), n = train->n, c = train->classes, fits = 0, held = 0, bytes, store, i, j, t, right;
-    rfm_real *y = allocate(n, c * sizeof *y, "targets"), *found = allocate(test->n + n, c * sizeof *found, "predictions");
+    size_t d = pixels_of(train->size), n = train->n, c = train->classes, fits = 0, held = 0, bytes, store, i, j, t,
+           right;
+    rfm_real *y = allocate(n, c * sizeof *y, "targets"),
+             *found = allocate(test->n + n, c * sizeof *found, "predictions");
     uint32_t *order = rows_in_turn(n, train->labels, c, a->seed), *rows = allocate(2 * n, sizeof *rows, "folds");
     double start = seconds_now();
     rfm_options o, best;
@@ -308,9 +312,11 @@ static void layers_table(machine *m, const setting *a, const image_set *train, c
         char name[80];
         if (l == 0) plan.options.rounds = 0;
         if (l > 1) plan.deep = 1, plan.options.layers = l - 1, plan.options.best = 0;
-        snprintf(name, sizeof name, l == 0   ? "fixed kernel, 0 layers"
-                                    : l == 1 ? "ConvRFM, 1 layer"
-                                             : "Deep ConvRFM, %zu layers", l);
+        snprintf(name, sizeof name,
+                 l == 0   ? "fixed kernel, 0 layers"
+                 : l == 1 ? "ConvRFM, 1 layer"
+                          : "Deep ConvRFM, %zu layers",
+                 l);
         o = run(m, train, test, &plan);
         layers_row(name, &o);
     }
@@ -318,30 +324,29 @@ static void layers_table(machine *m, const setting *a, const image_set *train, c
 
 /* ---- the commands --------------------------------------------------------------------------- */
 
-static const char help[] =
-    "usage: rfm-papers bars [options]\n"
-    "       rfm-papers noisy-digits IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]\n"
-    "       rfm-papers layers IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]\n"
-    "\n"
-    "Labels are in the files beside the images, with labels and idx1 in their names.\n"
-    "\n"
-    "  --test FILE        test images\n"
-    "  --rows N           training images\n"
-    "  --tests N          test images\n"
-    "  --sigma A,B,..     noise levels\n"
-    "  --draws N          draws of images, whose scores are averaged (1)\n"
-    "  --conv NAME        laplace, cnngp, cntk\n"
-    "  --patch N          side of a patch\n"
-    "  --depth N          convolutions of the kernel\n"
-    "  --bandwidth X      of laplace\n"
-    "  --layers N         of filters, at most\n"
-    "  --filters N        of each layer\n"
-    "  --rounds N         updates of M (4)\n"
-    "  --points N         images at which gradients are taken (0: all)\n"
-    "  --power N          1: M is the square of the AGOP, as in the authors' program (0)\n"
-    "  --seed N           (0)\n"
-    "  --threads N        (0: as many as there are processors)\n"
-    "  --quiet            no progress\n";
+static const char help[] = "usage: rfm-papers bars [options]\n"
+                           "       rfm-papers noisy-digits IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]\n"
+                           "       rfm-papers layers IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]\n"
+                           "\n"
+                           "Labels are in the files beside the images, with labels and idx1 in their names.\n"
+                           "\n"
+                           "  --test FILE        test images\n"
+                           "  --rows N           training images\n"
+                           "  --tests N          test images\n"
+                           "  --sigma A,B,..     noise levels\n"
+                           "  --draws N          draws of images, whose scores are averaged (1)\n"
+                           "  --conv NAME        laplace, cnngp, cntk\n"
+                           "  --patch N          side of a patch\n"
+                           "  --depth N          convolutions of the kernel\n"
+                           "  --bandwidth X      of laplace\n"
+                           "  --layers N         of filters, at most\n"
+                           "  --filters N        of each layer\n"
+                           "  --rounds N         updates of M (4)\n"
+                           "  --points N         images at which gradients are taken (0: all)\n"
+                           "  --power N          1: M is the square of the AGOP, as in the authors' program (0)\n"
+                           "  --seed N           (0)\n"
+                           "  --threads N        (0: as many as there are processors)\n"
+                           "  --quiet            no progress\n";
 
 /* 1: --help was asked for. */
 static int setting_read(const char *name, char **argv, size_t operands, setting *a) {

@@ -17,7 +17,7 @@
 /* M = F'F on the patches of images of this size. */
 typedef struct {
     rfm_conv f;
-    size_t d, r;     /* numbers of a patch; rows of F */
+    size_t d, r;      /* numbers of a patch; rows of F */
     rfm_real *factor; /* (r, d) */
     size_t count;
     rfm_real *vectors; /* (count, d) eigenvectors */
@@ -193,9 +193,8 @@ static void album_write(const album *a, const char *prefix) {
     for (writes = 0; writes < 2; writes++)
         for (i = 0; i < total; i++) {
             size_t at = i - a->eigenvectors;
-            const picture *p = i < a->eigenvectors
-                                   ? &a->eigenvector[i]
-                                   : &a->of_image[at / a->each * IMAGE_PICTURES + at % a->each];
+            const picture *p =
+                i < a->eigenvectors ? &a->eigenvector[i] : &a->of_image[at / a->each * IMAGE_PICTURES + at % a->each];
             text name = {NULL, 0, 0}, bytes;
             text_add(&name, "%s-%s.%s", prefix, p->name, p->channels == 3 ? "ppm" : "pgm");
             text_bytes(&name, "", 1);
@@ -265,8 +264,9 @@ static void page_make(text *t, const page *p) {
     for (i = 0; i < a->eigenvectors; i++) picture_html(t, &a->eigenvector[i]);
     text_add(t, "</div>\n<div class=\"scale\">negative <i></i> positive</div>\n</section>\n");
     html_section(t, "images", "Over images");
-    text_add(t, "<p class=\"say\">For each place r of an image the length of its patch x[r] in the metric, the length of "
-                "M x[r], and what the first eigenvectors respond. Each picture has its own scale.</p>\n");
+    text_add(t,
+             "<p class=\"say\">For each place r of an image the length of its patch x[r] in the metric, the length of "
+             "M x[r], and what the first eigenvectors respond. Each picture has its own scale.</p>\n");
     for (i = 0; i < a->images; i++) {
         text_add(t, "<div class=\"gallery\">\n");
         for (k = 0; k < a->each; k++) picture_html(t, &a->of_image[i * IMAGE_PICTURES + k]);

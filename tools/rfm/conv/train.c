@@ -101,8 +101,7 @@ static void *pack(const rfm_conv_model *model, const sample_form *form, size_t *
     const char *names = form->target_names;
     void *blob = NULL;
     int status;
-    if (names != NULL)
-        record_add(&record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, form->targets) - names));
+    if (names != NULL) record_add(&record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, form->targets) - names));
     status = rfm_conv_size(model, record.size, bytes);
     if (status == RFM_OK) {
         blob = allocate_aligned(*bytes, "the model");
@@ -189,8 +188,8 @@ static void show_text(text *out, const summary *s) {
     const rfm_conv_model *m = &s->fit->model;
     const rfm_conv *f = &m->input;
     size_t l;
-    text_add(out, "task          %s, %zu %s\n", task_words[m->task],
-             m->task == RFM_CLASSIFY ? s->form->classes : m->c, m->task == RFM_CLASSIFY ? "classes" : "targets");
+    text_add(out, "task          %s, %zu %s\n", task_words[m->task], m->task == RFM_CLASSIFY ? s->form->classes : m->c,
+             m->task == RFM_CLASSIFY ? "classes" : "targets");
     text_add(out, "rows          %zu trained on, %zu to test\n", s->learn->rows, s->check->rows);
     text_add(out, "images        %zu x %zu x %zu, patches of side %zu\n", f->channels, f->height, f->width, f->patch);
     text_add(out, "kernel        %s, %d layer%s", conv_words[m->f.kernel], m->f.depth, m->f.depth == 1 ? "" : "s");
@@ -223,8 +222,7 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
     patch_fit fit;
     summary s;
     void *blob;
-    if (d != pixels)
-        fail("%s: %zu inputs, expected the %zu of --image %s", a->operands[0], d, pixels, a->image_size);
+    if (d != pixels) fail("%s: %zu inputs, expected the %zu of --image %s", a->operands[0], d, pixels, a->image_size);
     memset(&s, 0, sizeof s);
     plan = plan_of(a, open, x, form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS, tick);
     y = targets_of(learn, form, c, mean);

@@ -168,8 +168,7 @@ int conv_info(const call *c, any_model *any, char *blob, size_t size) {
         if (f->kernel == RFM_CONV_LAPLACE) json_real(&t, "bandwidth", model->f.bandwidth);
         json_number(&t, "model_bytes", (double)size);
         json_number(&t, "scratch_bytes", (double)scratch);
-        if (any->record.targets != NULL)
-            json_names(&t, "targets", any->record.targets, model_targets(&any->numbers));
+        if (any->record.targets != NULL) json_names(&t, "targets", any->record.targets, model_targets(&any->numbers));
         if (model->class_names != NULL && classes > 0) json_names(&t, "classes", model->class_names, classes);
         json_end(&t);
         file_show(&t, NULL);
