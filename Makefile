@@ -46,7 +46,7 @@ learn_obj = $(call objects,tools/rfm/learn/*.c)
 page_obj  = $(patsubst %,$(BUILD)/obj/tools/rfm/report/%.o,html chart image)
 rfm_obj   = $(call objects,tools/rfm/*.c tools/rfm/*/*.c)
 bench_obj = $(call objects,tools/bench/*.c)
-papers_obj = $(call objects,tools/papers/*.c)
+papers_obj = $(call objects,tools/papers/*.c) $(learn_obj)
 small_obj = $(call objects,tools/small/*.c) $(learn_obj)
 adapt_obj = $(call objects,tools/adapt/*.c) $(page_obj)
 tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small $(BUILD)/rfm-adapt
@@ -82,8 +82,9 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
+# Tests at -O1: thirty configurations compile them.
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
-    -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
+    -O1 -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
 
 $(BUILD)/obj/tools/%.o: flags += -Itools
 

@@ -81,6 +81,25 @@ $(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(startup) $(BUILD)
 $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
 	$(link_program)
 
+# Standalone code of two tiny models: standalone-gesture-code, standalone-gesture-run, and those of digits. The headers are
+# made by the rfm of this machine, RFM.
+RFM      ?= $(BUILD)/rfm
+ifndef BOARD
+$(MODELS)/gesture.rfm: boards/predict/make_tiny.c $(wildcard rfm/*.c rfm/*.h)
+	@mkdir -p $(MODELS)/gesture $(MODELS)/digits
+	$(host_compile) -o $(MODELS)/make_tiny $(filter %.c,$^) -lm
+	$(MODELS)/make_tiny $(MODELS)
+
+$(MODELS)/digits.rfm: $(MODELS)/gesture.rfm
+
+$(MODELS)/%/model.h: $(MODELS)/%.rfm $(RFM)
+	$(RFM) export $< --standalone --name model --quiet -o $@
+endif
+
+$(BUILD)/standalone-%: tools/small/peers/measure.c tools/small/peers/rfm_tiny.c $(startup) FORCE
+	$(CC) $(CFLAGS) $(flags) $(board_include) -DMEASURE_$(lastword $(subst -, ,$*)) -Itools/small/peers \
+	    -I$(MODELS)/$(firstword $(subst -, ,$*)) -o $@ $(filter-out FORCE,$^) $(link)
+
 # ---- retraining -------------------------------------------------------------------------------------------------
 # boards/retrain. RETRAIN_ARENA=bytes: another arena than the board's. retrain-polled takes its samples without
 # interrupts.

@@ -107,7 +107,7 @@ const char *rfm_status_text(int status) {
  * What prediction of one row needs from a mathematics library, in float: a few instructions, no errno, no tables, and
  * the same bits on every machine. small_exp: for x <= 0, at most 2.5 ulp from the truth, 0 below -87. small_sqrt:
  * exactly rounded; numbers below the normal range count as 0. small_log: for x > 0, error at most 1.2e-7 max(1, |log
- * x|). In double these are libm's.
+ * x|). small_arc: asin(sqrt(h)) for 0 <= h <= 1/2, at most 2.5 ulp from the truth. In double these are libm's.
  */
 
 #if RFM_REAL_BYTES == 8
@@ -115,7 +115,7 @@ static rfm_real small_exp(rfm_real x) { return exp(x); }
 static rfm_real small_sqrt(rfm_real x) { return sqrt(x); }
 static rfm_real small_log(rfm_real x) { return log(x); }
 #ifdef RFM_SPHERE
-static rfm_real small_asin(rfm_real x) { return asin(x); }
+static rfm_real small_arc(rfm_real h) { return asin(sqrt(h)); }
 #endif
 #else
 
@@ -189,7 +189,17 @@ static float small_log(float x) {
 }
 
 #ifdef RFM_SPHERE
-static float small_asin(float x) { return asinf(x); }
+/* asin(sqrt(h)) as sqrt(h) p(h), p through the Chebyshev nodes of [0, 1/2]. */
+static float small_arc(float h) {
+    float p = 0.109673984f * h - 0.0900862142f;
+    p = p * h + 0.0755397528f;
+    p = p * h + 0.0167313889f;
+    p = p * h + 0.0464808494f;
+    p = p * h + 0.0748811439f;
+    p = p * h + 0.166669548f;
+    p = p * h + 1.0f;
+    return small_sqrt(h) * p;
+}
 #endif
 #endif
 
@@ -212,7 +222,7 @@ static rfm_real lag(rfm_real t, rfm_real sine, rfm_real c) {
  * the end pi. */
 rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus) {
     const rfm_real share = R(0.318309886183790671538); /* 1 / pi */
-    rfm_real least = minus < plus ? minus : plus, t = R(2) * small_asin(small_sqrt(R(0.5) * least)), part;
+    rfm_real least = minus < plus ? minus : plus, t = R(2) * small_arc(R(0.5) * least), part;
     rfm_arc a;
     a.sine = small_sqrt(minus * plus);
     part = share * lag(t, a.sine, R(1) - least);
@@ -238,6 +248,8 @@ rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus) {
 
 /* Sections of a model in floating point, in the order of the table. */
 enum { SECTION_SHIFT, SECTION_P, SECTION_CENTERS, SECTION_ALPHA, SECTION_OFFSET, SECTIONS = RFM_SECTION_SUMMARY + 1 };
+
+#define NETWORK_DEPTH 8 /* hidden layers, at most */
 
 static int little_endian(void) {
     const uint16_t one = 1;
@@ -324,16 +336,34 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 #define BITS_TWO     0x40000000u /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
+#ifdef RFM_SPHERE
+/* Kernel, metric and exponent of the head. */
+static int kernel_right(const unsigned char *b) {
+    /* the upper halves of 1.0f ... 8.0f */
+    static const uint16_t depths[NETWORK_DEPTH] = {0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100};
+    uint32_t exponent = get_u32(b + 36), metric = b[18] & (RFM_UNIT_ROWS - 1u), i;
+    if (b[17] >= RFM_KERNELS || b[18] >= 2 * RFM_UNIT_ROWS) return 0;
+    if (metric != RFM_FULL && (metric != RFM_DIAGONAL || get_u32(b + 32) != get_u32(b + 24))) return 0;
+    if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || metric != b[18])) return 0; /* integers are not on the sphere */
+    if (b[17] < RFM_NNGP) return exponent - 1 < BITS_TWO;
+    for (i = 0; i < NETWORK_DEPTH; i++)
+        if (exponent == (uint32_t)depths[i] << 16) return 1;
+    return 0;
+}
+#else
+static int kernel_right(const unsigned char *b) {
+    return b[17] < RFM_NNGP && (b[18] == RFM_FULL || (b[18] == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
+           get_u32(b + 36) - 1 < BITS_TWO;
+}
+#endif
+
 /* What the sections say beyond their numbers, and the sizes in the head. */
 static RFM_ALONE int blob_right(const unsigned char *b) {
     uint32_t bytes = get_u32(b + 12), sections = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
     if (sections < SECTIONS || sections > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
         if (get_u32(b + i) == 0) return 0;
-    if (b[17] >= RFM_KERNELS || b[19] > RFM_CLASSIFY ||
-        (b[18] != RFM_FULL && (b[18] != RFM_DIAGONAL || get_u32(b + 32) != d)))
-        return 0;
-    if (get_u32(b + 36) - 1 >= BITS_TWO || get_u32(b + 40) > BITS_LARGEST) return 0;
+    if (!kernel_right(b) || b[19] > RFM_CLASSIFY || get_u32(b + 40) > BITS_LARGEST) return 0;
     return names_right(b, RFM_SECTION_CLASS_NAMES, c == 1 ? 2 : c) && names_right(b, RFM_SECTION_INPUT_NAMES, d) &&
            summary_right(b, d);
 }
@@ -387,7 +417,17 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_blob head;
     uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
+#ifdef RFM_SPHERE
+    rfm_real radius = R(0);
+#endif
     if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
+#ifdef RFM_SPHERE
+    if (head.metric >= RFM_UNIT_ROWS) {
+        const rfm_real *at = section_numbers(&head, RFM_SECTION_RADIUS, 1, 1);
+        if (at == NULL || !(*at >= R(1) / BANDWIDTH_MOST && *at <= BANDWIDTH_MOST)) return RFM_ECONTENT;
+        radius = *at, head.metric = (uint8_t)(head.metric - RFM_UNIT_ROWS);
+    }
+#endif
     for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++) {
         uint32_t count = i < SECTION_CENTERS ? head.d : i < SECTION_OFFSET ? head.n : head.c, each = 1;
         if (i == SECTION_CENTERS || (i == SECTION_P && head.metric == RFM_FULL)) each = head.r;
@@ -405,6 +445,9 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     model->class_names = (const char *)rfm_blob_section(&head, RFM_SECTION_CLASS_NAMES);
     model->input_names = (const char *)rfm_blob_section(&head, RFM_SECTION_INPUT_NAMES);
     model->summary = rfm_blob_section(&head, RFM_SECTION_SUMMARY);
+#ifdef RFM_SPHERE
+    model->radius = radius;
+#endif
     return RFM_OK;
 }
 
@@ -430,11 +473,62 @@ static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real dista
 #ifndef RFM_NO_TRAIN
 const rfm_kernel rfm_kernels[RFM_KERNELS] = {
     /* by RFM_LAPLACE ... */
-    {"laplace", 2, R(1), R(0), 0},
-    {"gaussian", 2, R(2), R(0), 0},
-    {"general", 2, R(0), R(2), 0},
-    {"l1", 1, R(0), R(1), 1},
+    {"laplace", 2, R(1), R(0), 0, 0},          {"gaussian", 2, R(2), R(0), 0, 0},
+    {"general", 2, R(0), R(2), 0, 0},          {"l1", 1, R(0), R(1), 1, 0},
+    {"nngp", 2, R(0), R(NETWORK_DEPTH), 0, 1}, {"ntk", 2, R(0), R(NETWORK_DEPTH), 0, 1},
 };
+#endif
+
+#ifdef RFM_SPHERE
+
+/* The network kernels by layers, from minus = 1 - rho and plus = 1 + rho:
+ *   r = t = rho, r' = t' = 1;  then depth times, all from the old values,
+ *   t' = t' k0(r) + t k0'(r) r' + k0(r) r',  t = t k0(r) + k1(r),  r' = k0(r) r',  r = k1(r).
+ * Returns r or t; *slope, if it is not NULL, becomes r' or t'. Near the ends k0' is rounding, and counts as 0: the
+ * gradient has no direction there. Beyond the first layer r is not negative. */
+#define SINE_LEAST (R(256) * REAL_EPS)
+static rfm_real network_value(int kernel, rfm_real depth, rfm_real minus, rfm_real plus, rfm_real *slope) {
+    rfm_real t = minus < plus ? R(1) - minus : plus - R(1), r_slope = R(1), t_slope = R(1), r = t;
+    for (; depth > R(0.5); depth -= R(1)) {
+        rfm_arc a = rfm_arc_at(minus, plus);
+        rfm_real k0_slope = a.sine > SINE_LEAST ? R(0.318309886183790671538) / a.sine : R(0);
+        t_slope = t_slope * a.k0 + (t * k0_slope + a.k0) * r_slope;
+        t = t * a.k0 + a.k1;
+        r_slope *= a.k0;
+        r = a.k1, minus = a.below, plus = R(2) - a.below;
+    }
+    if (slope != NULL) *slope = kernel == RFM_NTK ? t_slope : r_slope;
+    return kernel == RFM_NTK ? t : r;
+}
+
+/* The same by the squared distance of two directions, which rounding may bring beyond 4. */
+static rfm_real network_phi(int kernel, rfm_real depth, rfm_real distance, rfm_real *slope) {
+    rfm_real minus = distance < R(4) ? R(0.5) * distance : R(2);
+    return network_value(kernel, depth, minus, R(2) - minus, slope);
+}
+
+/* Scales z (r) to length `to`, and returns the length that it had. Below the normal range it is 0. */
+static rfm_real scale_row(size_t r, rfm_real *z, rfm_real to) {
+    rfm_real largest = R(0), sum = R(0), factor = R(0);
+    size_t i;
+    for (i = 0; i < r; i++)
+        if (small_abs(z[i]) > largest) largest = small_abs(z[i]);
+    if (largest < REAL_LEAST)
+        largest = R(0);
+    else {
+        for (i = 0; i < r; i++) {
+            z[i] /= largest;
+            sum += z[i] * z[i];
+        }
+        sum = small_sqrt(sum);
+        factor = to / sum;
+    }
+    for (i = 0; i < r; i++) z[i] *= factor;
+    return largest * sum;
+}
+
+/* Is this a model whose rows are scaled to one length? */
+static int on_sphere(const rfm_model *m) { return m->kernel >= RFM_NNGP || m->radius > R(0); }
 #endif
 
 /* s^q, 0 < q <= 2. small_exp takes no positive argument, so a large s goes by way of 1 / s^q. */
@@ -449,8 +543,9 @@ static rfm_real exponent_of(int kernel, rfm_real exponent) {
 }
 
 rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight) {
-    rfm_real q = exponent_of(kernel, exponent);
-    rfm_real log = log_phi(kernel, q, inverse, distance, small_power), phi = small_exp(log);
+    rfm_real q = exponent_of(kernel, exponent), log, phi;
+    if (rfm_kernels[kernel].layers) return network_phi(kernel, exponent, distance, weight);
+    log = log_phi(kernel, q, inverse, distance, small_power), phi = small_exp(log);
     if (weight != NULL) *weight = distance > R(0) ? q * -log / distance * phi : R(0);
     return phi;
 }
@@ -475,6 +570,36 @@ static RFM_ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_rea
     return sum;
 }
 
+#ifdef RFM_SPHERE
+#define NO_PLACE R(-4) /* in place of the largest phi or rho: z is not finite, so it has no direction */
+
+/* The rest of scores_portable for a model on the sphere: z (r) is projected, and is scaled here. */
+static rfm_real scores_sphere(const rfm_model *m, rfm_real *z, rfm_real *scores) {
+    const rfm_real *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
+    int network = m->kernel >= RFM_NNGP;
+    rfm_real largest = R(-1), length, factor = R(1);
+    size_t r = m->r, i, j;
+    if (!rfm_finite(r, z)) return NO_PLACE;
+    length = scale_row(r, z, network ? R(1) : m->radius);
+    if (network && length == R(0)) return R(0);
+    if (network && !(m->radius > R(0))) factor = length;
+    for (i = 0; i < m->n; i++, center += r) {
+        rfm_real distance = R(0), phi;
+        for (j = 0; j < r; j++) distance += (center[j] - z[j]) * (center[j] - z[j]);
+        if (network)
+            phi = network_phi(m->kernel, m->exponent, distance, NULL);
+        else {
+            if (m->kernel == RFM_L1) distance = l1_distance(r, center, z);
+            phi = small_exp(log_phi(m->kernel, m->exponent, inverse, distance, small_power));
+        }
+        distance = network ? R(1) - R(0.5) * distance : phi;
+        if (distance > largest) largest = distance;
+        for (j = 0; j < m->c; j++) scores[j] += *alpha++ * phi * factor;
+    }
+    return largest;
+}
+#endif
+
 static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real *scores) {
     const rfm_real *p = m->p, *center = m->centers, *alpha = m->alpha, inverse = R(1) / m->bandwidth;
     rfm_real *z = scratch + m->d, largest = R(0);
@@ -487,6 +612,9 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
             sum = m->metric == RFM_DIAGONAL ? p[i] * scratch[i] : scratch[i];
         z[i] = sum;
     }
+#ifdef RFM_SPHERE
+    if (on_sphere(m)) return scores_sphere(m, z, scores);
+#endif
     for (i = 0; i < m->n; i++) {
         rfm_real distance = R(0), phi;
         for (j = 0; j < r; j++) {
@@ -513,9 +641,18 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     }
     if ((bad & REAL_SIGN_BIT) != 0) return RFM_EFINITE;
     for (i = 0; i < m->c; i++) scores[i] = m->offset != NULL ? m->offset[i] : R(0);
+#ifdef RFM_SPHERE
+    if (on_sphere(m)) loop = NULL;
+#endif
     if (loop != NULL) largest = loop(m, scratch, scores);
     if (largest < R(0)) largest = scores_portable(m, scratch, scores);
     if (novelty != NULL) *novelty = largest;
+#ifdef RFM_SPHERE
+    if (largest == NO_PLACE) {
+        if (novelty != NULL) *novelty = R(0);
+        return RFM_ERANGE;
+    }
+#endif
     /* An infinite z is far from everything: phi is 0. A z that is infinity minus infinity, NaN, has no place at all;
      * then every phi is 0, too, and only z itself tells. */
     for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
@@ -2326,6 +2463,11 @@ static radial radial_of(int kernel, rfm_real bandwidth, rfm_real exponent) {
     return f;
 }
 
+static int is_network(int kernel) { return rfm_kernels[kernel].layers; }
+
+/* phi at distance 0: the largest there is. */
+static rfm_real phi_at_zero(int kernel, rfm_real depth) { return kernel == RFM_NTK ? depth + R(1) : R(1); }
+
 /* The factor that radial_values puts into w beside shape and phi. */
 static rfm_real weight_unit(const radial *f) { return f->kernel == RFM_LAPLACE ? f->inverse : R(1); }
 
@@ -2333,12 +2475,15 @@ static rfm_real weight_unit(const radial *f) { return f->kernel == RFM_LAPLACE ?
  * inverse. */
 static rfm_real gradient_factor(const radial *in_units, rfm_real inverse) {
     if (in_units->kernel == RFM_LAPLACE) return inverse;
+    if (is_network(in_units->kernel)) return R(1);
     if (in_units->kernel == RFM_GAUSSIAN) return in_units->inverse * inverse;
     return in_units->exponent * RFM_MATH(pow)(in_units->inverse, in_units->exponent - R(1)) * inverse;
 }
 
 static int exponent_right(int kernel, rfm_real q) {
-    return rfm_kernels[kernel].exponent != R(0) || (q > R(0) && q <= rfm_kernels[kernel].most);
+    if (rfm_kernels[kernel].exponent != R(0)) return 1;
+    if (is_network(kernel) && !(q >= R(1) && q <= R(NETWORK_DEPTH) && R((int)q) == q)) return 0;
+    return q > R(0) && q <= rfm_kernels[kernel].most;
 }
 
 static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
@@ -2379,11 +2524,30 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
 }
 
+/* Squared distances of the directions x and z_j become a network kernel, in place, and its slope w. Near opposite ones
+ * 4 - s^2 is taken from |x + z|^2, as near equal ones have s^2 from |x - z|^2. */
+static void network_values(const radial *f, size_t n, size_t r, const rfm_real *x, const rfm_real *z, rfm_real *s2,
+                           rfm_real *w) {
+    size_t j, q;
+    for (j = 0; j < n; j++, z += r) {
+        rfm_real plus = R(2) - R(0.5) * s2[j], sum = R(0);
+        if (plus < NEAR_SHARE) {
+            for (q = 0; q < r; q++) sum += (x[q] + z[q]) * (x[q] + z[q]);
+            plus = sum < ZERO_SHARE ? R(0) : R(0.5) * sum;
+            s2[j] = network_value(f->kernel, f->exponent, R(2) - plus, plus, w != NULL ? w + j : NULL);
+        } else
+            s2[j] = network_value(f->kernel, f->exponent, R(0.5) * s2[j], plus, w != NULL ? w + j : NULL);
+    }
+}
+
 /* The last step to phi, in place, from what product_and made of x and z_j, j < n. */
 static void kernel_values(const rfm_port *port, const radial *f, size_t n, size_t r, const rfm_real *x, rfm_real xx,
                           const rfm_real *z, const rfm_real *zz, rfm_real *c, rfm_real *w) {
     if (!is_l1(f->kernel)) squared_distances(n, r, x, xx, z, zz, c);
-    radial_values(port, f, n, c, w);
+    if (is_network(f->kernel))
+        network_values(f, n, r, x, z, c, w);
+    else
+        radial_values(port, f, n, c, w);
 }
 
 void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
@@ -2415,6 +2579,7 @@ typedef struct {
     rfm_real *centred;   /* (rows, d) RFM_FULL only */
     rfm_real *projected; /* (rows, r) */
     rfm_real *norms_z;   /* (rows) */
+    rfm_real *lengths;   /* (rows) of the projected rows before they were scaled; on the sphere only */
     rfm_real *block;     /* (rows, columns) */
     rfm_real *alpha;     /* (c, n) alpha turned, if c <= DOT_OUTPUTS */
     rfm_real *ignored;   /* workers x a group of columns: rows4 writes its other result, which is not used, here */
@@ -2428,6 +2593,7 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->centred = m->metric == RFM_FULL ? rfm_arena_reals(arena, s->rows, m->d) : NULL;
     s->projected = rfm_arena_reals(arena, s->rows, m->r);
     s->norms_z = rfm_arena_reals(arena, 1, s->rows);
+    s->lengths = rfm_arena_reals(arena, 1, on_sphere(m) ? s->rows : 0);
     s->block = rfm_arena_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
     s->alpha = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
     s->ignored =
@@ -2448,6 +2614,23 @@ static void project(const packing *s, const rfm_model *m, rfm_cmat x, rfm_real *
     }
     if (m->metric == RFM_FULL)
         product(s, 0, x.rows, m->r, m->d, R(1), operand_of(centred, m->d, 1), operand_of(m->p, 1, m->d), 0, out, m->r);
+}
+
+/* The length that rows of a model are scaled to. */
+static rfm_real radius_of(const rfm_model *m) { return is_network(m->kernel) ? R(1) : m->radius; }
+
+/* Rows z (rows, r) to the length of the model's, their own lengths to `lengths`. Lengths of rows that are not finite
+ * are not finite. */
+static void scale_rows(const rfm_model *m, size_t rows, rfm_real *z, rfm_real *lengths) {
+    size_t i;
+    for (i = 0; i < rows; i++)
+        lengths[i] = rfm_finite(m->r, z + i * m->r) ? scale_row(m->r, z + i * m->r, radius_of(m)) : R(HUGE_VAL);
+}
+
+/* What K has beside phi for a row of this length. */
+static rfm_real length_factor(const rfm_model *m, rfm_real length) {
+    if (!is_network(m->kernel)) return R(1);
+    return m->radius > R(0) && length > R(0) ? R(1) : length;
 }
 
 static void squared_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real *norms) {
@@ -2529,6 +2712,10 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
         rows = min_size(s->rows, z.rows - first);
         part.at += first * z.stride, part.rows = rows;
         project(&s->pack, &s->m, part, s->centred, s->projected);
+        if (on_sphere(&s->m)) {
+            scale_rows(&s->m, rows, s->projected, s->lengths);
+            if (!finite_row(s->pack.port, rows, s->lengths)) return RFM_ERANGE;
+        }
         squared_norms(rows, s->m.r, s->projected, s->norms_z);
         status = norms_right(s->pack.port, rows, s->norms_z);
         if (status != RFM_OK) return status;
@@ -2541,6 +2728,8 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
                 product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1),
                         operand_of(s->m.alpha + column * c, c, 1), 1, out, y.stride);
         }
+        for (i = 0; is_network(s->m.kernel) && i < rows; i++)
+            multiply(c, out + i * y.stride, length_factor(&s->m, s->lengths[i]));
         for (i = 0; s->m.offset != NULL && i < rows; i++)
             for (k = 0; k < c; k++) out[i * y.stride + k] += s->m.offset[k];
         if (advance(p, R(rows))) return RFM_ECANCEL;
@@ -2555,6 +2744,8 @@ static int check_model(const rfm_model *m) {
     if (m->metric != RFM_FULL && m->r != m->d) return RFM_ESHAPE;
     if (!bandwidth_right(m->bandwidth) || m->kernel < 0 || m->kernel >= RFM_KERNELS) return RFM_EVALUE;
     if (m->metric < RFM_IDENTITY || m->metric > RFM_FULL) return RFM_EVALUE;
+    if (is_network(m->kernel) && !exponent_right(m->kernel, m->exponent)) return RFM_EVALUE;
+    if (m->radius != R(0) && !bandwidth_right(m->radius)) return RFM_EVALUE;
     return RFM_OK;
 }
 
@@ -2601,12 +2792,14 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
 typedef struct {
     packing pack;
     rfm_real *centred, *z, *sum; /* (d), (r), (c, r) */
+    rfm_real *value;             /* (c) */
 } gradient_space;
 
 static int gradients_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, gradient_space *s) {
     s->centred = rfm_arena_reals(arena, 1, m->metric == RFM_FULL ? m->d : 0);
     s->z = rfm_arena_reals(arena, 1, m->r);
     s->sum = rfm_arena_reals(arena, m->c, m->r);
+    s->value = rfm_arena_reals(arena, 1, m->c);
     return packing_layout(arena, ctx, 1, m->r, m->d, &s->pack);
 }
 
@@ -2621,17 +2814,30 @@ int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes
 
 static rfm_real sign(rfm_real x) { return x > R(0) ? R(1) : x < R(0) ? R(-1) : R(0); }
 
-/* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected. */
+/* From sum[k] = sum_i alpha_ik w(s_i) (x_i - z) to the gradient by P z: what is along z is taken out, because
+ * scaling takes it out. With q the direction of z,
+ *   unit rows: (I - q q') sum radius / |P z|;   network kernels: (I - q q') sum + q sum_i alpha_ik phi(s_i).
+ * Every gradient of a row of zeros is 0. */
+static void sphere_gradient(const rfm_model *m, rfm_real length, const rfm_real *z, rfm_real value, rfm_real *sum) {
+    rfm_real radius = radius_of(m), along = dot(m->r, z, sum) / (radius * radius);
+    size_t q;
+    if (is_network(m->kernel) && m->radius == R(0)) along -= value;
+    for (q = 0; q < m->r; q++) sum[q] = length > R(0) ? sum[q] - along * z[q] : R(0);
+    if (m->radius > R(0) && length > R(0)) multiply(m->r, sum, radius / length);
+}
+
+/* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected; value[k] = sum_i alpha_ik phi(s_i). */
 static void projected_gradients(const gradient_space *s, const rfm_model *m, const radial *f) {
     size_t r = m->r, c = m->c, i, k, q;
     int l1 = is_l1(m->kernel);
     memset(s->sum, 0, c * r * sizeof *s->sum);
+    memset(s->value, 0, c * sizeof *s->value);
     for (i = 0; i < m->n; i++) {
         const rfm_real *center = m->centers + i * r;
         rfm_real distance = R(0), norms = R(0), unit = R(0), inverse, w;
         radial scaled = *f;
         for (q = 0; q < r; q++) unit = max_real(unit, RFM_MATH(fabs)(center[q] - s->z[q]));
-        unit = distance_unit(unit), inverse = R(1) / unit;
+        unit = is_network(m->kernel) ? R(1) : distance_unit(unit), inverse = R(1) / unit;
         for (q = 0; q < r; q++) {
             rfm_real x = center[q] * inverse, z = s->z[q] * inverse;
             distance += l1 ? RFM_MATH(fabs)(x - z) : (x - z) * (x - z);
@@ -2639,13 +2845,18 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
         }
         if (!l1 && distance < ZERO_SHARE * norms) distance = R(0);
         scaled.inverse = inverse_in_units(f->inverse, unit);
-        radial_values(s->pack.port, &scaled, 1, &distance, &w);
+        if (is_network(m->kernel))
+            network_values(&scaled, 1, r, center, s->z, &distance, &w);
+        else
+            radial_values(s->pack.port, &scaled, 1, &distance, &w);
         w = w / weight_unit(&scaled) * gradient_factor(&scaled, f->inverse);
-        for (k = 0; k < c; k++)
+        for (k = 0; k < c; k++) {
+            s->value[k] += m->alpha[i * c + k] * distance; /* which is phi by now */
             for (q = 0; q < r; q++) {
                 rfm_real way = center[q] - s->z[q];
                 s->sum[k * r + q] += w * m->alpha[i * c + k] * (l1 ? sign(way) : inverse * way);
             }
+        }
     }
 }
 
@@ -2660,8 +2871,12 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
     if (status != RFM_OK) return leave(ctx, used, status);
     f = radial_of(model->kernel, model->bandwidth, model->exponent);
     for (row = 0; row < z.rows; row++) {
+        rfm_real length = R(1);
         project(&s.pack, model, rfm_cview(z.at + row * z.stride, 1, d), s.centred, s.z);
+        if (on_sphere(model)) scale_rows(model, 1, s.z, &length);
         projected_gradients(&s, model, &f);
+        for (k = 0; k < c && on_sphere(model); k++)
+            sphere_gradient(model, length, s.z, s.value[k], s.sum + k * model->r);
         for (k = 0; k < c; k++) {
             rfm_real *out = g.at + row * g.stride + k * d;
             const rfm_real *sum = s.sum + k * model->r;
@@ -2706,6 +2921,7 @@ typedef struct {
     int is_identity;             /* 1: P = I, and p is not set */
     rfm_real unit;               /* centres, norms and distances are stored in this unit, so that they can be squared */
     rfm_real y_unit, alpha_unit; /* units of Y in solves and scores, of alpha in the AGOP */
+    rfm_real lift, steepest;     /* a factor of the gradients in the AGOP, and the largest of them without it */
     radial kernel;               /* the kernel of distances in units */
     rfm_real ridge;              /* as used */
     int want_w;
@@ -2713,6 +2929,12 @@ typedef struct {
     size_t ld;
     rfm_real *norms;             /* (n) of the centres */
     rfm_real *root_w;            /* (n) w^1/2; NULL: all 1 */
+    rfm_real *factor;            /* (n) K_ij has factor_i factor_j beside phi: root_w, lengths; NULL: all 1 */
+    rfm_real *lengths;           /* (n) on the sphere: of the projected rows, in units of length_unit; else NULL */
+    rfm_real length_unit;        /* 1 where there are no lengths */
+    rfm_real longest;            /* the largest of the lengths */
+    rfm_real largest_k;          /* the largest phi, times its lengths: 1 but for network kernels */
+    rfm_real *toward;            /* (n, c) network kernels that see lengths: sum_i alpha_ik phi(s_ij) */
     rfm_real root_sum;           /* square root of the sum of w over the gradient points */
     rfm_real *turned;            /* workers x 2 (nr, group): rows of W, and their transpose */
     rfm_real *centred;           /* (AGOP_ROWS, d), RFM_FULL */
@@ -2735,6 +2957,7 @@ typedef struct {
 } training;
 
 static int rows_at(rfm_cmat a) { return a.at != NULL; }
+static int sees_lengths(const rfm_model *m) { return is_network(m->kernel) && !(m->radius > R(0)); }
 static int updates(const training *f) { return f->o->metric != RFM_IDENTITY && f->o->iterations > 0; }
 
 /* The memory of a fit. Only sizes are read: the shapes in f->data, and the options. */
@@ -2744,6 +2967,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows,
            v = f->data->x_validation.rows;
     int scored = rows_at(f->data->x_validation);
+    f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
+    f->m.kernel = o->kernel, f->m.exponent = o->exponent, f->m.radius = o->unit_rows ? R(1) : R(0);
     f->shift = rfm_arena_reals(store, 1, d);
     f->p = o->metric == RFM_IDENTITY ? NULL : rfm_arena_reals(store, o->metric == RFM_FULL ? d : 1, d);
     f->centers = rfm_arena_reals(store, n, d);
@@ -2755,6 +2980,8 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->k = rfm_arena_reals(arena, n, f->ld);
     f->norms = rfm_arena_reals(arena, 1, n);
     f->root_w = f->data->weights != NULL ? rfm_arena_reals(arena, 1, n) : NULL;
+    f->lengths = on_sphere(&f->m) ? rfm_arena_reals(arena, 1, n) : NULL;
+    f->factor = is_network(o->kernel) ? rfm_arena_reals(arena, 1, n) : f->root_w;
     f->together = max_size(1, min_size(c, AGOP_COLUMNS / (d + 1)));
     wide = f->together * (d + 1);
     rows = min_size(n, AGOP_ROWS);
@@ -2770,8 +2997,9 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
         f->root = rfm_arena_reals(arena, full, d);
         f->next = rfm_arena_reals(arena, full, d);
         f->picked = take_indices(arena, f->points < n ? n : 0);
+        f->toward = rfm_arena_reals(arena, sees_lengths(&f->m) ? n : 0, c);
     } else
-        f->turned = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
+        f->turned = f->toward = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
     f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
@@ -2784,7 +3012,6 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     f->predicted = rfm_arena_reals(arena, scored ? v : o->select == RFM_SELECT_LOO ? 1 : 0, c);
     f->best_p = rfm_arena_reals(arena, o->select == RFM_SELECT_LAST || o->metric == RFM_IDENTITY ? 0 : full ? d : 1, d);
     f->best_alpha = rfm_arena_reals(arena, o->select == RFM_SELECT_LAST ? 0 : n, c);
-    f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     if (scored && predictor_layout(arena, f->ctx, &f->m, v, &f->validation) != RFM_OK) return arena->status;
     if (!updates(f)) wide = 0;
     if (!updates(f) && !rows_at(f->data->start)) full = 0; /* P stays the identity: no product has d rows or columns */
@@ -2795,6 +3022,12 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
 }
 
 /* ---- the kernel matrix ---------------------------------------------------------------------- */
+
+/* K_ii, weighted. */
+static rfm_real diagonal_of(const training *f, size_t i) {
+    rfm_real factor = f->factor != NULL ? f->factor[i] : R(1);
+    return factor * factor * phi_at_zero(f->o->kernel, f->o->exponent);
+}
 
 /* In a block on and above the diagonal -2 x'z becomes K, and W goes to the mirror image. nr rows of W at a time are
  * made in a buffer, transposed like a panel, and copied. */
@@ -2809,14 +3042,13 @@ static void kernel_finish(const void *arg, size_t row, size_t rows, size_t col, 
         for (i = base; i < end; i++) {
             size_t at = row + i, from = max_size(col, at + 1);
             rfm_real *line = c + i * ldc;
-            if (at >= col && at < col + cols)
-                line[at - col] = (f->root_w != NULL ? f->root_w[at] * f->root_w[at] : R(1)) + f->ridge;
+            if (at >= col && at < col + cols) line[at - col] = diagonal_of(f, at) + f->ridge;
             if (from >= col + cols) continue;
             line += from - col;
             kernel_values(port, &f->kernel, col + cols - from, r, f->centers + at * r, f->norms[at],
                           f->centers + from * r, f->norms + from, line,
                           w != NULL ? w + (i - base) * group + (from - col) : NULL);
-            for (j = from; f->root_w != NULL && j < col + cols; j++) line[j - from] *= f->root_w[at] * f->root_w[j];
+            for (j = from; f->factor != NULL && j < col + cols; j++) line[j - from] *= f->factor[at] * f->factor[j];
         }
         j = max_size(col, row + base + 1);
         if (w == NULL || j >= col + cols) continue;
@@ -2876,6 +3108,28 @@ static rfm_real median_distance(const training *f) {
     return l1 ? median : RFM_MATH(sqrt)(median);
 }
 
+/* On the sphere centres are directions. Their lengths go into `factor`, if the kernel sees them; a network kernel has 0
+ * there for a row of zeros. A fixed ridge takes part in the unit, so that it is no more than 2^20 in it. */
+static int place_on_sphere(training *f) {
+    size_t n = f->n, i;
+    rfm_real most = R(0);
+    scale_rows(&f->m, n, f->centers, f->lengths);
+    if (!finite_row(f->solve.pack.port, n, f->lengths)) return RFM_ERANGE;
+    f->length_unit = unit_of(rfm_largest(n, f->lengths));
+    if (sees_lengths(&f->m) && f->o->ridge_rule == RFM_RIDGE_FIXED)
+        f->length_unit = max_real(f->length_unit, unit_of(RFM_MATH(sqrt)(f->o->ridge)) / R(1024));
+    multiply(n, f->lengths, R(1) / f->length_unit);
+    f->longest = rfm_largest(n, f->lengths);
+    f->unit = R(1);
+    for (i = 0; is_network(f->o->kernel) && i < n; i++) {
+        rfm_real length = length_factor(&f->m, f->lengths[i]);
+        most = max_real(most, length);
+        f->factor[i] = (f->root_w != NULL ? f->root_w[i] : R(1)) * length;
+    }
+    if (most > R(0)) f->largest_k = most * most * phi_at_zero(f->o->kernel, f->o->exponent);
+    return RFM_OK;
+}
+
 /* Computes the centres in units, their norms and the bandwidth for the current P. RFM_ERANGE: distances cannot be
  * squared, or L is out of range. */
 static int place_centers(training *f) {
@@ -2893,12 +3147,17 @@ static int place_centers(training *f) {
             project(&f->solve.pack, &f->m, part, f->centred, f->centers + first * r);
     }
     if (!finite_row(port, n * r, f->centers)) return RFM_ERANGE;
-    f->unit = distance_unit(rfm_largest(n * r, f->centers));
+    f->length_unit = f->largest_k = R(1);
+    if (on_sphere(&f->m)) {
+        int status = place_on_sphere(f);
+        if (status != RFM_OK) return status;
+    } else
+        f->unit = distance_unit(rfm_largest(n * r, f->centers));
     multiply(n * r, f->centers, R(1) / f->unit);
     squared_norms(n, r, f->centers, f->norms);
     if (!(rfm_largest(n, f->norms) <= NORM_MOST / f->unit / f->unit)) return RFM_ERANGE;
-    f->m.bandwidth = f->o->bandwidth;
-    if (f->o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN && n > 1) {
+    f->m.bandwidth = is_network(f->o->kernel) ? R(1) : f->o->bandwidth;
+    if (!is_network(f->o->kernel) && f->o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN && n > 1) {
         rfm_real median = median_distance(f);
         if (median > R(0)) f->m.bandwidth *= median * f->unit;
         if (!bandwidth_right(f->m.bandwidth)) return RFM_ERANGE;
@@ -2976,6 +3235,11 @@ static void solve_pseudo(training *f) {
     weigh_alpha(f);
 }
 
+/* What K_ij has beside phi, without weights. */
+static rfm_real lengths_of(const training *f, size_t i, size_t j) {
+    return f->lengths == NULL ? R(1) : length_factor(&f->m, f->lengths[i]) * length_factor(&f->m, f->lengths[j]);
+}
+
 #define RESIDUAL_ROWS 4 /* rows that are looked at: harmful rounding is everywhere, so a few rows show it */
 
 /* By the equations the predictor at row i is y_i - ridge alpha_i / w_i. Returns how far it is from that at a few
@@ -2994,7 +3258,7 @@ static rfm_real largest_residual(training *f) {
                       phi, NULL);
         for (k = 0; k < c; k++) {
             rfm_real sum = f->data->y.at[at * f->data->y.stride + k] / f->y_unit - f->ridge / w * f->alpha[at * c + k];
-            for (j = 0; j < n; j++) sum -= phi[j] * f->alpha[j * c + k];
+            for (j = 0; j < n; j++) sum -= phi[j] * f->alpha[j * c + k] * lengths_of(f, at, j);
             most = max_real(most, RFM_MATH(fabs)(sum));
         }
     }
@@ -3016,12 +3280,24 @@ static int solve_ridge(training *f) {
     return largest_residual(f) <= RESIDUAL_MOST;
 }
 
+/* What a ridge of 1 is in the equations, where lengths are in units. */
+static rfm_real ridge_unit(const training *f) {
+    if (f->o->ridge_rule == RFM_RIDGE_SHARE) return f->largest_k;
+    return sees_lengths(&f->m) ? R(1) / f->length_unit / f->length_unit : R(1);
+}
+
+/* The ridge as the options mean it. */
+static rfm_real ridge_used(const training *f) {
+    rfm_real first = max_real(f->o->ridge * ridge_unit(f), REAL_LEAST);
+    return f->ridge > first ? f->ridge / ridge_unit(f) : f->o->ridge;
+}
+
 /* alpha = (K + ridge I)^-1 Y. As long as rounding is larger than the ridge, the ridge grows. */
 static int solve_alpha(training *f) {
     size_t n = f->n, i;
-    rfm_real most = f->root_w != NULL ? R(0) : R(1); /* the largest weight */
-    f->ridge = f->o->ridge;
-    for (i = 0; f->root_w != NULL && i < n; i++) most = max_real(most, f->root_w[i] * f->root_w[i]);
+    rfm_real most = R(0); /* the largest weighted K */
+    f->ridge = f->o->ridge > R(0) ? max_real(f->o->ridge * ridge_unit(f), REAL_LEAST) : R(0);
+    for (i = 0; i < n; i++) most = max_real(most, diagonal_of(f, i));
     if (f->ridge > R(0)) {
         for (;;) {
             int solved;
@@ -3039,6 +3315,53 @@ static int solve_alpha(training *f) {
     }
     multiply(n * f->c, f->alpha, f->y_unit);
     return finite_row(f->solve.pack.port, n * f->c, f->alpha) ? RFM_OK : RFM_ERANGE;
+}
+
+/* ---- the sphere ----------------------------------------------------------------------------- */
+
+#define SHORT R(0.125) /* of the largest length */
+
+/* Point j, one per job: toward_jk = sum_i alpha_ik phi(s_ij) from the kernel itself, a few rows at a time. */
+#define TOWARD_ROWS 32
+static void toward_job(void *arg, size_t index, size_t worker) {
+    const training *f = (const training *)arg;
+    size_t n = f->n, c = f->c, r = f->m.r, at = f->picked != NULL ? f->picked[index] : index, first, rows, i, k;
+    const rfm_real *x = f->centers + at * r;
+    rfm_real *toward = f->toward + at * c, phi[TOWARD_ROWS];
+    (void)worker;
+    if (f->o->ridge > R(0) && f->lengths[at] >= SHORT * f->longest) return;
+    for (k = 0; k < c; k++) toward[k] = R(0);
+    for (first = 0; first < n; first += rows) {
+        rows = min_size(TOWARD_ROWS, n - first);
+        for (i = 0; i < rows; i++) phi[i] = R(-2) * dot(r, x, f->centers + (first + i) * r);
+        kernel_values(f->solve.pack.port, &f->kernel, rows, r, x, f->norms[at], f->centers + first * r,
+                      f->norms + first, phi, NULL);
+        for (i = 0; i < rows; i++)
+            for (k = 0; k < c; k++) toward[k] += f->alpha[(first + i) * c + k] * phi[i];
+    }
+}
+
+/* alpha of the equations becomes alpha of the model, which has the length of its row in it, and 0 for a row that K
+ * does not see. If gradients follow, f(x_j) / |x_j| = sum_i alpha_ik phi(s_ij) is kept: by the equations f is
+ * y_j - ridge alpha_j / w_j, which has the digits that it needs unless the row is short. */
+static int fold_lengths(training *f) {
+    size_t n = f->n, c = f->c, i, k;
+    if (!is_network(f->o->kernel)) return RFM_OK;
+    for (i = 0; i < n; i++) {
+        rfm_real w = f->root_w != NULL ? f->root_w[i] * f->root_w[i] : R(1), length = f->lengths[i];
+        const rfm_real *y = f->data->y.at + i * f->data->y.stride;
+        for (k = 0; k < c; k++) {
+            rfm_real *alpha = f->alpha + i * c + k;
+            if (f->want_w && sees_lengths(&f->m))
+                f->toward[i * c + k] =
+                    length > R(0) && w > R(0) ? (y[k] - f->ridge / w * *alpha) / length / f->length_unit : R(0);
+            *alpha *= length_factor(&f->m, length);
+            if (sees_lengths(&f->m)) *alpha /= f->length_unit;
+        }
+    }
+    if (!finite_row(f->solve.pack.port, n * c, f->alpha)) return RFM_ERANGE;
+    if (f->want_w && sees_lengths(&f->m)) run_jobs(f->ctx, toward_job, f, f->points);
+    return RFM_OK;
 }
 
 /* ---- the average gradient outer product ----------------------------------------------------- */
@@ -3064,15 +3387,24 @@ static int guess_means(training *f, size_t first, size_t rows, size_t k0, size_t
     return sum > R(0);
 }
 
+static rfm_real toward_at(const training *f, size_t i, size_t k) {
+    return f->toward[i * f->c + k] / f->alpha_unit * f->lift;
+}
+
 /* h (rows, g (r + 1)) of the points from `first` on and outputs k0..k0+g-1: the product with W becomes h_jk, centred
  * and weighted. */
 static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t g) {
     size_t r = f->m.r, wide = g * (r + 1), j, k, q;
     for (j = 0; j < rows; j++) {
-        const rfm_real *x = f->centers + point_at(f, first + j) * r;
+        size_t at = point_at(f, first + j);
+        const rfm_real *x = f->centers + at * r;
         for (k = 0; k < g; k++) {
             rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r];
-            for (q = 0; q < r; q++) h[q] -= a * x[q];
+            if (f->lengths != NULL)
+                sphere_gradient(&f->m, f->lengths[at], x, sees_lengths(&f->m) ? toward_at(f, at, k0 + k) : R(0), h);
+            else
+                for (q = 0; q < r; q++) h[q] -= a * x[q];
+            f->steepest = max_real(f->steepest, rfm_largest(r, h));
         }
     }
     if (first == 0) f->guessed = 0;
@@ -3143,11 +3475,10 @@ static void center_agop(training *f) {
     if (after > R(0)) f->tolerance = max_real(f->tolerance, most / after);
 }
 
-/* The upper triangle of S (r, r); with RFM_DIAGONAL only its diagonal. It is in units of alpha and lacks the
- * kernel's constant factor; update_metric puts both back. */
-static int agop(training *f) {
+/* The upper triangle of S (r, r); with RFM_DIAGONAL only its diagonal. It is in units of alpha / lift and lacks the
+ * kernel's constant factor; update_metric puts these back. */
+static int agop_sums(training *f) {
     size_t n = f->n, c = f->c, r = f->m.r, diagonal = f->o->metric == RFM_DIAGONAL, k0, k, g, first, rows, i, j, q;
-    f->alpha_unit = unit_of(rfm_largest(n * c, f->alpha));
     memset(f->s, 0, (diagonal ? r : r * r) * sizeof *f->s);
     if (f->o->center) {
         memset(f->mean, 0, c * r * sizeof *f->mean);
@@ -3160,7 +3491,7 @@ static int agop(training *f) {
         for (i = 0; i < n; i++) {
             for (k = 0; k < g; k++) {
                 rfm_real *ax = f->ax + i * wide + k * (r + 1);
-                rfm_real a = f->alpha[i * c + k0 + k] / f->alpha_unit / weight_unit(&f->kernel);
+                rfm_real a = f->alpha[i * c + k0 + k] / f->alpha_unit / weight_unit(&f->kernel) * f->lift;
                 const rfm_real *x = f->centers + i * r;
                 for (q = 0; q < r; q++) ax[q] = a * x[q];
                 ax[r] = a;
@@ -3190,6 +3521,22 @@ static int agop(training *f) {
     f->tolerance = METRIC_TOLERANCE;
     if (f->o->center) center_agop(f);
     return finite_row(f->solve.pack.port, diagonal ? r : r * r, f->s) ? RFM_OK : RFM_ERANGE;
+}
+
+/* The sums, and once more with larger gradients if the squares of all of them are lost below the number range. That
+ * happens where the gradient points are far from the other rows. */
+#define LIFT R(RFM_REAL_BYTES == 4 ? 0x1p96 : 0x1p768)
+static int agop(training *f) {
+    int status;
+    f->alpha_unit = unit_of(rfm_largest(f->n * f->c, f->alpha));
+    f->lift = R(1);
+    f->steepest = R(0);
+    status = agop_sums(f);
+    if (status == RFM_OK && f->steepest > R(0) && f->steepest * f->steepest < RFM_LIMIT(MIN) / REAL_EPS) {
+        f->lift = LIFT;
+        status = agop_sums(f);
+    }
+    return status;
 }
 
 /* P (rank, d) from the factor that chol_rank left in u (n, n). root (rank, n) is that factor with its columns in
@@ -3226,6 +3573,8 @@ static int update_metric(training *f) {
     if (f->o->scale == RFM_SCALE_NONE) {
         multiply(rank * d, f->p, gradient_factor(&f->kernel, R(1) / f->m.bandwidth));
         multiply(rank * d, f->p, f->alpha_unit);
+        multiply(rank * d, f->p, R(1) / f->lift);
+        if (f->m.radius > R(0)) multiply(rank * d, f->p, R(1) / f->length_unit);
     } else {
         multiply(rank * d, f->p, R(1) / unit_of(rfm_largest(rank * d, f->p)));
         for (j = 0; j < d; j++) { /* the largest entry of a positive semi-definite matrix is on its diagonal */
@@ -3347,6 +3696,7 @@ static int check_options(const rfm_options *o, size_t n) {
     if (!between(RFM_SELECT_LAST, o->select, RFM_SELECT_LOO) ||
         !between(RFM_SCORE_SQUARED, o->score, RFM_SCORE_ACCURACY))
         return RFM_EVALUE;
+    if (!between(RFM_RIDGE_SHARE, o->ridge_rule, RFM_RIDGE_FIXED) || !between(0, o->unit_rows, 1)) return RFM_EVALUE;
     if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX)
         return RFM_EVALUE;
     if (!exponent_right(o->kernel, o->exponent)) return RFM_EVALUE;
@@ -3487,7 +3837,10 @@ static int training_values(training *f) {
     rfm_cmat start = f->data->start;
     size_t i, j;
     rfm_real sum = R(0);
-    column_means(f->data->x, f->shift);
+    if (on_sphere(&f->m))
+        memset(f->shift, 0, f->d * sizeof *f->shift);
+    else
+        column_means(f->data->x, f->shift);
     for (i = 0; f->root_w != NULL && i < f->n; i++) f->root_w[i] = RFM_MATH(sqrt)(f->data->weights[i]);
     if (updates(f) && f->points < f->n)
         f->points = pick_rows(f->n, f->data->weights, f->points, f->o->seed, f->picked);
@@ -3499,7 +3852,6 @@ static int training_values(training *f) {
     }
     f->root_sum = RFM_MATH(sqrt)(sum);
     f->y_unit = unit_of(largest_entry(f->data->y));
-    f->m.kernel = f->o->kernel, f->m.exponent = f->o->exponent;
     f->m.shift = f->shift, f->m.p = f->p, f->m.centers = f->centers, f->m.alpha = f->alpha;
     f->is_identity = start.at == NULL;
     if (f->is_identity) return RFM_OK;
@@ -3530,15 +3882,15 @@ static int train(training *f, rfm_report *report) {
         f->want_w = t < T;
         status = place_centers(f);
         if (status == RFM_OK) status = solve_alpha(f);
-        step.ridge = f->ridge, step.bandwidth = f->m.bandwidth, step.rank = metric_rank(f);
-        if (status == RFM_OK && f->o->select == RFM_SELECT_LOO)
-            status = score_leave_one_out(f, &step.score);
-        else if (status == RFM_OK && rows_at(f->data->x_validation))
+        step.ridge = ridge_used(f), step.bandwidth = f->m.bandwidth, step.rank = metric_rank(f);
+        if (status == RFM_OK && f->o->select == RFM_SELECT_LOO) status = score_leave_one_out(f, &step.score);
+        if (status == RFM_OK) status = fold_lengths(f);
+        if (status == RFM_OK && f->o->select != RFM_SELECT_LOO && rows_at(f->data->x_validation))
             status = score_validation(f, &step.score);
         if (status != RFM_OK) return status;
         score = step.score;
         if (f->o->score == RFM_SCORE_SQUARED) step.score = score * f->y_unit * f->y_unit;
-        if (!finite_real(step.score)) return RFM_ERANGE;
+        if (!finite_real(step.score) || !finite_real(step.ridge)) return RFM_ERANGE;
         if (report->path != NULL) report->path[t] = step;
         if (f->o->select != RFM_SELECT_LAST && (t == 0 || better(f->o->score, score, best))) {
             best = score, best_bandwidth = f->m.bandwidth, best_rank = f->m.r, best_identity = f->is_identity;
@@ -3591,12 +3943,13 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
 /* ==== 18. Writing models ========================================================================
  *
  * With features (x - mean) / scale, targets (y - mean) / scale and the bandwidth folded in:
- *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  alpha y_scale,  offset = y_mean + y_scale
- * offset.
+ *   shift = x_mean + x_scale shift,  P = P / (x_scale L),  centres / L,  radius / L,  alpha y_scale,  offset = y_mean +
+ * y_scale offset.
  */
 
 /* The lowest minor version that has what is written. */
 static uint32_t minor_version(const rfm_blob *head, uint32_t sections) {
+    if (head->kernel >= RFM_NNGP || head->metric >= RFM_UNIT_ROWS) return 3;
     return head->kernel == RFM_L1 || sections > RFM_SECTION_RECORD ? 2 : head->type < RFM_F32 ? 1 : 0;
 }
 
@@ -3653,7 +4006,7 @@ void rfm_blob_end(unsigned char *blob) {
 
 /* Where each section is and how long: the one place that knows, for the size and for the writing. */
 typedef struct {
-    size_t bytes[SECTIONS + 1], at[SECTIONS + 1], total;
+    size_t bytes[RFM_SECTION_RADIUS + 1], at[RFM_SECTION_RADIUS + 1], total;
     uint32_t sections;
 } blob_plan;
 
@@ -3687,6 +4040,11 @@ static int blob_plan_of(const rfm_contents *w, blob_plan *plan) {
                                            (kept_scale(w) != NULL ? m->d * sizeof(rfm_real) : 0);
     plan->bytes[RFM_SECTION_RECORD] = w->record_bytes;
     plan->sections = w->record_bytes > 0 ? SECTIONS + 1 : SECTIONS;
+    if (m->radius > R(0)) {
+        for (i = RFM_SECTION_RECORD + 1; i < RFM_SECTION_RADIUS; i++) plan->bytes[i] = 0;
+        plan->bytes[RFM_SECTION_RADIUS] = sizeof(rfm_real);
+        plan->sections = RFM_SECTION_RADIUS + 1;
+    }
     return rfm_blob_layout(plan->sections, plan->bytes, plan->at, &plan->total);
 }
 
@@ -3785,6 +4143,7 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     head.r = (uint32_t)w->model->r;
     head.type = sizeof(rfm_real), head.kernel = (uint8_t)w->model->kernel, head.task = (uint8_t)w->task;
     head.metric = w->model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL;
+    if (w->model->radius > R(0)) head.metric += RFM_UNIT_ROWS;
     head.exponent = rfm_kernels[w->model->kernel].exponent != R(0) ? 1.0f : (float)w->model->exponent,
     head.temperature = (float)w->temperature;
     rfm_blob_begin(b, &head, plan.sections, plan.bytes, plan.at, plan.total);
@@ -3792,6 +4151,11 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
         rfm_real *numbers = (rfm_real *)(void *)(b + plan.at[i]);
         fold_numbers(w, i, numbers);
         if (!rfm_finite(plan.bytes[i] / sizeof(rfm_real), numbers)) status = RFM_ERANGE;
+    }
+    if (w->model->radius > R(0)) {
+        rfm_real radius = w->model->radius / w->model->bandwidth;
+        memcpy(b + plan.at[RFM_SECTION_RADIUS], &radius, sizeof radius);
+        if (!bandwidth_right(radius)) status = RFM_ERANGE;
     }
     if (plan.bytes[RFM_SECTION_CLASS_NAMES] > 0)
         memcpy(b + plan.at[RFM_SECTION_CLASS_NAMES], w->class_names, plan.bytes[RFM_SECTION_CLASS_NAMES]);
@@ -3938,6 +4302,7 @@ int rfm_record_add_options(unsigned char *record, size_t room, size_t *used, con
     entry[0] = (unsigned char)o->kernel, entry[1] = (unsigned char)o->metric, entry[2] = (unsigned char)o->scale;
     entry[3] = (unsigned char)o->center, entry[4] = (unsigned char)o->bandwidth_rule;
     entry[5] = (unsigned char)o->select, entry[6] = (unsigned char)o->score;
+    entry[7] = (unsigned char)(o->unit_rows + 2 * o->ridge_rule);
     put_number(entry + 8, o->exponent);
     put_number(entry + 16, o->bandwidth);
     put_number(entry + 24, o->ridge);
@@ -3957,6 +4322,7 @@ int rfm_record_options(const void *record, size_t record_bytes, rfm_options *opt
     rfm_options_init(&o);
     o.kernel = at[0], o.metric = at[1], o.scale = at[2], o.center = at[3];
     o.bandwidth_rule = at[4], o.select = at[5], o.score = at[6];
+    o.unit_rows = at[7] % 2, o.ridge_rule = at[7] / 2;
     o.exponent = get_number(at + 8), o.bandwidth = get_number(at + 16), o.ridge = get_number(at + 24);
     o.iterations = rfm_get_u32(at + 32), o.agop_points = rfm_get_u32(at + 36), o.seed = rfm_get_u32(at + 40);
     if (check_options(&o, UINT32_MAX) != RFM_OK) return RFM_ECONTENT;
@@ -4029,10 +4395,11 @@ int rfm_pearson(rfm_cmat a, rfm_cmat b, rfm_real *pearson) { return similarity(a
 
 /* The rows of X become the centres of another model. The norm of YY' is that of Y'Y, which is smaller. */
 static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *model, size_t rows, predictor *s,
-                            rfm_real **centers) {
+                            rfm_real **centers, rfm_real **lengths) {
     rfm_model own = *model;
     own.n = rows;
     *centers = rfm_arena_reals(arena, rows, model->r);
+    *lengths = rfm_arena_reals(arena, 1, on_sphere(model) ? rows : 0);
     own.centers = *centers;
     return predictor_layout(arena, ctx, &own, rows, s);
 }
@@ -4040,19 +4407,19 @@ static int alignment_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
 int rfm_alignment_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
     rfm_arena measure;
     predictor s;
-    rfm_real *centers;
+    rfm_real *centers, *lengths;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
     if (status != RFM_OK) return status;
     status = check_shape(m, model->d);
     if (status != RFM_OK) return status;
     rfm_arena_measure(&measure);
-    return need_of(alignment_layout(&measure, ctx, model, m, &s, &centers), &measure, bytes);
+    return need_of(alignment_layout(&measure, ctx, model, m, &s, &centers, &lengths), &measure, bytes);
 }
 
 int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cmat y, rfm_real *alignment) {
     int status = check_ctx(ctx);
     size_t used, first, rows, column, cols, i, j, k, q;
-    rfm_real ky = R(0), kk = R(0), yy = R(0), unit, *centers;
+    rfm_real ky = R(0), kk = R(0), yy = R(0), unit, *centers, *lengths;
     predictor s;
     if (status == RFM_OK) status = alignment == NULL ? RFM_ENULL : check_model(model);
     if (status == RFM_OK) status = check_view(x);
@@ -4061,13 +4428,18 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
     if (x.cols != model->d || y.rows != x.rows) return RFM_ESHAPE;
     if (!finite_view(port_of(ctx), x) || !finite_view(port_of(ctx), y)) return RFM_EFINITE;
     used = ctx->arena->used;
-    status = alignment_layout(ctx->arena, ctx, model, x.rows, &s, &centers);
+    status = alignment_layout(ctx->arena, ctx, model, x.rows, &s, &centers, &lengths);
     if (status != RFM_OK) return leave(ctx, used, status);
     for (first = 0; first < x.rows; first += rows) {
         rfm_cmat part = x;
         rows = min_size(s.rows, x.rows - first);
         part.at += first * x.stride, part.rows = rows;
         project(&s.pack, &s.m, part, s.centred, centers + first * model->r);
+    }
+    if (on_sphere(model)) {
+        scale_rows(model, x.rows, centers, lengths);
+        if (!finite_row(s.pack.port, x.rows, lengths)) return leave(ctx, used, RFM_ERANGE);
+        multiply(x.rows, lengths, R(1) / unit_of(rfm_largest(x.rows, lengths)));
     }
     status = predictor_start(&s);
     if (status != RFM_OK) return leave(ctx, used, status);
@@ -4082,6 +4454,9 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
             for (i = 0; i < rows; i++) {
                 const rfm_real *y_i = y.at + (first + i) * y.stride;
                 rfm_real row_ky = R(0);
+                for (j = 0; is_network(model->kernel) && j < cols; j++)
+                    s.block[i * cols + j] *=
+                        length_factor(model, lengths[first + i]) * length_factor(model, lengths[column + j]);
                 for (j = 0; j < cols; j++) {
                     const rfm_real *y_j = y.at + (column + j) * y.stride;
                     rfm_real sum = R(0);
@@ -4099,7 +4474,7 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
             for (i = 0; i < y.rows; i++) sum += y.at[i * y.stride + k] / unit * (y.at[i * y.stride + q] / unit);
             yy += sum * sum;
         }
-    *alignment = yy > R(0) ? ky / RFM_MATH(sqrt)(kk) / RFM_MATH(sqrt)(yy) : R(0);
+    *alignment = yy > R(0) && kk > R(0) ? ky / RFM_MATH(sqrt)(kk) / RFM_MATH(sqrt)(yy) : R(0);
     return leave(ctx, used, RFM_OK);
 }
 

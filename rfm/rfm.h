@@ -132,7 +132,12 @@ rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus);
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
 #define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z) */
-#define RFM_KERNELS  4
+
+/* Network kernels: infinitely wide ReLU networks with q hidden layers, q = 1..8. rho is the cosine of the angle between
+ * P x and P z. K is 0 where one of them is 0. L has no meaning for them, and X is not shifted. */
+#define RFM_NNGP    4 /* |P x| |P z| r(rho): the network with random weights */
+#define RFM_NTK     5 /* |P x| |P z| t(rho): its tangent kernel; at x = z it is (q + 1) |P x|^2 */
+#define RFM_KERNELS 6
 #ifndef RFM_NO_TRAIN
 /* What a kernel is: rfm_kernels[RFM_LAPLACE] and so on. */
 typedef struct {
@@ -141,14 +146,16 @@ typedef struct {
     rfm_real exponent; /* q; 0: every model has its own, ... */
     rfm_real most;     /* ... 0 < q <= most */
     int axes;          /* 1: phi depends on the axes of the inputs, so rfm_fit refuses RFM_FULL */
+    int layers;        /* 1: a network kernel; q is its depth, a whole number */
 } rfm_kernel;
 extern const rfm_kernel rfm_kernels[RFM_KERNELS];
 
 /* phi at a distance. `distance` is s^2 for a kernel of norm 2, s for one of norm 1; inverse is 1 / L. If weight is
- * not NULL, *weight becomes -phi'(s) / s for norm 2, -phi'(s) for norm 1, and 0 at s = 0. Nothing is checked. */
+ * not NULL, *weight becomes -phi'(s) / s for norm 2, -phi'(s) for norm 1, and 0 at s = 0. Network kernels: s is the
+ * distance of directions, 0 to 2, and rho = 1 - s^2 / 2. Nothing is checked. */
 rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight);
 
-/* The distance s at which phi has this value, 0 < phi < 1, for L = 1. */
+/* The distance s at which phi has this value, 0 < phi < 1, for L = 1; not for network kernels. */
 rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #endif
 
@@ -188,12 +195,15 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 #define RFM_CLASSIFY 1 /* c >= 2: the class of the largest output; c = 1: class 1 if the output is positive, else 0 */
 
 /* f_k(z) = offset_k + sum_i alpha_ik phi(|P (x_i - z)|), M = P'P. A model only points to its arrays. They live in
- * the arena that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given. */
+ * the arena that rfm_fit took them from, or in the blob (flash, a mapped file) that rfm_model_open was given.
+ * Unit rows: P x_i and P z are scaled to length `radius`, and a row of zeros stays where it is.
+ * Network kernels: P x_i and P z are scaled to length 1, and the sum is multiplied by |P z|, unless rows are unit rows.
+ * alpha_ik has the factor |P x_i| in it. */
 typedef struct {
     size_t n, d, c, r; /* centres, inputs, outputs, rank of P */
     int kernel, metric, task;
-    rfm_real bandwidth; /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
-    rfm_real exponent;
+    rfm_real bandwidth;      /* L, in float from 1e-12 to 1e12, in double from 1e-100 to 1e100 */
+    rfm_real exponent;       /* q; of a network kernel its depth */
     rfm_real temperature;    /* of the softmax in rfm_class; 0: no confidence */
     const rfm_real *shift;   /* (d) subtracted from every input */
     const rfm_real *p;       /* RFM_FULL: P (r, d). RFM_DIAGONAL: its diagonal (d), r = d. NULL: P = I, r = d */
@@ -203,6 +213,9 @@ typedef struct {
     const char *class_names; /* a string for each class, one after the other, each with its final 0; NULL: none */
     const char *input_names; /* the d names of the inputs, stored in the same way; NULL: none */
     const void *summary;     /* what rfm_model_summary reads; NULL: none */
+#ifdef RFM_SPHERE
+    rfm_real radius; /* of unit rows; 0: rows are as they are */
+#endif
 } rfm_model;
 
 /* Opens a model in place: nothing is copied, so `blob` must stay where it is. rfm/FORMAT.md has the bytes. The blob
@@ -224,13 +237,16 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 #define RFM_SECTION_CLASS_NAMES 5
 #define RFM_SECTION_INPUT_NAMES 6
 #define RFM_SECTION_SUMMARY     7
-#define RFM_SECTION_RECORD      8 /* since format 1.2; rfm_record_open */
+#define RFM_SECTION_RECORD      8  /* since format 1.2; rfm_record_open */
+#define RFM_SECTION_RADIUS      14 /* since format 1.3: of unit rows */
+
+#define RFM_UNIT_ROWS 4 /* added to the metric of a blob: its rows are unit rows */
 
 /* The head of a blob. */
 typedef struct {
     const unsigned char *at; /* the blob; from here on as it has them */
     uint8_t type, kernel;    /* RFM_I8 ..., RFM_LAPLACE ... */
-    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL, RFM_REGRESS or RFM_CLASSIFY */
+    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL (+ RFM_UNIT_ROWS), RFM_REGRESS or RFM_CLASSIFY */
     uint32_t n, d, c, r;     /* centres, inputs, outputs, rank: none is 0 */
     float exponent, temperature;
 } rfm_blob;
@@ -267,8 +283,8 @@ typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real
 
 /* scores (c) = f(x), x (d). Uses no memory but `scratch`, RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
  * code. If novelty is not NULL, *novelty becomes the largest kernel value to any centre: 1 at a centre, near 0 far
- * from everything that was trained on. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
- * RFM_ERANGE: a score is not finite. */
+ * from everything that was trained on; of a network kernel the largest rho, 0 for a row of zeros. RFM_ENULL;
+ * RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
 int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty);
 
@@ -456,8 +472,9 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
 int rfm_predict_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 
 /* A row of a kernel matrix from products, for kernels whose norm is 2: c[j] = -2 x'z_j becomes phi(|x - z_j|), j < n.
- * x (r) and z (n, r) are projected, xx and zz (n) their squared norms, at most an eighth of the largest number. weights
- * (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L. port NULL: portable code. Nothing is checked. */
+ * For network kernels the rows are directions. x (r) and z (n, r) are projected, xx and zz (n) their squared norms, at
+ * most an eighth of the largest number. weights (n), if not NULL, are -phi'(s) / s, 0 where s = 0. inverse = 1 / L.
+ * port NULL: portable code. Nothing is checked. */
 void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_real inverse, size_t n, size_t r,
                     const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
                     rfm_real *weights);
@@ -489,10 +506,14 @@ int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes
 #define RFM_SCORE_SQUARED  0
 #define RFM_SCORE_ACCURACY 1
 
+/* What the ridge means. For all but network kernels the two are the same, for their largest K is 1. */
+#define RFM_RIDGE_SHARE 0 /* lambda is `ridge` times the largest K of two training rows, in every iteration */
+#define RFM_RIDGE_FIXED 1 /* lambda is `ridge` */
+
 /* rfm_options_init() sets what is said in (parentheses). */
 typedef struct {
     int kernel;         /* (RFM_LAPLACE) */
-    rfm_real exponent;  /* (1) q, for RFM_GENERAL */
+    rfm_real exponent;  /* (1) q, for RFM_GENERAL and RFM_L1; the depth of a network kernel */
     int metric;         /* (RFM_FULL) */
     int scale;          /* (RFM_SCALE_NONE) */
     int center;         /* (0) 1: the mean gradient of each output is taken out before the outer products */
@@ -506,6 +527,8 @@ typedef struct {
     uint32_t seed;      /* (0) */
     int select;         /* (RFM_SELECT_LAST) */
     int score;          /* (RFM_SCORE_SQUARED) */
+    int ridge_rule;     /* (RFM_RIDGE_SHARE) */
+    int unit_rows;      /* (0) 1: rows are scaled to length 1 in the metric of each iteration; X is not shifted then */
 } rfm_options;
 
 void rfm_options_init(rfm_options *options);
@@ -522,8 +545,8 @@ typedef struct {
 /* One iterate, t = 0..T. */
 typedef struct {
     rfm_real score;     /* on the validation rows, or leave-one-out; 0 if neither was asked for */
-    rfm_real ridge;     /* as used: more than asked for if rounding in this number type is larger than the ridge */
-    rfm_real bandwidth; /* as used */
+    rfm_real ridge;     /* as used, by the ridge rule: more than asked for if rounding in this number type is larger */
+    rfm_real bandwidth; /* as used; 1 for a network kernel */
     uint32_t rank;      /* of M */
 } rfm_step;
 

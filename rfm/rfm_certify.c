@@ -227,6 +227,7 @@ int rfm_certify(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_rea
     int status;
     if (m == NULL || class_at == NULL || radius == NULL) return RFM_ENULL;
     if (m->task != RFM_CLASSIFY || (m->kernel != RFM_LAPLACE && m->kernel != RFM_GAUSSIAN)) return RFM_EVALUE;
+    if (on_sphere(m)) return RFM_EVALUE;
     status = rfm_predict_one(m, x, scores, scratch, NULL, NULL);
     if (status != RFM_OK) return status;
     p.m = m, p.z = scratch + m->d, p.sums = scratch + m->d + m->r;
@@ -254,8 +255,7 @@ int rfm_certify(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_rea
  * 2^15. Sums over centres are in 64 bits.
  */
 
-#define T_MOST   0xfffffff4u /* 2^32 - 12, as section 1 of rfm_small.c shows */
-#define RHO_BITS 15          /* of rho, the binary places `fraction` among them: up to 2 limit + 1 */
+#define RHO_BITS 15 /* of rho, the binary places `fraction` among them: up to 2 limit + 1 */
 
 typedef struct {
     const rfm_model_i *m;
@@ -264,36 +264,6 @@ typedef struct {
     size_t class_at;
     uint32_t fraction; /* rho is in units of 2^-fraction, so that small limits have fine radii */
 } proof_i;
-
-/* floor(sqrt(t)) */
-static uint32_t root_below(uint32_t t) {
-    uint32_t root = 0, bit = 1u << 30;
-    for (; bit != 0; bit >>= 2) {
-        uint32_t next = root + bit;
-        root >>= 1;
-        if (t >= next) t -= next, root += bit;
-    }
-    return root;
-}
-
-/* a / 2^bits, rounded up; bits < 32 */
-static uint32_t above(uint32_t a, uint32_t bits) { return (a >> bits) + ((a & ((1u << bits) - 1)) != 0); }
-
-/* t +- 2 rho sqrt(t) + rho^2, rounded to the far side. sqrt(t) < (root + 1) / 2^k with 16 bits of root: the product is
- * below 2^32. */
-static void t_bounds(uint32_t t, uint32_t rho, uint32_t fraction, uint32_t *low, uint32_t *high) {
-    uint32_t square = rho * rho >> 2 * fraction, scaled = t, reach = 0, k = 0;
-    if (t > 0) {
-        for (; scaled >> 30 == 0; k++) scaled <<= 2;
-        reach = above(2 * rho * (root_below(scaled) + 1), k + fraction);
-    }
-    *low = t - reach + square;
-    if (square >= t || (reach > t && reach - t >= square)) *low = 0;
-    square = above(rho * rho, 2 * fraction);
-    *high = t;
-    *high += reach < T_MOST - *high ? reach : T_MOST - *high;
-    *high += square < T_MOST - *high ? square : T_MOST - *high;
-}
 
 static uint32_t distance_i(const proof_i *p, size_t i) {
     uint32_t sum = 0;

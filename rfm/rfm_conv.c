@@ -724,16 +724,15 @@ typedef struct {
     size_t d, places;  /* D, m */
     const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
-    size_t tiles, blocks; /* bytes of each worker in section 8, in section 9 */
     progress *progress;
 } work;
 
-static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p, size_t r, progress *p_, work *w) {
+static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p, size_t r, progress *done, work *w) {
     memset(w, 0, sizeof *w);
     w->ctx = *ctx, w->ctx.tick = NULL, w->f = f;
     w->d = rfm_conv_patch(f), w->places = rfm_conv_places(f);
     w->p = p, w->r = p != NULL ? r : w->d;
-    w->progress = p_;
+    w->progress = done;
 }
 
 /* The same without workers: for the inside of a job. */
@@ -943,6 +942,7 @@ typedef struct {
     rfm_real *patches; /* (most images, D) */
     rfm_real *mean;    /* (D) */
     projected x, z;
+    size_t tile_rows, tile_cols;
     unsigned char *tiles; /* tile_bytes for each worker */
     size_t tile_bytes;
     int *status;
@@ -956,26 +956,26 @@ typedef struct {
 
 /* One worker's. */
 typedef struct {
-    rfm_real *values;                   /* (TILE_ROWS, TILE_COLS) */
-    rfm_real *lengths, *k0, *k1, *sine; /* (TILE_COLS) of one row, for network kernels */
+    rfm_real *values;                   /* (tile_rows, tile_cols) */
+    rfm_real *lengths, *k0, *k1, *sine; /* (tile_cols) of one row, for network kernels */
 } tile_space;
 
-static void tile_layout(rfm_arena *arena, tile_space *s) {
-    s->values = rfm_arena_reals(arena, TILE_ROWS, TILE_COLS);
-    s->lengths = rfm_arena_reals(arena, 1, TILE_COLS);
-    s->k0 = rfm_arena_reals(arena, 1, TILE_COLS);
-    s->k1 = rfm_arena_reals(arena, 1, TILE_COLS);
-    s->sine = rfm_arena_reals(arena, 1, TILE_COLS);
+static void tile_layout(rfm_arena *arena, size_t rows, size_t cols, tile_space *s) {
+    s->values = rfm_arena_reals(arena, rows, cols);
+    s->lengths = rfm_arena_reals(arena, 1, cols);
+    s->k0 = rfm_arena_reals(arena, 1, cols);
+    s->k1 = rfm_arena_reals(arena, 1, cols);
+    s->sine = rfm_arena_reals(arena, 1, cols);
 }
 
-static size_t tile_bytes(const rfm_ctx *ctx, size_t d) {
+static size_t tile_bytes(const rfm_ctx *ctx, size_t rows, size_t cols, size_t d) {
     const rfm_ctx one = alone(ctx);
     rfm_arena measure;
     tile_space s;
     size_t most = 0;
     rfm_arena_measure(&measure);
-    tile_layout(&measure, &s);
-    product_bytes(&most, &one, TILE_ROWS, TILE_COLS, d);
+    tile_layout(&measure, rows, cols, &s);
+    product_bytes(&most, &one, rows, cols, d);
     reserve(&measure, most);
     return measure.status == RFM_OK ? round_up(measure.peak, RFM_ALIGN) : SIZE_MAX / 2;
 }
@@ -993,7 +993,8 @@ static void shallow_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv 
     s->z.u = rfm_arena_reals(arena, v, d), s->z.norms = rfm_arena_reals(arena, 1, v);
     s->z.roots = rfm_arena_reals(arena, 1, v);
     s->status = take_status(arena, ctx);
-    s->tile_bytes = tile_bytes(ctx, d);
+    s->tile_rows = min_size(TILE_ROWS, c > 0 ? v : n), s->tile_cols = min_size(TILE_COLS, c > 0 ? n : v);
+    s->tile_bytes = tile_bytes(ctx, s->tile_rows, s->tile_cols, d);
     s->tiles = (unsigned char *)rfm_arena_take(arena, workers_of(ctx), s->tile_bytes);
     product_bytes(&most, ctx, max_size(n, v), d, d);
     if (c > 0) {
@@ -1051,7 +1052,7 @@ typedef struct {
     const shallow *s;
     projected a, b; /* rows and columns */
     size_t rows, cols;
-    int upper;              /* 1: only tiles that reach the diagonal or lie above it */
+    int upper;              /* 1: nothing left of the column where a tile's first row has the diagonal */
     rfm_real *sum, *wt, *v; /* rows ld apart */
     size_t ld;
 } tile_job;
@@ -1098,9 +1099,10 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
 static void tile_run(void *arg, size_t index, size_t worker) {
     const tile_job *t = (const tile_job *)arg;
     const work *w = t->w;
-    const size_t across = (t->cols + TILE_COLS - 1) / TILE_COLS, r = w->r;
-    const size_t row = index / across * TILE_ROWS, col = index % across * TILE_COLS;
-    const size_t rows = min_size(TILE_ROWS, t->rows - row), cols = min_size(TILE_COLS, t->cols - col);
+    const size_t height = t->s->tile_rows, width = t->s->tile_cols, across = (t->cols + width - 1) / width, r = w->r;
+    const size_t row = index / across * height, rows = min_size(height, t->rows - row);
+    const size_t left = index % across * width, end = min_size(left + width, t->cols);
+    const size_t col = t->upper ? max_size(left, row) : left, cols = end > col ? end - col : 0;
     const int laplace = w->f->kernel == RFM_CONV_LAPLACE;
     rfm_ctx one = alone(&w->ctx);
     rfm_arena arena;
@@ -1108,10 +1110,10 @@ static void tile_run(void *arg, size_t index, size_t worker) {
     rfm_real *tile;
     size_t i;
     int status;
-    if (t->upper && col + cols <= row) return;
+    if (cols == 0) return; /* below the diagonal */
     job_arena(&arena, t->s->tiles, t->s->tile_bytes, worker);
     one.arena = &arena;
-    tile_layout(&arena, &s);
+    tile_layout(&arena, height, width, &s);
     tile = s.values;
     status = rfm_gemm(&one, RFM_NT, laplace ? R(-2) : R(1), rfm_cview(t->a.u + row * r, rows, r),
                       rfm_cview(t->b.u + col * r, cols, r), R(0), rfm_view(tile, rows, cols));
@@ -1132,7 +1134,8 @@ static void tile_run(void *arg, size_t index, size_t worker) {
 }
 
 static int run_tiles(work *w, const shallow *s, tile_job *t) {
-    const size_t down = (t->rows + TILE_ROWS - 1) / TILE_ROWS, across = (t->cols + TILE_COLS - 1) / TILE_COLS;
+    const size_t down = (t->rows + s->tile_rows - 1) / s->tile_rows;
+    const size_t across = (t->cols + s->tile_cols - 1) / s->tile_cols;
     t->w = w, t->s = s;
     clear_status(&w->ctx, s->status);
     run_jobs(&w->ctx, tile_run, t, down * across);
@@ -1268,10 +1271,11 @@ typedef struct {
     rfm_real *lengths, *inverse, *ratio, *sine; /* (pairs) at one place: N, 1 / N, sqrt(p / e) / 2 */
     rfm_real *diff;                             /* (D) */
     rfm_real *h, *hz, *weights;                 /* (m, cols c, D), (m, cols c), (cols c, rows) */
+    rfm_real *alpha, *turned;                   /* (c, rows) alpha transposed, (cols, rows) weights of one place */
 } pair_space;
 
 typedef struct {
-    size_t cols, c, all;         /* images z of a job, outputs, places of all layers */
+    size_t rows, cols, c, all;   /* images x of a block, images z of a job, outputs, places of all layers */
     rfm_real *m;                 /* (D, D) */
     rfm_real *norms_x, *norms_z; /* (n, m), (v, m) */
     rfm_real *slots;             /* (BATCH_JOBS, D, D) */
@@ -1288,15 +1292,15 @@ static size_t pair_columns(const rfm_conv *f, size_t v, size_t c) {
     return cols;
 }
 
-static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t cols, size_t c, pair_space *s) {
-    const size_t d = rfm_conv_patch(f), m = rfm_conv_places(f), all = all_places(f), pairs = PAIR_ROWS * cols;
+static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t rows, size_t cols, size_t c, pair_space *s) {
+    const size_t d = rfm_conv_patch(f), m = rfm_conv_places(f), all = all_places(f), pairs = rows * cols;
     const size_t kept = c > 0 ? all : m;
     s->zp = rfm_arena_reals(arena, m * cols, d);
     s->mz = rfm_arena_reals(arena, m * cols, d);
-    s->xp = rfm_arena_reals(arena, PAIR_ROWS, d);
-    s->p = rfm_arena_reals(arena, all, PAIR_ROWS);
+    s->xp = rfm_arena_reals(arena, rows, d);
+    s->p = rfm_arena_reals(arena, all, rows);
     s->e = rfm_arena_reals(arena, all, cols);
-    s->root_p = rfm_arena_reals(arena, 1, PAIR_ROWS);
+    s->root_p = rfm_arena_reals(arena, 1, rows);
     s->root_e = rfm_arena_reals(arena, 1, cols);
     s->rho = rfm_arena_reals(arena, kept, pairs);
     s->k0 = rfm_arena_reals(arena, kept, pairs);
@@ -1312,23 +1316,25 @@ static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t cols, size_t
     s->diff = rfm_arena_reals(arena, 1, d);
     s->h = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c * d);
     s->hz = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c);
-    s->weights = rfm_arena_reals(arena, cols * c, PAIR_ROWS);
+    s->weights = rfm_arena_reals(arena, cols * c, rows);
+    s->alpha = rfm_arena_reals(arena, c, rows);
+    s->turned = rfm_arena_reals(arena, cols, rows);
 }
 
-static size_t pair_bytes(const rfm_ctx *ctx, const rfm_conv *f, size_t cols, size_t c) {
+static size_t pair_bytes(const rfm_ctx *ctx, const rfm_conv *f, size_t rows, size_t cols, size_t c) {
     const size_t d = rfm_conv_patch(f), m = rfm_conv_places(f);
     const rfm_ctx one = alone(ctx);
     rfm_arena measure;
     pair_space s;
     size_t most = 0;
     rfm_arena_measure(&measure);
-    pair_layout(&measure, f, cols, c, &s);
-    product_bytes(&most, &one, m * cols, d, d);     /* M z */
-    product_bytes(&most, &one, PAIR_ROWS, cols, d); /* S */
+    pair_layout(&measure, f, rows, cols, c, &s);
+    product_bytes(&most, &one, m * cols, d, d); /* M z */
+    product_bytes(&most, &one, rows, cols, d);  /* S */
     if (c > 0) {
-        product_bytes(&most, &one, cols * c, d, PAIR_ROWS); /* H */
-        product_bytes(&most, &one, d, d, m * cols * c);     /* outer products */
-        product_bytes(&most, &one, m * cols * c, d, d);     /* M H */
+        product_bytes(&most, &one, cols * c, d, rows);  /* H */
+        product_bytes(&most, &one, d, d, m * cols * c); /* outer products */
+        product_bytes(&most, &one, m * cols * c, d, d); /* M H */
     }
     reserve(&measure, most);
     return measure.status == RFM_OK ? round_up(measure.peak, RFM_ALIGN) : SIZE_MAX / 2;
@@ -1340,7 +1346,7 @@ static void deep_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv *f,
     const size_t d = rfm_conv_patch(f), m = rfm_conv_places(f);
     size_t most = 0;
     memset(s, 0, sizeof *s);
-    s->cols = pair_columns(f, v, c), s->c = c, s->all = all_places(f);
+    s->rows = min_size(PAIR_ROWS, n), s->cols = pair_columns(f, v, c), s->c = c, s->all = all_places(f);
     s->m = rfm_arena_reals(arena, d, d);
     s->norms_x = rfm_arena_reals(arena, n, m);
     s->norms_z = rfm_arena_reals(arena, v, m);
@@ -1348,7 +1354,7 @@ static void deep_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv *f,
     s->sum = rfm_arena_reals(arena, c > 0 ? d : 0, d);
     s->half = rfm_arena_reals(arena, c > 0 ? d : 0, d);
     s->status = take_status(arena, ctx);
-    s->bytes = max_size(pair_bytes(ctx, f, s->cols, c), norm_bytes(ctx, f));
+    s->bytes = max_size(pair_bytes(ctx, f, s->rows, s->cols, c), norm_bytes(ctx, f));
     s->memory = (unsigned char *)rfm_arena_take(arena, workers_of(ctx), s->bytes);
     product_bytes(&most, ctx, d, d, d);
     reserve(arena, most);
@@ -1531,18 +1537,23 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
     const size_t rows = x.count, c = alpha.cols;
     size_t place, i, j, k;
     int status = RFM_OK;
+    for (k = 0; k < c; k++)
+        for (i = 0; i < rows; i++) s->alpha[k * rows + i] = alpha.at[i * alpha.stride + k];
     for (place = 0; status == RFM_OK && place < w->places; place++) {
         const rfm_real *g = s->a + place * rows * cols, *ge = s->ge + place * rows * cols;
         const part in = part_at(w->f, place);
         rfm_real *hz = s->hz + place * cols * c;
         for (i = 0; i < rows; i++) take_patch(w->f, &in, image_at(&x, i), s->xp + i * w->d);
+        for (i = 0; i < rows; i++)
+            for (j = 0; j < cols; j++) {
+                const rfm_real *a = alpha.at + i * alpha.stride, factor = R(2) * ge[i * cols + j];
+                s->turned[j * rows + i] = g[i * cols + j];
+                for (k = 0; k < c; k++) hz[j * c + k] += factor * a[k];
+            }
         for (j = 0; j < cols; j++)
             for (k = 0; k < c; k++)
-                for (i = 0; i < rows; i++) {
-                    const rfm_real a = alpha.at[i * alpha.stride + k];
-                    s->weights[(j * c + k) * rows + i] = a * g[i * cols + j];
-                    hz[j * c + k] += R(2) * a * ge[i * cols + j];
-                }
+                for (i = 0; i < rows; i++)
+                    s->weights[(j * c + k) * rows + i] = s->alpha[k * rows + i] * s->turned[j * rows + i];
         status = rfm_gemm(one, RFM_NN, R(1), rfm_cview(s->weights, cols * c, rows), rfm_cview(s->xp, rows, w->d), R(1),
                           rfm_view(s->h + place * cols * c * w->d, cols * c, w->d));
     }
@@ -1593,7 +1604,7 @@ static void pair_run(void *arg, size_t index, size_t worker) {
     int status = RFM_OK;
     job_arena(&arena, d->memory, d->bytes, worker);
     one.arena = &arena;
-    pair_layout(&arena, w->f, d->cols, d->c, &s);
+    pair_layout(&arena, w->f, d->rows, d->cols, d->c, &s);
     for (place = 0; place < w->places; place++) {
         const part in = part_at(w->f, place);
         for (j = 0; j < cols; j++) take_patch(w->f, &in, image_at(&t->z, first + j), s.zp + (place * cols + j) * w->d);
@@ -1608,9 +1619,9 @@ static void pair_run(void *arg, size_t index, size_t worker) {
         memset(s.h, 0, w->places * cols * d->c * w->d * sizeof *s.h);
         memset(s.hz, 0, w->places * cols * d->c * sizeof *s.hz);
     }
-    for (i = t->same ? first / PAIR_ROWS * PAIR_ROWS : 0; status == RFM_OK && i < t->x.count; i += rows) {
+    for (i = t->same ? first / d->rows * d->rows : 0; status == RFM_OK && i < t->x.count; i += rows) {
         image_set x;
-        rows = min_size(PAIR_ROWS, t->x.count - i);
+        rows = min_size(d->rows, t->x.count - i);
         x = set_from(t->x, i, rows);
         set_lengths(w, d->norms_x + i * w->places, rows, s.across, s.p);
         status = pair_forward(w, &one, &s, t->use != NULL, x, cols);

@@ -101,8 +101,8 @@ size_t rfm_conv_class(const rfm_conv_model *model, const rfm_real *scores);
 
 /* K (n, v) = K(x_i, z_j), X (n, C H W), Z (v, C H W). If X and Z are one view, K is symmetric and costs half. Images
  * of length 0 have K = 0 with network kernels. RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW,
- * RFM_EALIAS, RFM_EVALUE, RFM_EFINITE, RFM_EARENA: nothing written. RFM_ENOTPD: M is not positive semi-definite, nothing
- * written. RFM_ERANGE, RFM_ECANCEL: K is undefined. Ticks. */
+ * RFM_EALIAS, RFM_EVALUE, RFM_EFINITE, RFM_EARENA: nothing written. RFM_ENOTPD: M is not positive semi-definite;
+ * nothing written. RFM_ERANGE, RFM_ECANCEL: K is undefined. Ticks. */
 int rfm_conv_kernel(const rfm_ctx *ctx, const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat z, rfm_mat k);
 int rfm_conv_kernel_need(const rfm_ctx *ctx, const rfm_conv *f, size_t n, size_t v, size_t *bytes);
 

@@ -6,8 +6,10 @@
  *   F = Phi alpha + offset,  E = dH/dF (m, c),  A = (E alpha') o w(S),  w(s) = -phi'(s) / s,
  *   dH/dalpha = Phi'E + 2 ridge alpha,  dH/doffset = E'1,
  *   dH/dZ = A U - diag(A 1) Z,  dH/dU = A'Z - diag(A'1) U,  dH/dW = (dH/dZ)'X,
- *   dH/dlog L = -<dH/dZ, Z> - <dH/dU, U>, because f depends on Z / L and U / L only.
+ *   dH/dlog L = <A, S o S>, because w(s) s^2 is the derivative of phi by log L.
  * Centres in the space of the inputs, U = T W' with T less the shift, add (dH/dU)'T to dH/dW, and dH/dT = dH/dU W.
+ * All of this depends on differences Z_i - U_a only. Where these are small beside Z and U, products lose them, and sums
+ * over pairs take their place.
  */
 #include "rfm_hyperbf.h"
 
@@ -22,6 +24,7 @@
 #define NORM_MOST     (RFM_LIMIT(MAX) / R(8)) /* what rfm_kernel_row takes */
 #define BLOCK_ROWS    256
 #define WORTH_SHARING 4194304 /* multiply-adds of a product, below which one thread is faster than several */
+#define FAR_FROM_ZERO R(16)   /* |Z| or |U| in units of L, above which pairs take the place of products */
 
 /* ==== 1. Arguments ============================================================================ */
 
@@ -32,7 +35,7 @@ static int check_arena(const rfm_arena *arena) {
 }
 
 static int kernel_right(int kernel, rfm_real exponent) {
-    if (!between(0, kernel, RFM_KERNELS - 1) || rfm_kernels[kernel].norm != 2) return 0;
+    if (!between(0, kernel, RFM_KERNELS - 1) || rfm_kernels[kernel].norm != 2 || rfm_kernels[kernel].layers) return 0;
     return rfm_kernels[kernel].exponent != R(0) || (exponent > R(0) && exponent <= rfm_kernels[kernel].most);
 }
 
@@ -322,8 +325,9 @@ typedef struct {
     rfm_real *norms;           /* (n) |u_a|^2 */
     rfm_real *placed;          /* (n, r) and */
     rfm_real *t;               /* (n, d), where centres are inputs: u_a, t_a - shift */
-    rfm_real *du;              /* (n, r) dH/dU, likewise */
+    rfm_real *du, *pulled;     /* (n, r) dH/dU, and what a block adds to it, likewise */
     const rfm_real *u;         /* (n, r) */
+    int far;                   /* a row of the block, or a centre, is far from 0 */
     unsigned char *memory;     /* for the calls of rfm.h and rfm_small.h */
     size_t bytes;
     rfm_arena arena;
@@ -359,6 +363,7 @@ static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf 
     s->placed = rfm_arena_reals(arena, placed ? n : 0, r);
     s->t = rfm_arena_reals(arena, placed ? n : 0, d);
     s->du = rfm_arena_reals(arena, placed ? n : 0, r);
+    s->pulled = rfm_arena_reals(arena, placed ? n : 0, r);
     product_bytes(s, ctx, b, r, d); /* Z */
     product_bytes(s, ctx, b, n, r); /* Z U' */
     product_bytes(s, ctx, b, c, n); /* F */
@@ -426,7 +431,7 @@ static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
 /* Phi of `count` rows in s->x, and the weights w if asked for. */
 static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
     rfm_mat phi = rfm_view(s->phi, count, s->n);
-    rfm_real inverse = R(1) / f->bandwidth;
+    rfm_real inverse = R(1) / f->bandwidth, far = FAR_FROM_ZERO * f->bandwidth, most = R(0);
     size_t i;
     int status;
     phi.stride = s->n + 1;
@@ -440,7 +445,10 @@ static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
         if (status == RFM_OK)
             rfm_kernel_row(s->ctx.port, f->kernel, f->exponent, inverse, s->n, s->r, s->z + i * s->r, norm, s->u,
                            s->norms, s->phi + i * (s->n + 1), weights ? s->w + i * s->n : NULL);
+        most = max_real(most, norm);
     }
+    for (i = 0; i < s->n; i++) most = max_real(most, s->norms[i]);
+    s->far = RFM_MATH(sqrt)(most) > far;
     return status;
 }
 
@@ -472,14 +480,12 @@ static rfm_real row_loss(const rfm_hyperbf_cost *cost, size_t c, const rfm_real 
     return loss + total * RFM_MATH(log)(sum);
 }
 
-/* A = (E alpha') o w in w; du += A'Z - diag(A'1) U, dz = A U - diag(A 1) Z. */
-static int pass_pull(pass *s, size_t count, rfm_real *du) {
+/* dz = A U - diag(A 1) Z, du += A'Z - diag(A'1) U; *spread += <A, S o S>, S o S being |Z|^2 + |U|^2 - 2 Z U'. */
+static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) {
     const rfm_cmat a = rfm_cview(s->w, count, s->n), z = rfm_cview(s->z, count, s->r), u = rfm_cview(s->u, s->n, s->r);
     rfm_real *column = s->q; /* the first row of what has been used up */
     size_t i, j;
-    int status;
-    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
-    status = multiply(s, RFM_TN, R(1), a, z, R(1), rfm_view(du, s->n, s->r));
+    int status = multiply(s, RFM_TN, R(1), a, z, R(1), rfm_view(du, s->n, s->r));
     if (status == RFM_OK) status = multiply(s, RFM_NN, R(1), a, u, R(0), rfm_view(s->dz, count, s->r));
     memset(column, 0, s->n * sizeof *column);
     for (i = 0; i < count; i++) {
@@ -488,10 +494,57 @@ static int pass_pull(pass *s, size_t count, rfm_real *du) {
             sum += s->w[i * s->n + j];
             column[j] += s->w[i * s->n + j];
         }
-        for (j = 0; j < s->r; j++) s->dz[i * s->r + j] -= sum * s->z[i * s->r + j];
+        for (j = 0; j < s->r; j++) {
+            rfm_real at = s->z[i * s->r + j], *pull = s->dz + i * s->r + j;
+            *spread += at * (sum * at - R(2) * *pull);
+            *pull -= sum * at;
+        }
     }
-    for (i = 0; i < s->n; i++)
+    for (i = 0; i < s->n; i++) {
+        *spread += column[i] * s->norms[i];
         for (j = 0; j < s->r; j++) du[i * s->r + j] -= column[i] * s->u[i * s->r + j];
+    }
+    return status;
+}
+
+/* The same pair by pair; where centres are inputs also dW += A_ia (u_a - z_i)(x_i - t_a)'. */
+static void pull_pairs(pass *s, size_t count, rfm_real *du, rfm_real *spread, rfm_real *dw) {
+    size_t i, a, q, j;
+    memset(s->dz, 0, count * s->r * sizeof *s->dz);
+    for (i = 0; i < count; i++)
+        for (a = 0; a < s->n; a++) {
+            const rfm_real weight = s->w[i * s->n + a];
+            rfm_real square = R(0);
+            for (q = 0; weight != R(0) && q < s->r; q++) {
+                rfm_real off = s->u[a * s->r + q] - s->z[i * s->r + q], pull = weight * off;
+                s->dz[i * s->r + q] += pull;
+                du[a * s->r + q] -= pull;
+                square += off * off;
+                for (j = 0; dw != NULL && j < s->d; j++)
+                    dw[q * s->d + j] += pull * (s->x[i * s->d + j] - s->t[a * s->d + j]);
+            }
+            *spread += weight * square;
+        }
+}
+
+/* A = (E alpha') o w in w; what it adds to the gradient by centres, W and log L. */
+static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *g) {
+    const int placed = f->inputs != NULL;
+    const rfm_mat dw = rfm_view(g->at[P], s->r, s->d);
+    rfm_real *du = placed ? s->pulled : g->at[CENTERS];
+    size_t i;
+    int status = RFM_OK;
+    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
+    if (placed) memset(du, 0, s->n * s->r * sizeof *du);
+    if (s->far)
+        pull_pairs(s, count, du, g->at[BANDWIDTH], placed ? dw.at : NULL);
+    else
+        status = pull_products(s, count, du, g->at[BANDWIDTH]);
+    if (status == RFM_OK && !(placed && s->far))
+        status = multiply(s, RFM_TN, R(1), rfm_cview(s->dz, count, s->r), rfm_cview(s->x, count, s->d), R(1), dw);
+    if (status == RFM_OK && placed && !s->far)
+        status = multiply(s, RFM_TN, R(1), rfm_cview(du, s->n, s->r), rfm_cview(s->t, s->n, s->d), R(1), dw);
+    for (i = 0; placed && i < s->n * s->r; i++) s->du[i] += du[i];
     return status;
 }
 
@@ -518,17 +571,11 @@ static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost
         for (k = 0; k < s->c; k++) g->at[OFFSET][k] += s->e[i * s->c + k];
     status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
     if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
-    if (status == RFM_OK) status = pass_pull(s, count, f->inputs != NULL ? s->du : g->at[CENTERS]);
-    if (status == RFM_OK)
-        status = multiply(s, RFM_TN, R(1), rfm_cview(s->dz, count, s->r), rfm_cview(s->x, count, s->d), R(1),
-                          rfm_view(g->at[P], s->r, s->d));
-    return status;
+    return status == RFM_OK ? pass_pull(s, f, count, g) : status;
 }
 
-/* After the last row: the ridge, log L, and what follows for centres that are inputs. */
+/* After the last row: the ridge, and what follows for centres that are inputs. */
 static int pass_end(pass *s, const rfm_hyperbf *f, rfm_real ridge, rfm_real *loss, const arrays *g) {
-    const rfm_real *du;
-    rfm_real sum = R(0);
     size_t sizes[ARRAYS], i, k;
     int status = RFM_OK;
     for (i = 0; i < s->n * s->c; i++) *loss += ridge * f->alpha[i] * f->alpha[i];
@@ -539,17 +586,9 @@ static int pass_end(pass *s, const rfm_hyperbf *f, rfm_real ridge, rfm_real *los
             rfm_real *at = g->at[ALPHA] + i * s->c + k;
             *at = f->labels == NULL || f->labels[i] == k ? *at + R(2) * ridge * f->alpha[i * s->c + k] : R(0);
         }
-    du = f->inputs != NULL ? s->du : g->at[CENTERS];
-    for (i = 0; i < s->r * s->d; i++) sum -= g->at[P][i] * f->p[i];
-    for (i = 0; i < s->n * s->r; i++) sum -= du[i] * s->u[i];
-    g->at[BANDWIDTH][0] = sum;
-    if (f->inputs != NULL) {
-        status = multiply(s, RFM_NN, R(1), rfm_cview(du, s->n, s->r), rfm_cview(f->p, s->r, s->d), R(0),
+    if (f->inputs != NULL)
+        status = multiply(s, RFM_NN, R(1), rfm_cview(s->du, s->n, s->r), rfm_cview(f->p, s->r, s->d), R(0),
                           rfm_view(g->at[CENTERS], s->n, s->d));
-        if (status == RFM_OK)
-            status = multiply(s, RFM_TN, R(1), rfm_cview(du, s->n, s->r), rfm_cview(s->t, s->n, s->d), R(1),
-                              rfm_view(g->at[P], s->r, s->d));
-    }
     sizes_of(f, sizes);
     for (k = 0; k < ARRAYS && status == RFM_OK; k++)
         if (!rfm_finite(sizes[k], g->at[k])) status = RFM_ERANGE;

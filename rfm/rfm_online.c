@@ -150,6 +150,7 @@ static int check_options(const rfm_online_options *o) {
         return RFM_EVALUE;
     if (s == NULL) return RFM_OK;
     if (s->d != o->inputs || s->c != o->outputs || s->kernel != o->kernel || s->n == 0 || s->r == 0) return RFM_ESHAPE;
+    if (on_sphere(s)) return RFM_EVALUE;
     if (s->r > UINT32_MAX / 4) return RFM_EOVERFLOW;
     if (s->shift == NULL || s->centers == NULL || s->alpha == NULL || (s->p == NULL && s->metric != RFM_IDENTITY))
         return RFM_ENULL;

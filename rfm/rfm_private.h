@@ -16,6 +16,50 @@ static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static inline rfm_real max_real(rfm_real a, rfm_real b) { return a > b ? a : b; }
 static inline int between(int low, int value, int high) { return value >= low && value <= high; }
 
+/* Is this a model whose rows are scaled to one length: a network kernel's, or one of unit rows? */
+static inline int on_sphere(const rfm_model *m) {
+#ifdef RFM_SPHERE
+    return m->kernel >= RFM_NNGP || m->radius > R(0);
+#else
+    (void)m; /* rfm_model_open refuses them */
+    return 0;
+#endif
+}
+
+/* ---- certificates in integers ---- */
+
+#define T_MOST 0xfffffff4u /* 2^32 - 12, as section 1 of rfm_small.c shows */
+
+/* floor(sqrt(t)) */
+static inline uint32_t root_below(uint32_t t) {
+    uint32_t root = 0, bit = 1u << 30;
+    for (; bit != 0; bit >>= 2) {
+        uint32_t next = root + bit;
+        root >>= 1;
+        if (t >= next) t -= next, root += bit;
+    }
+    return root;
+}
+
+/* a / 2^bits, rounded up; bits < 32 */
+static inline uint32_t above(uint32_t a, uint32_t bits) { return (a >> bits) + ((a & ((1u << bits) - 1)) != 0); }
+
+/* t +- 2 rho sqrt(t) + rho^2, rounded to the far side; rho, below 2^15, is in units of 2^-fraction. sqrt(t) < (root +
+ * 1) / 2^k with 16 bits of root: the product is below 2^32. */
+static inline void t_bounds(uint32_t t, uint32_t rho, uint32_t fraction, uint32_t *low, uint32_t *high) {
+    uint32_t square = rho * rho >> 2 * fraction, scaled = t, reach = 0, k = 0;
+    if (t > 0) {
+        for (; scaled >> 30 == 0; k++) scaled <<= 2;
+        reach = above(2 * rho * (root_below(scaled) + 1), k + fraction);
+    }
+    *low = t - reach + square;
+    if (square >= t || (reach > t && reach - t >= square)) *low = 0;
+    square = above(rho * rho, 2 * fraction);
+    *high = t;
+    *high += reach < T_MOST - *high ? reach : T_MOST - *high;
+    *high += square < T_MOST - *high ? square : T_MOST - *high;
+}
+
 #ifdef RFM_SMALL_H /* for those who included it: models of integers */
 
 /* Element i of P, the centres or alpha. */

@@ -414,6 +414,7 @@ static int rows_start(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     if (status == RFM_OK) status = check_view(data->x);
     if (status == RFM_OK && with_y) status = check_view(data->y);
     if (status != RFM_OK) return status;
+    if (on_sphere(model)) return RFM_EVALUE;
     if (data->x.cols != model->d || (with_y && (data->y.cols != model->c || data->y.rows != data->x.rows)))
         return RFM_ESHAPE;
     memset(s, 0, sizeof *s);

@@ -3,10 +3,11 @@
  * Contents:
  *   1. The blob     opened in place; why nothing can overflow
  *   2. Prediction
+ *   3. Certificates
  *   (the rest is not there with RFM_NO_TRAIN)
- *   3. Rounding     a network's numbers as integers, and back
- *   4. Making
- *   5. Writing
+ *   4. Rounding     a network's numbers as integers, and back
+ *   5. Making
+ *   6. Writing
  */
 #include "rfm_tiny.h"
 #include "rfm_private.h"
@@ -19,7 +20,7 @@
  * Sums of 32 bits, whatever the inputs are:
  *
  *   sum_j P_pj x_j      sum_j |P_pj| <= 65535 is checked, |x_j| <= 2^15: at most 2^31 - 2^15, so bias can be added
- *   t_a                 |z_p| <= 127, |center| <= 128, r <= 255: at most 255^3
+ *   t_a                 z_p and center in 8 bits, r <= 255: at most 255^3
  *   score_k             sum_a |alpha_ak| <= 65279 is checked, phi <= 2^15, |offset| 256 <= 2^23
  */
 
@@ -175,6 +176,20 @@ static int32_t phi_of(uint32_t t, uint32_t s) {
     return (int32_t)((u * u + (2u << 28)) >> (16 + h));
 }
 
+static uint32_t distance(const int8_t *z, const int8_t *center, uint32_t r) {
+    uint32_t t = 0, j;
+    for (j = 0; j < r; j++) {
+        int32_t apart = z[j] - center[j];
+        t += (uint32_t)(apart * apart);
+    }
+    return t;
+}
+
+static int32_t z_of(const rfm_tiny *m, uint32_t i, int32_t sum) {
+    sum = (sum >> m->shifts[i]) + m->bias[i];
+    return sum > 127 ? 127 : sum < -128 ? -128 : sum;
+}
+
 int rfm_tiny_predict(const rfm_tiny *m, const int16_t *x, int32_t *scores, int8_t *scratch, uint32_t *nearest) {
     const int8_t *p, *center, *alpha;
     uint32_t i, j, k, left, largest = 0;
@@ -182,19 +197,12 @@ int rfm_tiny_predict(const rfm_tiny *m, const int16_t *x, int32_t *scores, int8_
     for (p = m->p, i = 0; i < m->r; i++) {
         int32_t sum = 0;
         for (j = 0; j < m->d; j++) sum += *p++ * x[j];
-        sum = (sum >> m->shifts[i]) + m->bias[i];
-        scratch[i] = (int8_t)(sum > 127 ? 127 : sum < -127 ? -127 : sum);
+        scratch[i] = (int8_t)z_of(m, i, sum);
     }
     for (k = 0; k < m->c; k++) scores[k] = m->offset != NULL ? m->offset[k] * RFM_TINY_OFFSET : 0;
     for (center = m->centers, alpha = m->alpha, k = 0, left = m->counts != NULL ? m->counts[0] : 0, i = 0; i < m->n;
-         i++) {
-        uint32_t t = 0;
-        int32_t phi;
-        for (j = 0; j < m->r; j++) {
-            int32_t apart = scratch[j] - *center++;
-            t += (uint32_t)(apart * apart);
-        }
-        phi = phi_of(t, m->phi_shift);
+         i++, center += m->r) {
+        const int32_t phi = phi_of(distance(scratch, center, m->r), m->phi_shift);
         if ((uint32_t)phi > largest) largest = (uint32_t)phi;
         if (m->counts == NULL) {
             for (j = 0; j < m->c; j++) scores[j] += *alpha++ * phi;
@@ -239,9 +247,118 @@ int rfm_tiny_integers(const rfm_tiny *m, const rfm_real *x, int16_t *xi) {
     return RFM_OK;
 }
 
+/* ==== 3. Certificates ===========================================================================
+ *
+ * |z' - z| <= rho gives bounds of every t', as in rfm_certify.c, and phi falls with t: so each phi' has bounds. Scores
+ * are exact sums. A class stays if it leads with the worse bound of every phi; of prototypes, if its least score does
+ * over the largest of each other.
+ */
+
+#define RHO_BITS 15
+#define FRACTION 6 /* of them: rho is in units of 2^-6, below 2^9 */
+
+typedef struct {
+    const rfm_tiny *m;
+    const int8_t *z; /* (r) */
+    int64_t *sums;   /* (c) */
+    size_t class_at;
+} proof;
+
+static int32_t worse(int32_t alpha, int32_t least, int32_t most) { return alpha * (alpha > 0 ? least : most); }
+
+/* By what class_at leads with alpha (c), or a model's one output with its sign. */
+static int32_t lead(const proof *p, const int8_t *alpha, uint32_t l) {
+    if (p->m->c == 1) return p->class_at == 1 ? alpha[0] : -alpha[0];
+    return alpha[p->class_at] - alpha[l];
+}
+
+/* Of prototypes the score itself. */
+static int64_t first_sum(const proof *p, uint32_t l) {
+    const int16_t *offset = p->m->offset;
+    int64_t sum;
+    if (offset == NULL) return 0;
+    if (p->m->counts != NULL)
+        sum = offset[l];
+    else if (p->m->c == 1)
+        sum = p->class_at == 1 ? offset[0] : -offset[0];
+    else
+        sum = offset[p->class_at] - offset[l];
+    return sum * RFM_TINY_OFFSET;
+}
+
+/* Does the class stay within rho? Of equal scores the first class wins; a score of 0 is class 0. */
+static int holds(const proof *p, uint32_t rho) {
+    const rfm_tiny *m = p->m;
+    const int8_t *alpha = m->alpha;
+    uint32_t i, l, k = 0, left = m->counts != NULL ? m->counts[0] : 0, low, high;
+    for (l = 0; l < m->c; l++) p->sums[l] = first_sum(p, l);
+    for (i = 0; i < m->n; i++) {
+        int32_t least, most;
+        t_bounds(distance(p->z, m->centers + i * m->r, m->r), rho, FRACTION, &low, &high);
+        least = phi_of(high, m->phi_shift), most = phi_of(low, m->phi_shift);
+        if (m->counts == NULL) {
+            for (l = 0; l < m->c; l++) p->sums[l] += worse(lead(p, alpha, l), least, most);
+            alpha += m->c;
+        } else {
+            while (left == 0) left = m->counts[++k];
+            p->sums[k] += k == p->class_at ? worse(*alpha, least, most) : worse(*alpha, most, least);
+            left--, alpha++;
+        }
+    }
+    for (l = 0; l < m->c; l++) {
+        int needed = m->c == 1 ? (int)p->class_at : l < p->class_at;
+        if (m->c > 1 && l == p->class_at) continue;
+        if (p->sums[l] < needed && m->counts == NULL) return 0;
+        if (m->counts != NULL && p->sums[p->class_at] - p->sums[l] < needed) return 0;
+    }
+    return 1;
+}
+
+/* Is |z' - z|^2 <= square after x_j has moved by `move`, or to the end of what it can be? room: P x (r). */
+static int move_within(const rfm_tiny *m, const int8_t *z, const int64_t *room, uint32_t j, int32_t x, int32_t move,
+                       uint32_t square) {
+    uint32_t sum = 0, i;
+    int32_t to = x + move;
+    to = to > 32767 ? 32767 : to < -32768 ? -32768 : to;
+    for (i = 0; i < m->r; i++) {
+        int32_t apart = z_of(m, i, (int32_t)room[i] + m->p[i * m->d + j] * (to - x)) - z[i];
+        sum += (uint32_t)(apart * apart);
+    }
+    return sum <= square;
+}
+
+int rfm_tiny_certify(const rfm_tiny *m, const int16_t *x, int32_t *scores, int8_t *scratch, int64_t *room,
+                     size_t *class_at, uint32_t *square, uint16_t *counts) {
+    proof p;
+    uint32_t rho = 0, bit, i, j;
+    int status;
+    if (m == NULL || room == NULL || class_at == NULL || square == NULL) return RFM_ENULL;
+    if (m->task != RFM_CLASSIFY) return RFM_EVALUE;
+    status = rfm_tiny_predict(m, x, scores, scratch, NULL);
+    if (status != RFM_OK) return status;
+    p.m = m, p.z = scratch, p.sums = room, p.class_at = rfm_tiny_class(m, scores);
+    for (bit = 1u << (RHO_BITS - 1); bit != 0; bit >>= 1)
+        if (holds(&p, rho + bit)) rho += bit;
+    *class_at = p.class_at;
+    *square = rho * rho >> 2 * FRACTION;
+    if (counts == NULL) return RFM_OK;
+    for (i = 0; i < m->r; i++)
+        for (room[i] = 0, j = 0; j < m->d; j++) room[i] += m->p[i * m->d + j] * x[j];
+    /* Each z_p goes one way as x_j goes one way, so what holds at an end holds on the way there. */
+    for (j = 0; j < m->d; j++) {
+        int32_t count = 0, more;
+        for (more = 0x8000; more != 0; more >>= 1)
+            if (move_within(m, scratch, room, j, x[j], count + more, *square) &&
+                move_within(m, scratch, room, j, x[j], -count - more, *square))
+                count += more;
+        counts[j] = (uint16_t)count;
+    }
+    return RFM_OK;
+}
+
 #ifndef RFM_NO_TRAIN
 
-/* ==== 3. Rounding ===============================================================================
+/* ==== 4. Rounding ===============================================================================
  *
  * z = W (input - f->shift) becomes integers zi = unit z, so that |centres| <= 127 and exp(-|z|^2 / (2 L^2)) =
  * 2^(-|zi|^2 / 2^s): unit = 2^(s/2) sqrt(log2(e) / 2) / L. Of all s the largest that leaves room for the centres.
@@ -292,7 +409,7 @@ static int check_numbers(const rfm_hyperbf *f) {
 
 /* zi for one count of input j where W_pj is 1. */
 static rfm_real gain_of(const rfm_tiny_inputs *in, rfm_real unit, size_t j) {
-    return unit * RFM_MATH(ldexp)(in->scale != NULL ? R(1) / in->scale[j] : R(1), -in->exponents[j]);
+    return unit * ((in->scale != NULL ? R(1) / in->scale[j] : R(1)) * R(power_of_two(-in->exponents[j])));
 }
 
 /* unit and s. RFM_ERANGE: not even s = 0 has room, or a gain is no number. */
@@ -316,7 +433,7 @@ static int choose_unit(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real
 /* P_pj, if row p has this shift. */
 static rfm_real rounded_p(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, size_t p, size_t j,
                           int shift) {
-    return round_byte(RFM_MATH(ldexp)(f->p[p * f->d + j] * gain_of(in, unit, j), shift));
+    return round_byte(f->p[p * f->d + j] * gain_of(in, unit, j) * R(power_of_two(shift)));
 }
 
 /* RFM_ERANGE: not even 0 serves. */
@@ -326,7 +443,7 @@ static int choose_shift(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_rea
     int s;
     for (j = 0; j < f->d; j++) most = max_real(most, RFM_MATH(fabs)(f->p[p * f->d + j] * gain_of(in, unit, j)));
     for (s = SHIFT_MOST; s >= 0; s--) {
-        if (!(RFM_MATH(ldexp)(most, s) < R(127.5))) continue;
+        if (!(most * R(power_of_two(s)) < R(127.5))) continue;
         for (sum = R(0), j = 0; j < f->d; j++) sum += RFM_MATH(fabs)(rounded_p(f, in, unit, p, j, s));
         if (sum <= R(P_MOST)) break;
     }
@@ -376,7 +493,8 @@ int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen) {
     for (i = 0; status == RFM_OK && i < f->r; i++) {
         status = choose_shift(f, in, unit, i, &shift);
         for (j = 0; status == RFM_OK && j < f->d; j++)
-            seen->p[i * f->d + j] = RFM_MATH(ldexp)(rounded_p(f, in, unit, i, j, shift), -shift) / gain_of(in, unit, j);
+            seen->p[i * f->d + j] =
+                rounded_p(f, in, unit, i, j, shift) * R(power_of_two(-shift)) / gain_of(in, unit, j);
     }
     for (k = 0; status == RFM_OK && k < f->c; k++) {
         if (k == 0 || in->task == RFM_REGRESS) status = choose_step(f, in->task, k, &step);
@@ -425,7 +543,7 @@ int rfm_tiny_exponents(rfm_cmat x, int each, int8_t *exponents) {
     return RFM_OK;
 }
 
-/* ==== 4. Making ================================================================================= */
+/* ==== 5. Making ================================================================================= */
 
 /* The arrays of a model in the making. */
 typedef struct {
@@ -559,7 +677,7 @@ int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_arena *st
     return RFM_OK;
 }
 
-/* ==== 5. Writing ================================================================================ */
+/* ==== 6. Writing ================================================================================ */
 
 static size_t names_bytes(const char *names, size_t count) {
     return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names);
@@ -612,7 +730,9 @@ int rfm_tiny_write(const rfm_tiny *m, const void *record, size_t record_bytes, v
     if (!little_endian()) return RFM_ETYPE;
     if (m->task != (m->units != NULL ? RFM_REGRESS : RFM_CLASSIFY) || !numbers_right(m)) return RFM_EVALUE;
     ignored = *m;
+    ignored.class_names = ignored.input_names = NULL; /* names are not for the record: of two entries the last counts */
     if (!read_tail((const unsigned char *)record, (uint32_t)record_bytes, &ignored)) return RFM_EVALUE;
+    if (ignored.class_names != NULL || ignored.input_names != NULL) return RFM_EVALUE;
     memset(b, 0, total);
     rfm_put_u32(b, MAGIC);
     rfm_put_u32(b + 8, (uint32_t)total);

@@ -64,6 +64,22 @@ size_t rfm_tiny_class(const rfm_tiny *model, const int32_t *scores);
  * RFM_ENULL, RFM_EFINITE: nothing written. */
 int rfm_tiny_integers(const rfm_tiny *model, const rfm_real *x, int16_t *xi);
 
+/* Numbers of room for a model with rank r and c outputs. */
+#define RFM_TINY_CERTIFY_ROOM(r, c) ((size_t)(r) > (size_t)(c) ? (size_t)(r) : (size_t)(c))
+
+#define RFM_TINY_FREE 65535u /* of counts[j]: the input may have any value */
+
+/* A certificate, as rfm_certify.h has them for other models. For a classifier: scores (c) and *class_at as above, and
+ * *square: every x' whose z' has |z' - z|^2 <= *square has that class. Below 2^18; 0: z' = z, nothing else.
+ *
+ * counts (d), NULL: not wanted. x_j alone may move by at most counts[j], up or down: RFM_TINY_FREE at most. That
+ * follows the rounding of z step by step, so it is the largest move within the radius on the worse side.
+ *
+ * scratch (r) as above; room: RFM_TINY_CERTIFY_ROOM(r, c). Cost: 15 predictions and more, and 32 r d products for the
+ * counts. RFM_ENULL; RFM_EVALUE: RFM_REGRESS. After a failure only scores and scratch may have changed. */
+int rfm_tiny_certify(const rfm_tiny *model, const int16_t *x, int32_t *scores, int8_t *scratch, int64_t *room,
+                     size_t *class_at, uint32_t *square, uint16_t *counts);
+
 #ifndef RFM_NO_TRAIN
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
@@ -96,7 +112,7 @@ int rfm_tiny_make_need(const rfm_hyperbf *f, size_t *store);
 
 /* Its blob: names are the model's, NULL leaves them out; `record`, if not NULL, is added as it is (rfm_record_add).
  * `blob` is aligned to 4. RFM_ENULL, RFM_EZERO, RFM_EALIGN, RFM_EARENA (size too small), RFM_EVALUE (what rfm_tiny_open
- * would refuse), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
+ * would refuse; names in the record), RFM_EOVERFLOW, RFM_ETYPE: nothing written. */
 int rfm_tiny_size(const rfm_tiny *tiny, size_t record_bytes, size_t *bytes);
 int rfm_tiny_write(const rfm_tiny *tiny, const void *record, size_t record_bytes, void *blob, size_t size);
 

@@ -223,13 +223,15 @@ static size_t seed_i(size_t index, unsigned char *blob) {
 size_t fuzz_seed(size_t index, unsigned char *blob) {
     static const struct {
         size_t n, d, c, r;
-        int kernel, metric, extras;
+        int kernel, metric, extras, unit_rows;
     } seeds[] = {
-        {1, 1, 1, 1, RFM_LAPLACE, RFM_IDENTITY, 0},  {1, 1, 1, 1, RFM_GAUSSIAN, RFM_FULL, 1},
-        {2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1},      {2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1},
-        {5, 3, 1, 3, RFM_GENERAL, RFM_IDENTITY, 1},  {5, 3, 1, 2, RFM_GAUSSIAN, RFM_FULL, 0},
-        {7, 4, 3, 4, RFM_GAUSSIAN, RFM_DIAGONAL, 1}, {9, 8, 10, 2, RFM_LAPLACE, RFM_FULL, 1},
-        {4, 1, 10, 1, RFM_GENERAL, RFM_DIAGONAL, 0}, {40, 6, 2, 6, RFM_LAPLACE, RFM_FULL, 0},
+        {1, 1, 1, 1, RFM_LAPLACE, RFM_IDENTITY, 0, 0},  {1, 1, 1, 1, RFM_GAUSSIAN, RFM_FULL, 1, 0},
+        {2, 2, 2, 2, RFM_GENERAL, RFM_FULL, 1, 0},      {2, 2, 2, 2, RFM_LAPLACE, RFM_DIAGONAL, 1, 0},
+        {5, 3, 1, 3, RFM_GENERAL, RFM_IDENTITY, 1, 0},  {5, 3, 1, 2, RFM_GAUSSIAN, RFM_FULL, 0, 0},
+        {7, 4, 3, 4, RFM_GAUSSIAN, RFM_DIAGONAL, 1, 0}, {9, 8, 10, 2, RFM_LAPLACE, RFM_FULL, 1, 0},
+        {4, 1, 10, 1, RFM_GENERAL, RFM_DIAGONAL, 0, 0}, {40, 6, 2, 6, RFM_LAPLACE, RFM_FULL, 0, 0},
+        {5, 3, 2, 2, RFM_NTK, RFM_FULL, 1, 0},          {4, 3, 1, 3, RFM_NNGP, RFM_DIAGONAL, 0, 0},
+        {5, 3, 2, 2, RFM_LAPLACE, RFM_FULL, 1, 1},      {4, 2, 1, 2, RFM_NTK, RFM_DIAGONAL, 0, 1},
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j"; /* ten of them, one empty */
     rfm_real numbers[600], *at = numbers;
@@ -253,6 +255,8 @@ size_t fuzz_seed(size_t index, unsigned char *blob) {
     model.n = seeds[index].n, model.d = seeds[index].d, model.c = seeds[index].c, model.r = seeds[index].r;
     model.kernel = seeds[index].kernel, model.metric = seeds[index].metric;
     model.bandwidth = (rfm_real)1.5, model.exponent = (rfm_real)1.25;
+    if (rfm_kernels[model.kernel].layers) model.bandwidth = 1, model.exponent = (rfm_real)(1 + index % 8);
+    if (seeds[index].unit_rows) model.radius = 1;
     p = model.metric == RFM_FULL ? model.r * model.d : model.d;
     model.shift = at, at += model.d;
     model.p = at, at += p;
@@ -299,10 +303,10 @@ static void use_model(const rfm_model *m) {
         int status;
 
         for (i = 0; i < m->d; i++) x[i] = input(m, which, i);
-        novelty = -1, confidence = -1;
+        novelty = -7, confidence = -1;
         status = rfm_predict_one(m, x, scores, scratch, NULL, &novelty);
         require(status == RFM_OK || status == RFM_ERANGE, "status of a prediction");
-        require(novelty >= 0 && novelty <= 1, "novelty");
+        require(novelty >= (rfm_kernels[m->kernel].layers ? -1 : 0) && novelty <= 1, "novelty");
         if (status != RFM_OK) continue;
         require(rfm_finite(m->c, scores), "scores are finite");
         require(rfm_class(m, scores, &confidence) < classes, "class");

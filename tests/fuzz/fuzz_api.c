@@ -500,15 +500,18 @@ static void call_fit(void) {
     unsigned with;
 
     rfm_options_init(&o);
-    o.kernel = (int)fuzz_below(&in, 4), o.metric = (int)fuzz_below(&in, 3), o.scale = (int)fuzz_below(&in, 3);
+    o.kernel = (int)fuzz_below(&in, RFM_KERNELS), o.metric = (int)fuzz_below(&in, 3), o.scale = (int)fuzz_below(&in, 3);
     o.exponent = (rfm_real)(0.25 * (double)(1 + fuzz_below(&in, 8)));
+    if (rfm_kernels[o.kernel].layers) o.exponent *= 4;
+    with = fuzz_byte(&in);
+    o.unit_rows = with & 1, o.ridge_rule = with >> 1 & 1;
     with = fuzz_byte(&in);
     o.center = with & 1, o.bandwidth_rule = with >> 1 & 1, o.score = with >> 2 & 1, o.select = (with >> 3) % 3;
     o.iterations = fuzz_below(&in, 4), o.seed = fuzz_byte(&in);
     o.agop_points = with & 128 ? 1 + fuzz_below(&in, n) : 0;
     o.bandwidth = fuzz_below(&in, 4) ? 2 : fuzz_real(&in, values);
     o.ridge = fuzz_below(&in, 4) ? (rfm_real)1e-3 : fuzz_below(&in, 2) ? 0 : fuzz_real(&in, values);
-    if (odd == 29) o.kernel = 4;
+    if (odd == 29) o.kernel = RFM_KERNELS;
     if (odd == 30) o.metric = -1;
     if (odd == 31) o.agop_points = n + 1;
     memset(&data, 0, sizeof data);

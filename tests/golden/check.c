@@ -37,7 +37,8 @@ typedef struct {
     size_t metric_rows;       /* of M: d, or 1 */
     int singular;             /* the stored solution is the one of least norm; no elimination finds it */
     rfm_real *x, *y, *z;
-    double cond[STEPS]; /* the largest so far */
+    double cond[STEPS];   /* the largest so far */
+    double sinmin[STEPS]; /* network kernels: the least sine of an angle that is not 0 so far; else 1 */
     double *metric[STEPS], *kernel[STEPS], *alpha[STEPS], *pred[STEPS], *gradient[STEPS];
 } golden;
 
@@ -61,7 +62,7 @@ typedef long double wide;
 static void reference_kernel(const golden *g, const double *metric, wide *k);
 
 static void read_case(const char *path, golden *g) {
-    const double *cond;
+    const double *cond, *sinmin;
     size_t t, i, rows;
     wide *k;
 
@@ -76,6 +77,7 @@ static void read_case(const char *path, golden *g) {
     g->options.metric = number("diag") > 0 ? RFM_DIAGONAL : RFM_FULL;
     g->options.center = (int)number("center");
     g->options.scale = (int)number("norm");
+    g->options.ridge_rule = RFM_RIDGE_FIXED;
     g->singular = (int)number("singular");
     g->steps = (size_t)number("T");
     if (g->steps >= STEPS) die("too many iterations", path);
@@ -87,10 +89,12 @@ static void read_case(const char *path, golden *g) {
     g->y = reals(need("Y", g->n, g->c), g->n * g->c);
     g->z = reals(need("Xtest", g->m, g->d), g->m * g->d);
     cond = need("cond", 1, g->steps + 1);
+    sinmin = find("sinmin", 1, g->steps + 1);
     k = take(g->n * g->n, sizeof *k);
     for (t = 0; t <= g->steps; t++) {
         const double *stored = find_step("K", t, g->n, g->n);
         g->cond[t] = t > 0 && g->cond[t - 1] > cond[t] ? g->cond[t - 1] : cond[t];
+        g->sinmin[t] = sinmin == NULL ? 1 : t > 0 && g->sinmin[t - 1] < sinmin[t] ? g->sinmin[t - 1] : sinmin[t];
         g->metric[t] = find_step("M", t, g->metric_rows, g->d);
         g->alpha[t] = find_step("alpha", t, g->n, g->c);
         g->pred[t] = find_step("pred", t, g->m, g->c);
@@ -142,12 +146,54 @@ static wide radial(const rfm_options *o, wide s2, wide *w) {
     return phi;
 }
 
+static int is_network(const golden *g) { return rfm_kernels[g->options.kernel].layers; }
+
+/* a'M b. */
+static wide inner(const golden *g, const double *metric, const rfm_real *a, const rfm_real *b) {
+    wide sum = 0;
+    size_t i, j;
+    if (g->options.metric == RFM_DIAGONAL) {
+        for (i = 0; i < g->d; i++) sum += (wide)metric[i] * (wide)a[i] * (wide)b[i];
+        return sum;
+    }
+    for (i = 0; i < g->d; i++)
+        for (j = 0; j < g->d; j++) sum += (wide)metric[i * g->d + j] * (wide)a[i] * (wide)b[j];
+    return sum;
+}
+
+/* A network kernel of x and z. The gradient by z is *u M x + *v M z. */
+static wide network(const golden *g, const double *metric, const rfm_real *x, const rfm_real *z, wide *u, wide *v) {
+    const wide pi = acosl(-1), b = inner(g, metric, x, x), e = inner(g, metric, z, z), size = sqrtl(b * e);
+    wide rho, r, t, r_slope = 1, t_slope = 1, value, slope;
+    int layer;
+    *u = *v = 0;
+    if (!(size > 0)) return 0;
+    rho = inner(g, metric, x, z) / size;
+    if (1 - fabsl(rho) < 1e-15L) rho = rho > 0 ? 1 : -1; /* no case has angles this small but 0 */
+    for (r = t = rho, layer = 0; layer < (int)g->options.exponent; layer++) {
+        const wide sine = sqrtl(1 - r * r), k0 = (pi - acosl(r)) / pi, k1 = (r * (pi - acosl(r)) + sine) / pi;
+        t_slope = t_slope * k0 + (sine > 1e-9L ? t / (pi * sine) * r_slope : 0) + k0 * r_slope;
+        t = t * k0 + k1;
+        r_slope *= k0;
+        r = k1 < 1 ? k1 : 1;
+    }
+    value = g->options.kernel == RFM_NTK ? t : r;
+    slope = g->options.kernel == RFM_NTK ? t_slope : r_slope;
+    *u = slope;
+    *v = (value - rho * slope) * sqrtl(b / e);
+    return size * value;
+}
+
+static wide kernel(const golden *g, const double *metric, const rfm_real *x, const rfm_real *z) {
+    wide u, v;
+    if (is_network(g)) return network(g, metric, x, z, &u, &v);
+    return radial(&g->options, square_distance(g, metric, x, z), &u);
+}
+
 static void reference_kernel(const golden *g, const double *metric, wide *k) {
-    wide w;
     size_t i, j;
     for (i = 0; i < g->n; i++)
-        for (j = 0; j < g->n; j++)
-            k[i * g->n + j] = radial(&g->options, square_distance(g, metric, g->x + i * g->d, g->x + j * g->d), &w);
+        for (j = 0; j < g->n; j++) k[i * g->n + j] = kernel(g, metric, g->x + i * g->d, g->x + j * g->d);
 }
 
 /* A X = B by elimination with row exchanges; B becomes X. */
@@ -174,12 +220,18 @@ static void eliminate(size_t n, size_t c, wide *a, wide *b) {
 static void reference_gradients(const golden *g, const double *metric, const double *alpha, double *gradient) {
     const size_t d = g->d;
     const int l1 = g->options.kernel == RFM_L1;
-    wide *v = take(d, sizeof *v), w, sum;
+    wide *v = take(d, sizeof *v), w, more, sum;
     size_t i, j, k, p, q;
     for (j = 0; j < g->n; j++)
         for (k = 0; k < g->c; k++) {
             for (p = 0; p < d; p++) v[p] = 0;
             for (i = 0; i < g->n; i++) {
+                if (is_network(g)) {
+                    network(g, metric, g->x + i * d, g->x + j * d, &w, &more);
+                    for (p = 0; p < d; p++)
+                        v[p] += (wide)alpha[i * g->c + k] * (w * (wide)g->x[i * d + p] + more * (wide)g->x[j * d + p]);
+                    continue;
+                }
                 radial(&g->options, square_distance(g, metric, g->x + i * d, g->x + j * d), &w);
                 for (p = 0; p < d; p++) {
                     wide way = minus(g->x[i * d + p], g->x[j * d + p]);
@@ -225,7 +277,7 @@ static void reference_metric(const golden *g, double *gradient, double *metric) 
 /* One t: K, alpha, predictions and gradients from M, into r. */
 static void reference_step(const golden *g, size_t t, golden *r) {
     const size_t n = g->n, c = g->c;
-    wide *k = take(n * n, sizeof *k), *b = take(n * c, sizeof *b), w, phi;
+    wide *k = take(n * n, sizeof *k), *b = take(n * c, sizeof *b);
     size_t i, j, p;
     reference_kernel(g, r->metric[t], k);
     for (i = 0; i < n * n; i++) r->kernel[t][i] = (double)k[i];
@@ -236,10 +288,7 @@ static void reference_step(const golden *g, size_t t, golden *r) {
     for (j = 0; j < g->m; j++)
         for (p = 0; p < c; p++) {
             wide sum = 0;
-            for (i = 0; i < n; i++) {
-                phi = radial(&g->options, square_distance(g, r->metric[t], g->x + i * g->d, g->z + j * g->d), &w);
-                sum += phi * b[i * c + p];
-            }
+            for (i = 0; i < n; i++) sum += kernel(g, r->metric[t], g->x + i * g->d, g->z + j * g->d) * b[i * c + p];
             r->pred[t][j * c + p] = (double)sum;
         }
     reference_gradients(g, r->metric[t], r->alpha[t], r->gradient[t]);
@@ -291,15 +340,19 @@ static void wrong(size_t t, const char *what, double value, double bound) {
     printf("  %s %s %s t = %u: %s: %.3g, allowed %.3g\n", test_name, TYPE, test_port, (unsigned)t, what, value, bound);
 }
 
-static double tolerance(double cond) {
+static double tolerance(const golden *g, size_t t) {
+    const double cond = g->cond[t], sinmin = g->sinmin[t];
 #if RFM_REAL_BYTES == 4
-    return 4 * cond * 6e-8 + 16 * EPSILON;
+    return 4 * cond * 6e-8 + 16 * EPSILON + (is_network(g) ? 6e-8 / (sinmin * sinmin) : 0);
 #else
+    if (is_network(g)) return cond > 1e6 || sinmin < 1e-3 ? 1e-8 : 1e-10;
     return cond > 1e6 ? 1e-7 : 1e-10;
 #endif
 }
 
-static int comparable(double cond) { return RFM_REAL_BYTES == 8 || cond <= 1e5; }
+static int comparable(const golden *g, size_t t) {
+    return RFM_REAL_BYTES == 8 || (g->cond[t] <= 1e5 && (!is_network(g) || tolerance(g, t) <= 1e-2));
+}
 
 /* The largest difference as a share of the largest stored entry; a stored zero matrix must be met exactly. NaN and
  * infinities are wrong whatever the tolerance; a negative tolerance asks for nothing else. */
@@ -404,12 +457,18 @@ static void check_gradients(const golden *g, rfm_ctx ctx, size_t t, const rfm_mo
     free(memory);
 }
 
+/* What alpha of a model has beside alpha of the equations: of a network kernel the length of its row. */
+static double alpha_factor(const golden *g, size_t t, size_t i) {
+    const rfm_real *x = g->x + i * g->d;
+    return is_network(g) ? (double)sqrtl(inner(g, g->metric[t], x, x)) : 1;
+}
+
 /* K is what a model predicts at its own centres if alpha is the identity. */
 static void check_kernel(const golden *g, rfm_ctx ctx, size_t t, const rfm_model *model, double bound) {
     rfm_real *identity = take(g->n * g->n, sizeof *identity), *k = take(g->n * g->n, sizeof *k);
     rfm_model columns = *model;
     size_t i;
-    for (i = 0; i < g->n * g->n; i++) identity[i] = i % (g->n + 1) == 0 ? 1 : 0;
+    for (i = 0; i < g->n * g->n; i++) identity[i] = i % (g->n + 1) == 0 ? (rfm_real)alpha_factor(g, t, i % g->n) : 0;
     columns.c = g->n;
     columns.alpha = identity;
     predict(ctx, t, &columns, rfm_cview(g->x, g->n, g->d), k);
@@ -461,7 +520,8 @@ static void check_path(const golden *g, size_t t, const fitted *all, const fitte
 
 static void check_step(const golden *g, rfm_ctx ctx, size_t t, const fitted *all) {
     rfm_real *metric = take(g->metric_rows * g->d, sizeof *metric), *predicted = take(g->m * g->c, sizeof *predicted);
-    double bound = comparable(g->cond[t]) ? tolerance(g->cond[t]) : -1;
+    double bound = comparable(g, t) ? tolerance(g, t) : -1, *alpha = take(g->n * g->c, sizeof *alpha);
+    size_t i;
     fitted f;
 
     if (bound < 0) skipped = 1;
@@ -470,13 +530,15 @@ static void check_step(const golden *g, rfm_ctx ctx, size_t t, const fitted *all
         if (rfm_metric(&f.model, rfm_view(metric, g->metric_rows, g->d)) != RFM_OK) wrong(t, "rfm_metric", 1, 0);
         compare(t, "M", g->metric_rows * g->d, metric, g->metric[t], bound);
         check_kernel(g, ctx, t, &f.model, bound);
-        compare(t, "alpha", g->n * g->c, f.model.alpha, g->alpha[t], bound);
+        for (i = 0; i < g->n * g->c; i++) alpha[i] = g->alpha[t][i] * alpha_factor(g, t, i / g->c);
+        compare(t, "alpha", g->n * g->c, f.model.alpha, alpha, bound);
         predict(ctx, t, &f.model, rfm_cview(g->z, g->m, g->d), predicted);
         compare(t, "prediction", g->m * g->c, predicted, g->pred[t], bound);
         if (g->gradient[t] != NULL) check_gradients(g, ctx, t, &f.model, bound);
         check_same_bits(g, ctx, t, &f.model, predicted);
         free(f.memory);
     }
+    free(alpha);
     free(metric);
     free(predicted);
 }
@@ -518,7 +580,7 @@ static void end(void) {
 static void check_reference(const golden *g, const golden *r) {
     size_t t;
     for (t = 0; t <= g->steps; t++) {
-        const double bound = tolerance(g->cond[t]);
+        const double bound = tolerance(g, t);
         compare(t, "M", g->metric_rows * g->d, r->metric[t], g->metric[t], bound);
         compare(t, "K", g->n * g->n, r->kernel[t], g->kernel[t], bound);
         compare(t, "alpha", g->n * g->c, r->alpha[t], g->alpha[t], bound);

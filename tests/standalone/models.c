@@ -2,12 +2,13 @@
  *
  * Writes FOLDER/NAME.rfm for each, and FOLDER/check.c, which checks all headers FOLDER/NAME.h by check.h. Integers are
  * those of boards/predict, whose results a reference computed. The results of tiny models are computed here, in 64
- * bits, by the definitions in rfm_tiny.h, and compared with the library's; those of floats are the library's. */
+ * bits, by the definitions in rfm_tiny.h, and compared with the library's; those of floats are the library's, and so
+ * are all certificates. Prints a line for each: its name, and --certify if it has certificates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rfm_small.h"
+#include "rfm_certify.h"
 #include "rfm_tiny.h"
 
 #include "models.h"
@@ -25,36 +26,35 @@ typedef struct {
     uint32_t n, d, c, r, s;
     int task, classes, kind;
     int offset, each, same_shifts, positive;
-    int measured; /* by run, with ceilings */
 } spec;
 
 #define REGRESS  RFM_REGRESS
 #define CLASSIFY RFM_CLASSIFY
 static const spec specs[] = {
-    /*               n    d   c    r   s                              offset, each, same shifts, positive, measured */
-    {"tiny_one", 1, 1, 1, 1, 0, CLASSIFY, MATRIX, USUAL, 0, 0, 1, 0, 0},
-    {"tiny_two", 2, 2, 2, 2, 3, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_column", 5, 1, 3, 4, 10, CLASSIFY, UNEVEN, USUAL, 1, 1, 0, 0, 0},
-    {"tiny_column_3", 5, 1, 2, 3, 9, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0, 0},
-    {"tiny_direction", 6, 9, 2, 1, 11, CLASSIFY, EQUAL, USUAL, 0, 1, 1, 1, 0},
-    {"tiny_gesture", 10, 40, 10, 4, 11, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 1, 1},
-    {"tiny_digits", 30, 64, 10, 8, 10, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 1},
-    {"tiny_three", 15, 9, 5, 8, 12, CLASSIFY, EQUAL, USUAL, 1, 0, 0, 0, 0},
-    {"tiny_uneven", 31, 7, 5, 5, 12, CLASSIFY, UNEVEN, USUAL, 0, 1, 0, 0, 0},
-    {"tiny_empty", 9, 5, 6, 6, 13, CLASSIFY, EMPTY, USUAL, 0, 0, 1, 0, 0},
-    {"tiny_empty_offset", 9, 3, 6, 7, 12, CLASSIFY, EMPTY, USUAL, 1, 0, 0, 1, 0},
-    {"tiny_many", 300, 6, 290, 2, 9, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_matrix", 17, 10, 4, 3, 10, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0, 0},
-    {"tiny_signs", 8, 17, 1, 9, 14, CLASSIFY, MATRIX, USUAL, 1, 1, 0, 0, 0},
-    {"tiny_values", 20, 11, 3, 10, 13, REGRESS, MATRIX, USUAL, 1, 0, 0, 0, 0},
-    {"tiny_value", 12, 13, 1, 12, 12, REGRESS, MATRIX, USUAL, 0, 1, 0, 1, 0},
-    {"tiny_tall", 4, 3, 3, 255, 14, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_wide", 4, 300, 3, 2, 8, CLASSIFY, MATRIX, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_steep", 40, 15, 4, 3, 5, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_steepest", 40, 16, 4, 2, 1, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_six", 24, 12, 4, 4, 6, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0, 0},
-    {"tiny_largest", 255, 512, 2, 4, 14, CLASSIFY, UNEVEN, LARGEST, 1, 0, 0, 0, 0},
-    {"tiny_largest_odd", 60, 511, 2, 5, 14, CLASSIFY, MATRIX, LARGEST, 1, 0, 0, 0, 0},
+    /*               n    d   c    r   s                              offset, each, same shifts, positive */
+    {"tiny_one", 1, 1, 1, 1, 0, CLASSIFY, MATRIX, USUAL, 0, 0, 1, 0},
+    {"tiny_two", 2, 2, 2, 2, 3, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
+    {"tiny_column", 5, 1, 3, 4, 10, CLASSIFY, UNEVEN, USUAL, 1, 1, 0, 0},
+    {"tiny_column_3", 5, 1, 2, 3, 9, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0},
+    {"tiny_direction", 6, 9, 2, 1, 11, CLASSIFY, EQUAL, USUAL, 0, 1, 1, 1},
+    {"tiny_gesture", 10, 40, 10, 4, 11, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 1},
+    {"tiny_digits", 30, 64, 10, 8, 10, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
+    {"tiny_three", 15, 9, 5, 8, 12, CLASSIFY, EQUAL, USUAL, 1, 0, 0, 0},
+    {"tiny_uneven", 31, 7, 5, 5, 12, CLASSIFY, UNEVEN, USUAL, 0, 1, 0, 0},
+    {"tiny_empty", 9, 5, 6, 6, 13, CLASSIFY, EMPTY, USUAL, 0, 0, 1, 0},
+    {"tiny_empty_offset", 9, 3, 6, 7, 12, CLASSIFY, EMPTY, USUAL, 1, 0, 0, 1},
+    {"tiny_many", 300, 6, 290, 2, 9, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0},
+    {"tiny_matrix", 17, 10, 4, 3, 10, CLASSIFY, MATRIX, USUAL, 1, 0, 0, 0},
+    {"tiny_signs", 8, 17, 1, 9, 14, CLASSIFY, MATRIX, USUAL, 1, 1, 0, 0},
+    {"tiny_values", 20, 11, 3, 10, 13, REGRESS, MATRIX, USUAL, 1, 0, 0, 0},
+    {"tiny_value", 12, 13, 1, 12, 12, REGRESS, MATRIX, USUAL, 0, 1, 0, 1},
+    {"tiny_tall", 4, 3, 3, 255, 14, CLASSIFY, UNEVEN, USUAL, 0, 0, 0, 0},
+    {"tiny_wide", 4, 300, 3, 2, 8, CLASSIFY, MATRIX, USUAL, 0, 0, 0, 0},
+    {"tiny_steep", 40, 15, 4, 3, 5, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
+    {"tiny_steepest", 40, 16, 4, 2, 1, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
+    {"tiny_six", 24, 12, 4, 4, 6, CLASSIFY, EQUAL, USUAL, 0, 0, 0, 0},
+    {"tiny_largest", 255, 512, 2, 4, 14, CLASSIFY, UNEVEN, LARGEST, 1, 0, 0, 0},
+    {"tiny_largest_odd", 60, 511, 2, 5, 14, CLASSIFY, MATRIX, LARGEST, 1, 0, 0, 0},
 };
 #define SPECS (sizeof specs / sizeof specs[0])
 
@@ -104,15 +104,19 @@ static const char *capitals(const char *name) {
 }
 
 static const char *names[256];
+static int certified[256];
+static size_t positive[3]; /* radii above 0, of each kind */
 static size_t count;
 
-static void put_check(const char *name, int kind, int task, uint32_t crc, uint32_t crc_raw) {
+/* crc_certify: 0 if there are no certificates. */
+static void put_check(const char *name, int kind, int task, uint32_t crc, uint32_t crc_raw, uint32_t crc_certify) {
     fprintf(check, "#include \"%s.h\"\n#define ID(x) %s_##x\n#define BIG(x) %s_##x\n", name, name, capitals(name));
     fprintf(check, "#define KIND %d\n#define CLASSIFIES %d\n#define CRC 0x%08lxu\n#define CRC_RAW 0x%08lxu\n", kind,
             task == RFM_CLASSIFY, (unsigned long)crc, (unsigned long)crc_raw);
-    fprintf(check, "#include \"check.h\"\n#undef ID\n#undef BIG\n#undef KIND\n#undef CLASSIFIES\n#undef CRC\n"
-                   "#undef CRC_RAW\n\n");
-    names[count++] = name;
+    fprintf(check, "#define CRC_CERTIFY 0x%08lxu\n#include \"check.h\"\n#undef ID\n#undef BIG\n#undef KIND\n",
+            (unsigned long)crc_certify);
+    fprintf(check, "#undef CLASSIFIES\n#undef CRC\n#undef CRC_RAW\n#undef CRC_CERTIFY\n\n");
+    certified[count] = crc_certify != 0, names[count++] = name;
 }
 
 /* ---- tiny models ---------------------------------------------------------------------------- */
@@ -167,7 +171,7 @@ static void project(const rfm_tiny *m, const int16_t *x, int64_t *z) {
         for (j = 0; j < m->d; j++) sum += (int64_t)m->p[i * m->d + j] * x[j];
         if (sum != (int32_t)sum) fail("tiny", "a sum does not fit");
         sum = shifted(sum, m->shifts[i]) + m->bias[i];
-        z[i] = sum > 127 ? 127 : sum < -127 ? -127 : sum;
+        z[i] = sum > 127 ? 127 : sum < -128 ? -128 : sum;
     }
 }
 
@@ -207,26 +211,24 @@ static int64_t reference(const rfm_tiny *m, const int16_t *x, int64_t *scores) {
     return nearest;
 }
 
-/* rows.h of tools/small/peers/measure.c: 16 inputs and their classes. */
-static void put_rows(const spec *s, const rfm_tiny *m) {
-    FILE *f = create(s->name, "_rows.h");
-    static int16_t x[16][MOST];
+/* Of certificates: class, square, moves; 0: none. */
+static uint32_t certify_tiny(const char *name, const rfm_tiny *m) {
+    static int16_t x[MOST];
     static int32_t scores[MOST];
+    static int64_t room[MOST];
+    static uint16_t moves[MOST];
     int8_t scratch[256];
-    uint32_t stream = 1, row, j;
-    fprintf(f, "#define ROWS 16\nstatic const uint8_t expected[ROWS] = {");
-    for (row = 0; row < 16; row++) {
-        for (j = 0; j < m->d; j++) x[row][j] = tiny_input(&stream, row);
-        (void)rfm_tiny_predict(m, x[row], scores, scratch, NULL);
-        fprintf(f, "%u, ", (unsigned)rfm_tiny_class(m, scores));
+    uint32_t crc = 0xffffffffu, stream = 3, row, j, square;
+    size_t k;
+    if (m->task != RFM_CLASSIFY) return 0;
+    for (row = 0; row < ROWS_CERTIFY; row++) {
+        for (j = 0; j < m->d; j++) x[j] = tiny_input(&stream, row);
+        if (rfm_tiny_certify(m, x, scores, scratch, room, &k, &square, moves) != RFM_OK) fail(name, "rfm_tiny_certify");
+        positive[0] += square > 0;
+        crc = crc_add(crc_add(crc, (uint32_t)k, 2), square, 4);
+        for (j = 0; j < m->d; j++) crc = crc_add(crc, moves[j], 2);
     }
-    fprintf(f, "};\nstatic const __attribute__((aligned(4))) peer_input rows[ROWS][%u] = {\n", m->d);
-    for (row = 0; row < 16; row++) {
-        for (j = 0; j < m->d; j++) fprintf(f, j == 0 ? "    {%d" : ", %d", x[row][j]);
-        fprintf(f, "},\n");
-    }
-    fprintf(f, "};\n");
-    if (fclose(f) != 0) fail(s->name, "cannot be written");
+    return crc ^ 0xffffffffu;
 }
 
 static void make_tiny(const spec *s) {
@@ -248,7 +250,6 @@ static void make_tiny(const spec *s) {
     if (status == RFM_OK) status = rfm_tiny_open(memory, bytes, &m);
     if (status != RFM_OK) fail(s->name, rfm_status_text(status));
     put_blob(s->name, memory, bytes);
-    if (s->measured) put_rows(s, &m);
     for (row = 0; row < ROWS; row++) {
         int64_t nearest;
         size_t best = 0;
@@ -277,10 +278,31 @@ static void make_tiny(const spec *s) {
         else
             for (j = 0; j < m.c; j++) raw_crc = crc_add(raw_crc, float_bits(m.units[j] * (float)scores[j]), 4);
     }
-    put_check(s->name, 0, s->task, crc ^ 0xffffffffu, raw_crc ^ 0xffffffffu);
+    put_check(s->name, 0, s->task, crc ^ 0xffffffffu, raw_crc ^ 0xffffffffu, certify_tiny(s->name, &m));
 }
 
 /* ---- integers and floats -------------------------------------------------------------------- */
+
+static uint32_t certify_integers(const char *name, const rfm_model_i *m) {
+    static int16_t x[MOST], scratch[MOST];
+    static int32_t scores[MOST];
+    static int64_t room[MOST];
+    static uint16_t moves[MOST];
+    uint32_t crc = 0xffffffffu, stream = 3, row, j, square;
+    size_t k;
+    if (m->task != RFM_CLASSIFY) return 0;
+    for (row = 0; row < ROWS_CERTIFY; row++) {
+        int status;
+        for (j = 0; j < m->d; j++) x[j] = next_input(&stream, m->inputs[j].low, m->inputs[j].high);
+        status = rfm_certify_i(m, x, scores, scratch, room, &k, &square, moves);
+        if (status == RFM_EVALUE) return 0; /* phi rises */
+        if (status != RFM_OK) fail(name, "rfm_certify_i");
+        positive[1] += square > 0;
+        crc = crc_add(crc_add(crc, (uint32_t)k, 2), square, 4);
+        for (j = 0; j < m->d; j++) crc = crc_add(crc, moves[j], 2);
+    }
+    return crc ^ 0xffffffffu;
+}
 
 static void make_integers(const example_i *e) {
     static int16_t x[MOST], scratch[MOST];
@@ -302,7 +324,22 @@ static void make_integers(const example_i *e) {
         else
             for (j = 0; j < m.c; j++) crc = crc_add(crc, float_bits(m.units[j] * (float)scores[j]), 4);
     }
-    put_check(e->name, 1, m.task, e->crc, crc ^ 0xffffffffu);
+    put_check(e->name, 1, m.task, e->crc, crc ^ 0xffffffffu, certify_integers(e->name, &m));
+}
+
+static uint32_t certify_floats(const char *name, const rfm_model *m) {
+    static rfm_real x[MOST], scores[MOST], scratch[2 * MOST], moves[MOST], radius;
+    uint32_t crc = 0xffffffffu, stream = 3, row, j;
+    size_t k;
+    if (m->task != RFM_CLASSIFY || (m->kernel != RFM_LAPLACE && m->kernel != RFM_GAUSSIAN)) return 0;
+    for (row = 0; row < ROWS_CERTIFY; row++) {
+        for (j = 0; j < m->d; j++) x[j] = float_input(&stream, row);
+        if (rfm_certify(m, x, scores, scratch, &k, &radius, moves) != RFM_OK) fail(name, "rfm_certify");
+        positive[2] += radius > 0;
+        crc = crc_add(crc_add(crc, (uint32_t)k, 2), float_bits(radius), 4);
+        for (j = 0; j < m->d; j++) crc = crc_add(crc, float_bits(moves[j]), 4);
+    }
+    return crc ^ 0xffffffffu;
 }
 
 static void make_floats(const char *name, const void *blob, size_t bytes) {
@@ -317,7 +354,7 @@ static void make_floats(const char *name, const void *blob, size_t bytes) {
         for (j = 0; j < m.c; j++) crc = crc_add(crc, float_bits(scores[j]), 4);
         crc = crc_add(crc_add(crc, float_bits(novelty), 4), (uint32_t)rfm_class(&m, scores, NULL), 2);
     }
-    put_check(name, 2, m.task, crc ^ 0xffffffffu, 0);
+    put_check(name, 2, m.task, crc ^ 0xffffffffu, 0, certify_floats(name, &m));
 }
 
 /* Kernels that models.h has not: of L1 and of an exponent of 1. */
@@ -349,8 +386,8 @@ int main(int argc, char **argv) {
     folder = argv[1];
     check = create("check", ".c");
     fprintf(check, "/* Made by models.c. */\n#include <stdint.h>\n#include \"inputs.h\"\n\n"
-                   "static int16_t room_x[512];\nstatic int32_t room_scores[300];\n"
-                   "static float room_raw[512], room_y[16];\n\n");
+                   "static int16_t room_x[512];\nstatic int32_t room_scores[300];\nstatic float room_y[16];\n"
+                   "static union {\n    float raw[512];\n    uint16_t moves[512];\n} room;\n\n");
     for (i = 0; i < SPECS; i++) make_tiny(&specs[i]);
     for (i = 0; i < sizeof examples_i / sizeof examples_i[0]; i++) make_integers(&examples_i[i]);
     for (i = 0; i < sizeof examples / sizeof examples[0]; i++)
@@ -358,9 +395,11 @@ int main(int argc, char **argv) {
     make_kernel("l1", RFM_L1, 0.7f);
     make_kernel("l1_one", RFM_L1, 1.0f);
     make_kernel("general_one", RFM_GENERAL, 1.0f);
+    for (i = 0; i < 3; i++)
+        if (positive[i] < ROWS_CERTIFY) fail("certificates", "most are 0: little is tested");
     fprintf(check, "#include \"main.h\"\n\nint main(void) {\n    int failed = 0;\n");
     for (i = 0; i < count; i++) fprintf(check, "    failed += report(\"%s\", %s_check());\n", names[i], names[i]);
     fprintf(check, "    return failed;\n}\n");
-    for (i = 0; i < count; i++) printf("%s\n", names[i]);
+    for (i = 0; i < count; i++) printf("%s%s\n", names[i], certified[i] ? " --certify" : "");
     return fclose(check) != 0;
 }

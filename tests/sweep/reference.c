@@ -271,8 +271,8 @@ static void solve_step(ref_fit *f, size_t t) {
     s->alpha = doubles(n * c);
     s->defined = 1;
     kernel_of(f, t, n, f->x, a, NULL);
-    for (i = 0; i < n; i++) /* rows without weight have no alpha, and no gradient is taken there */
-        for (j = 0; j < n; j++)
+    for (k = 0; k < f->points; k++) /* rows without weight have no alpha, and no gradient is taken there */
+        for (i = f->picked[k], j = 0; j < n; j++)
             if (f->weights[i] > 0 && f->weights[j] > 0 && a[i * n + j] < 1 - 4 * f->noise)
                 s->reach = fmax(s->reach, a[i * n + j]);
     for (i = 0; i < n; i++)

@@ -23,7 +23,7 @@ typedef struct {
     double *alpha;  /* (n, c) */
     double bandwidth;
     double score; /* leave-one-out, or on the validation rows, else 0 */
-    double reach; /* the largest phi of two rows that differ */
+    double reach; /* the largest phi of a gradient point and a row that differs */
     int defined;  /* 0: ridge 0, and the rank of K depends on the number type */
 } ref_step;
 

@@ -1,8 +1,9 @@
 /* Certificates: golden cases, the definition in double, moves inside of the radius and moves that leave it; models of
- * integers move by move; conformal sets by hand and by counting. tests/certify/soak runs the same program with more
- * moves. */
+ * integers and tiny ones move by move; conformal sets by hand and by counting. tests/certify/soak runs the same program
+ * with more moves. */
 #include "models.h"
 #include "rfm_certify.h"
+#include "rfm_tiny.h"
 
 #include "../golden/certificates.h"
 
@@ -922,6 +923,267 @@ static void test_integer_edges(void) {
     CHECK(class_at == 9 && radius == 9 && counts[0] == 9 && counts[1] == 9);
 }
 
+/* ---- tiny models ---------------------------------------------------------------------------- */
+
+enum { TINY_D = 6, TINY_R = 4, TINY_N = 7, TINY_C = 3 };
+
+typedef struct {
+    int16_t bias[TINY_R], offset[TINY_C];
+    int8_t p[TINY_R * TINY_D], centers[TINY_N * TINY_R], alpha[TINY_N * TINY_C];
+    uint8_t counts[TINY_C], shifts[TINY_R];
+    rfm_tiny m;
+} drawn;
+
+static drawn few;
+
+typedef struct {
+    uint32_t n, d, c, r, s;
+    int prototypes, offset;
+} few_shape;
+
+static const few_shape few_shapes[] = {{4, 2, 1, 2, 10, 0, 1}, {5, 2, 3, 2, 11, 0, 0}, {7, 2, 3, 2, 10, 1, 1},
+                                       {3, 2, 2, 1, 9, 1, 0},  {6, 2, 2, 3, 11, 0, 1}, {7, 6, 3, 4, 11, 1, 0},
+                                       {5, 4, 3, 3, 12, 0, 0}, {1, 1, 1, 1, 8, 0, 1}};
+
+/* Integers of z that spread over their range for inputs between -32 and 31. */
+static void few_make(const few_shape *s, uint32_t seed) {
+    uint32_t state = rfm_random_start(seed);
+    size_t i;
+
+    memset(&few, 0, sizeof few);
+    for (i = 0; i < TINY_R * TINY_D; i++) few.p[i] = (int8_t)(rfm_random(&state) >> 24);
+    for (i = 0; i < TINY_N * TINY_R; i++) few.centers[i] = (int8_t)((int)(rfm_random(&state) % 201) - 100);
+    for (i = 0; i < TINY_N * TINY_C; i++) few.alpha[i] = (int8_t)(rfm_random(&state) >> 24);
+    for (i = 0; i < TINY_R; i++) few.shifts[i] = (uint8_t)(5 + i % 2), few.bias[i] = (int16_t)(4 * (int)i - 6);
+    for (i = 0; i < TINY_C; i++) few.offset[i] = (int16_t)((int)(rfm_random(&state) % 4001) - 2000);
+    few.counts[0] = 1, few.counts[1] = (uint8_t)(s->c == 2 ? s->n - 1 : 0), few.counts[2] = (uint8_t)(s->n - 1);
+    few.m.n = s->n, few.m.d = s->d, few.m.c = s->c, few.m.r = s->r, few.m.phi_shift = s->s, few.m.task = RFM_CLASSIFY;
+    few.m.bias = few.bias, few.m.p = few.p, few.m.centers = few.centers, few.m.alpha = few.alpha;
+    few.m.shifts = few.shifts, few.m.offset = s->offset ? few.offset : NULL;
+    few.m.counts = s->prototypes ? few.counts : NULL;
+}
+
+typedef struct {
+    int32_t scores[TINY_C];
+    size_t class_at;
+    uint32_t square;
+    uint16_t counts[TINY_D];
+    int8_t z[TINY_R];
+} found_tiny;
+
+/* On exactly its scratch and room. */
+static int certify_tiny(const int16_t *x, found_tiny *f) {
+    const size_t mark = test_mark();
+    int8_t *scratch = (int8_t *)test_take(few.m.r);
+    int64_t *room = (int64_t *)test_take(RFM_TINY_CERTIFY_ROOM(few.m.r, few.m.c) * sizeof *room);
+    int status;
+
+    CHECK(scratch != NULL && room != NULL);
+    memset(f, 0xFF, sizeof *f);
+    status = rfm_tiny_certify(&few.m, x, f->scores, scratch, room, &f->class_at, &f->square, f->counts);
+    if (status == RFM_OK) memcpy(f->z, scratch, few.m.r);
+    test_rewind(mark);
+    return status;
+}
+
+/* The class of a row, and |z' - z|^2. */
+static size_t class_of_tiny(const int16_t *x, const int8_t *z, uint32_t *apart) {
+    int8_t scratch[TINY_R];
+    int32_t scores[TINY_C];
+    size_t q;
+
+    CHECK_INT(RFM_OK, rfm_tiny_predict(&few.m, x, scores, scratch, NULL));
+    for (*apart = 0, q = 0; q < few.m.r; q++) *apart += (uint32_t)((scratch[q] - z[q]) * (scratch[q] - z[q]));
+    return rfm_tiny_class(&few.m, scores);
+}
+
+/* phi by its definition, at a whole t. */
+static int64_t tiny_phi(int64_t t) {
+    const int64_t width = (int64_t)1 << few.m.phi_shift, halved = t / width, f = t % width * 16384 / width;
+    return halved > 15 ? 0 : ((32768 - f) * (32768 - f) + 536870912) / ((int64_t)65536 << halved);
+}
+
+static int64_t tiny_alpha(size_t i, size_t k) {
+    size_t first = 0, l;
+
+    if (few.m.counts == NULL) return few.alpha[i * few.m.c + k];
+    for (l = 0; l < k; l++) first += few.counts[l];
+    return i >= first && i < first + few.counts[k] ? few.alpha[i] : 0;
+}
+
+/* The definition: every t' between (sqrt(t) -+ rho)^2, and `more` on either side; the class leads with the worst. */
+static int tiny_stays(const found_tiny *f, double rho, double more) {
+    size_t i, l, q, k = f->class_at;
+
+    for (l = 0; l < few.m.c; l++) {
+        int64_t sum = 0;
+
+        if (few.m.c > 1 && l == k) continue;
+        if (few.m.offset != NULL)
+            sum = 256 * (few.m.c == 1 ? (k == 1 ? 1 : -1) * few.offset[0] : few.offset[k] - few.offset[l]);
+        for (i = 0; i < few.m.n; i++) {
+            int64_t lead_at = few.m.c > 1 ? tiny_alpha(i, k) - tiny_alpha(i, l) : (k == 1 ? 1 : -1) * tiny_alpha(i, 0);
+            double t = 0, low, high;
+
+            for (q = 0; q < few.m.r; q++) t += pow(f->z[q] - few.centers[i * few.m.r + q], 2);
+            low = sqrt(t) > rho ? pow(sqrt(t) - rho, 2) - more : 0, high = pow(sqrt(t) + rho, 2) + more;
+            sum += lead_at * tiny_phi(lead_at > 0 ? (int64_t)floor(high + 1e-9) : (int64_t)ceil(fmax(0, low - 1e-9)));
+        }
+        if (sum < (few.m.c == 1 ? (int)k : l < k)) return 0;
+    }
+    return 1;
+}
+
+static int16_t few_input(size_t i, size_t j) { return (int16_t)((int)((i * 37 + j * 29 + i * i * 5) % 64) - 32); }
+
+/* As large as the definition has it, and not larger: bounds are rounded by 2 at most, rho by 1/64. */
+static void test_tiny_definition(void) {
+    size_t which, i, j, rows = 0, positive = 0;
+
+    for (which = 0; which < TEST_LENGTH(few_shapes); which++)
+        for (i = 0; i < (TEST_MOVES < 1000 ? 6 : 60); i++) {
+            int16_t x[TINY_D];
+            found_tiny f;
+
+            test_note("tiny definition", which, i, 0);
+            few_make(&few_shapes[which], (uint32_t)(i / 6));
+            for (j = 0; j < TINY_D; j++) x[j] = few_input(i, j);
+            CHECK_INT(RFM_OK, certify_tiny(x, &f));
+            CHECK(f.square <= 32767u * 32767u >> 12);
+            if (f.square > 0) CHECK(tiny_stays(&f, sqrt(f.square), 0));
+            if (f.square < 260000) CHECK(!tiny_stays(&f, sqrt(f.square + 1.0) + 1.0 / 32, 2));
+            rows++, positive += f.square > 0;
+        }
+    CHECK(positive * 10 >= rows * 8);
+}
+
+/* Two inputs, every pair of them. */
+static void test_tiny_every_move(void) {
+    size_t which, i, rows = 0, near = 0;
+
+    for (which = 0; which < 5; which++)
+        for (i = 0; i < (TEST_MOVES < 1000 ? 4 : 40); i++) {
+            int16_t x[TINY_D] = {0}, y[TINY_D] = {0};
+            uint32_t apart, end = UINT32_MAX;
+            found_tiny f;
+
+            test_note("tiny every move", which, i, 0);
+            few_make(&few_shapes[which], (uint32_t)(i / 4));
+            if (i % 4 == 3) /* so few different scores that many are equal */
+                for (apart = 0; apart < TINY_N * TINY_C; apart++) few.alpha[apart] /= 100;
+            x[0] = few_input(i, 0), x[1] = few_input(i, 1);
+            CHECK_INT(RFM_OK, certify_tiny(x, &f));
+            for (y[0] = -33; y[0] < 33; y[0]++)
+                for (y[1] = -33; y[1] < 33; y[1]++)
+                    if (class_of_tiny(y, f.z, &apart) != f.class_at && apart < end) end = apart;
+            CHECK(f.square < end);
+            rows++, near += end < UINT32_MAX && f.square > 0 && 9.0 * f.square >= end;
+        }
+    CHECK(near * 4 >= rows);
+}
+
+/* Single inputs to their ends and one farther; all of them at once. */
+static void test_tiny_moves(void) {
+    size_t which, i, j, move, inside = 0, ends = 0, unlimited = 0;
+
+    numbers = rfm_random_start(9);
+    for (which = 0; which < TEST_LENGTH(few_shapes); which++)
+        for (i = 0; i < ROWS; i++) {
+            int16_t x[TINY_D], y[TINY_D];
+            uint32_t apart;
+            found_tiny f;
+            int side;
+
+            test_note("tiny moves", which, i, 0);
+            few_make(&few_shapes[which], (uint32_t)(i / 3));
+            if (i % 4 == 0)
+                for (j = 0; j < few.m.r; j++) few.p[j * few.m.d] = 0;
+            for (j = 0; j < TINY_D; j++) x[j] = (int16_t)(few_input(i, j) * (i % 5 == 4 ? 1023 : 1));
+            CHECK_INT(RFM_OK, certify_tiny(x, &f));
+            CHECK_SIZE(f.class_at, class_of_tiny(x, f.z, &apart));
+            CHECK_SIZE(0, apart);
+            for (j = 0; j < few.m.d; j++) {
+                int farther = 0;
+
+                memcpy(y, x, sizeof y);
+                for (side = -1; side <= 1; side += 2) {
+                    y[j] = clipped(x[j] + side * (double)f.counts[j]);
+                    CHECK_SIZE(f.class_at, class_of_tiny(y, f.z, &apart));
+                    CHECK_BELOW(apart, f.square);
+                    y[j] = clipped(x[j] + side * (f.counts[j] + 1.0));
+                    (void)class_of_tiny(y, f.z, &apart);
+                    farther |= apart > f.square;
+                }
+                CHECK(farther == (f.counts[j] < RFM_TINY_FREE));
+                unlimited += f.counts[j] == RFM_TINY_FREE;
+            }
+            for (move = 0; move < TEST_MOVES / (ROWS * TEST_LENGTH(few_shapes)) + 2; move++) {
+                double size = (move % 2 == 0 ? 0.5 : 3) * uniform();
+                for (j = 0; j < few.m.d; j++) y[j] = clipped(x[j] + size * (2 * uniform() - 1) * (f.counts[j] + 1));
+                if (class_of_tiny(y, f.z, &apart) != f.class_at) {
+                    CHECK(apart > f.square);
+                    ends++;
+                } else
+                    inside += apart <= f.square;
+            }
+        }
+    CHECK(inside * 4 >= TEST_MOVES && ends * 100 >= TEST_MOVES && unlimited > 0);
+}
+
+static void test_tiny_edges(void) {
+    static const few_shape two = {4, 2, 2, 2, 10, 0, 0};
+    int16_t x[TINY_D] = {3, -4};
+    int8_t scratch[TINY_R];
+    int32_t scores[TINY_C];
+    int64_t room[RFM_TINY_CERTIFY_ROOM(TINY_R, TINY_C)];
+    size_t class_at = 9, i;
+    uint32_t square = 9;
+    uint16_t counts[2] = {9, 9};
+    found_tiny f;
+
+    /* equal scores for ever: the first class */
+    few_make(&two, 1);
+    for (i = 0; i < 4; i++) few.alpha[2 * i + 1] = few.alpha[2 * i];
+    CHECK_INT(RFM_OK, certify_tiny(x, &f));
+    CHECK(f.class_at == 0 && f.square == 32767u * 32767u >> 12 && f.counts[0] == RFM_TINY_FREE);
+    few.m.offset = few.offset, few.offset[0] = 0, few.offset[1] = 1; /* the second leads, for ever */
+    CHECK_INT(RFM_OK, certify_tiny(x, &f));
+    CHECK(f.class_at == 1 && f.square == 32767u * 32767u >> 12);
+    /* numbers as large as they may be: nothing overflows (UBSan) */
+    few_make(&two, 1);
+    few.m.offset = few.offset, few.offset[0] = 32767, few.offset[1] = -32768, few.m.phi_shift = 14;
+    for (i = 0; i < 4; i++) few.p[i] = -128, few.shifts[i % 2] = 0, few.bias[i % 2] = i % 2 == 0 ? 32767 : -32768;
+    for (i = 0; i < 8; i++) few.centers[i] = i % 3 == 0 ? 127 : -128, few.alpha[i] = i % 2 == 0 ? -128 : 127;
+    x[0] = x[1] = -32768;
+    CHECK_INT(RFM_OK, certify_tiny(x, &f));
+    CHECK(f.z[0] == 127 && f.z[1] == 127);
+
+    few_make(&two, 1);
+    CHECK_INT(RFM_OK, rfm_tiny_certify(&few.m, x, scores, scratch, room, &class_at, &square, NULL));
+    class_at = 9, square = 9;
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(NULL, x, scores, scratch, room, &class_at, &square, counts));
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(&few.m, NULL, scores, scratch, room, &class_at, &square, counts));
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(&few.m, x, NULL, scratch, room, &class_at, &square, counts));
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(&few.m, x, scores, NULL, room, &class_at, &square, counts));
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(&few.m, x, scores, scratch, NULL, &class_at, &square, counts));
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(&few.m, x, scores, scratch, room, NULL, &square, counts));
+    CHECK_INT(RFM_ENULL, rfm_tiny_certify(&few.m, x, scores, scratch, room, &class_at, NULL, counts));
+    few.m.task = RFM_REGRESS;
+    CHECK_INT(RFM_EVALUE, rfm_tiny_certify(&few.m, x, scores, scratch, room, &class_at, &square, counts));
+    CHECK(class_at == 9 && square == 9 && counts[0] == 9 && counts[1] == 9);
+}
+
+/* What the bounds rest on: phi never rises. */
+static void test_tiny_phi_falls(void) {
+    int64_t t, last;
+
+    for (few.m.phi_shift = 0; few.m.phi_shift <= 14; few.m.phi_shift++)
+        for (last = tiny_phi(0), t = 1; t < (int64_t)17 << few.m.phi_shift; t += TEST_MOVES < 1000 ? 7 : 1) {
+            CHECK(tiny_phi(t) <= last);
+            last = tiny_phi(t);
+        }
+}
+
 /* ---- conformal sets ------------------------------------------------------------------------- */
 
 static void test_threshold(void) {
@@ -1084,6 +1346,11 @@ int main(void) {
     RUN_TEST(test_integer_moves);
     RUN_TEST(test_every_move);
     RUN_TEST(test_integer_edges);
+    RUN_TEST(test_tiny_definition);
+    RUN_TEST(test_tiny_every_move);
+    RUN_TEST(test_tiny_moves);
+    RUN_TEST(test_tiny_edges);
+    RUN_TEST(test_tiny_phi_falls);
     RUN_TEST(test_threshold);
     RUN_TEST(test_ranks);
     RUN_TEST(test_sets);

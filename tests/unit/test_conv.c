@@ -11,9 +11,10 @@ void tearDown(void) {}
 
 /* ---- the kernels in double, one pair at a time, from lists of patches ----------------------------- */
 
-#define ROOM 640 /* numbers of a list of patches, at most */
+#define PATCH_MOST 18 /* numbers of a patch */
 
-static double fields[6][ROOM];
+/* Patches of x and z; S, T, p, e and room for windows. make() takes them from the pool. */
+static double *fields[7];
 
 static void set_patches(const rfm_conv *f, const rfm_real *x, double *to) {
     const size_t rows = f->height == 1 ? 1 : f->patch, q = f->patch;
@@ -41,7 +42,7 @@ static double form(size_t d, const rfm_real *m, const double *a, const double *b
 
 /* Means over windows, in place; down and across become those of the next layer. */
 static void plain_windows(const rfm_conv *f, size_t down, size_t across, double *field) {
-    static double next[ROOM];
+    double *next = fields[6];
     const size_t rows = f->height == 1 ? 1 : f->patch, q = f->patch;
     const size_t to_down = f->padded ? down : down - rows + 1, to_across = f->padded ? across : across - q + 1;
     const size_t top = f->padded ? (rows - 1) / 2 : 0, left = f->padded ? (q - 1) / 2 : 0;
@@ -62,7 +63,7 @@ static void plain_windows(const rfm_conv *f, size_t down, size_t across, double 
 
 /* Without the cosine, which loses half of the digits of a small angle. */
 static double plain_angle(size_t d, const rfm_real *m, const double *x, const double *z, double p, double e) {
-    double minus[64], plus[64];
+    double minus[PATCH_MOST], plus[PATCH_MOST];
     size_t j;
     for (j = 0; j < d; j++) {
         minus[j] = x[j] / sqrt(p) - z[j] / sqrt(e);
@@ -81,7 +82,7 @@ static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x
         s[r] = t[r] = form(d, m, x + r * d, z + r * d);
         p[r] = form(d, m, x + r * d, x + r * d), e[r] = form(d, m, z + r * d, z + r * d);
         if (f->kernel == RFM_CONV_LAPLACE) {
-            double diff[64];
+            double diff[PATCH_MOST];
             size_t j;
             for (j = 0; j < d; j++) diff[j] = x[r * d + j] - z[r * d + j];
             sum += exp(-sqrt(form(d, m, diff, diff)) / (double)f->bandwidth);
@@ -108,6 +109,11 @@ static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x
 }
 
 /* ---- shapes ----------------------------------------------------------------------------------------- */
+
+/* Boards compute doubles slowly: they take every fourth. Those with the least memory have no stack for a fit. */
+#define BOARD    (TEST_RAM < (16ul << 20))
+#define NO_STACK (TEST_RAM < 32768)
+#define STEP     (BOARD ? 4 : 1)
 
 static const rfm_conv shapes[] = {
     {1, 1, 1, 1, 0, RFM_CONV_LAPLACE, 1, (rfm_real)2},
@@ -136,6 +142,7 @@ typedef struct {
 
 static kit s;
 static rfm_arena arena;
+static rfm_real *tight_m; /* (D, D), from the pool */
 
 static void fill(rfm_mat a, uint32_t stream, double scale) {
     size_t i, j;
@@ -156,6 +163,7 @@ static void fill_metric(rfm_mat m) {
 
 /* 0: no room. */
 static int make(const rfm_conv *f, size_t n, size_t v, size_t c) {
+    size_t i;
     memset(&s, 0, sizeof s);
     s.f = f, s.n = n, s.v = v, s.c = c;
     s.d = rfm_conv_patch(f), s.pixels = rfm_conv_pixels(f), s.places = rfm_conv_places(f);
@@ -166,6 +174,9 @@ static int make(const rfm_conv *f, size_t n, size_t v, size_t c) {
     s.k = test_mat(n, v, 1, 0);
     s.g = test_mat(v, c * s.places * s.d, 1, 0);
     s.a = test_mat(s.d, s.d, 2, 0);
+    for (i = 0; i < 7; i++) fields[i] = (double *)test_take(s.places * (i < 2 ? s.d : 1) * sizeof(double));
+    tight_m = (rfm_real *)test_take(s.d * s.d * sizeof *tight_m);
+    if (tight_m == NULL || fields[0] == NULL || fields[1] == NULL || fields[6] == NULL) return 0;
     if (s.a.at == NULL || s.g.at == NULL || s.k.at == NULL || s.m.at == NULL || s.z.at == NULL) return 0;
     fill(s.x, 1, 1);
     fill(s.z, 2, 1);
@@ -209,7 +220,7 @@ static int call_need(int what, size_t *bytes) {
 
 /* M without the space between its rows; NULL: the identity. */
 static const rfm_real *tight(int metric) {
-    static rfm_real m[18 * 18];
+    rfm_real *m = tight_m;
     size_t i;
     for (i = 0; i < s.d; i++) memcpy(m + i * s.d, s.m.at + i * s.m.stride, s.d * sizeof *m);
     return metric ? m : NULL;
@@ -254,7 +265,7 @@ static double bound(void) { return (s.f->depth > 1 ? 600 : 100) * TEST_EPS; }
 static void test_kernels(void) {
     const rfm_port *port;
     size_t which, metric, i, j, k;
-    for (which = 0; which < SHAPES; which++)
+    for (which = 0; which < SHAPES; which += STEP)
         for (metric = 0; metric < 2; metric++)
             for (k = 0; (port = test_port(k)) != NULL; k++) {
                 test_reset();
@@ -279,7 +290,7 @@ static void test_kernels(void) {
 /* K of images with themselves: symmetric, the same as the other way but for rounding, right diagonal. */
 static void test_equal_sets(void) {
     size_t which, i, j;
-    for (which = 0; which < SHAPES; which++) {
+    for (which = 0; which < SHAPES; which += STEP) {
         test_reset();
         test_note("shape", which, 0, 0);
         if (!make(&shapes[which], 21, 21, 1)) continue;
@@ -309,8 +320,8 @@ static void test_equal_sets(void) {
 /* Gradients by central differences of the plain kernels. */
 static void test_gradients(void) {
     size_t which, metric, j, k, q, i;
-    for (which = 0; which < SHAPES; which++)
-        for (metric = 0; metric < 2; metric++) {
+    for (which = BOARD ? 7 : 0; which < (BOARD ? 8 : SHAPES); which++)
+        for (metric = BOARD; metric < 2; metric++) {
             double most = 0, worst = 0;
             test_reset();
             test_note("shape, metric", which, metric, 0);
@@ -320,7 +331,7 @@ static void test_gradients(void) {
             same_with_workers(GRADIENTS, (int)metric);
             for (j = 0; j < s.v; j++)
                 for (k = 0; k < s.c; k++)
-                    for (q = 0; q < s.places * s.d; q++) {
+                    for (q = 0; q < s.places * s.d; q += TEST_FEW ? s.places * s.d / 5 + 1 : 1) {
                         double sum[2] = {0, 0}, was, got = (double)s.g.at[j * s.g.stride + k * s.places * s.d + q];
                         int side;
                         set_patches(s.f, s.z.at + j * s.z.stride, fields[1]);
@@ -335,9 +346,10 @@ static void test_gradients(void) {
                         }
                         /* A patch that is partly outside has pixels there that are 0: their gradients count, too. */
                         sum[0] = (sum[1] - sum[0]) / 2e-6;
-                        most = fmax(most, fabs(sum[0]));
                         worst = fmax(worst, fabs(got - sum[0]));
                     }
+            for (j = 0; j < s.v; j++)
+                for (q = 0; q < s.c * s.places * s.d; q++) most = fmax(most, fabs((double)s.g.at[j * s.g.stride + q]));
             CHECK_BELOW(worst, fmax(3e-8, 2000 * TEST_EPS) * fmax(most, 0.01));
         }
 }
@@ -345,7 +357,7 @@ static void test_gradients(void) {
 /* The AGOP is the mean of the outer products of all gradients. */
 static void test_agop(void) {
     size_t which, i, j, q, t;
-    for (which = 0; which < SHAPES; which++) {
+    for (which = 0; which < SHAPES; which += STEP) {
         double most = 0;
         test_reset();
         test_note("shape", which, 0, 0);
@@ -401,7 +413,7 @@ static void test_blocks(void) {
 /* Black images, constant ones, images that are multiples of each other: finite, and right where that is known. */
 static void test_degenerate(void) {
     size_t which, j;
-    for (which = 0; which < SHAPES; which++) {
+    for (which = 0; which < SHAPES; which += STEP) {
         const rfm_conv *f = &shapes[which];
         test_reset();
         test_note("shape", which, 0, 0);
@@ -427,6 +439,25 @@ static void test_degenerate(void) {
             CHECK_BELOW(fabs((double)s.k.at[2 * s.k.stride + j] - 2 * (double)s.k.at[3 * s.k.stride + j]),
                         100 * TEST_EPS * fabs((double)s.k.at[3 * s.k.stride + 3]) + bound());
     }
+}
+
+/* Laplace: what is added to all pixels of all images changes nothing. */
+static void test_offset(void) {
+    rfm_mat before;
+    size_t i, j;
+    if (!make(&shapes[3], 9, 7, 1)) TEST_IGNORE_MESSAGE("no room");
+    before = test_mat(s.n, s.v, 0, 0);
+    for (i = 0; i < s.n * s.x.stride; i++) s.x.at[i] = (rfm_real)floor(256 * test_number(1, i, 0)) / 256;
+    for (i = 0; i < s.v * s.z.stride; i++) s.z.at[i] = (rfm_real)floor(256 * test_number(2, i, 0)) / 256;
+    if (before.at == NULL || run(KERNEL, 0) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < s.n; i++)
+        for (j = 0; j < s.v; j++) before.at[i * s.v + j] = s.k.at[i * s.k.stride + j];
+    for (i = 0; i < s.n * s.x.stride; i++) s.x.at[i] += 1024; /* exact */
+    for (i = 0; i < s.v * s.z.stride; i++) s.z.at[i] += 1024;
+    CHECK_INT(RFM_OK, run(KERNEL, 0));
+    for (i = 0; i < s.n; i++)
+        for (j = 0; j < s.v; j++)
+            CHECK_BELOW(fabs((double)(before.at[i * s.v + j] - s.k.at[i * s.k.stride + j])), 400 * TEST_EPS);
 }
 
 /* A byte less than the need: refused, nothing written. */
@@ -702,7 +733,7 @@ static int make_fit(size_t i) {
 static void test_fit(void) {
     static const size_t workers[] = {2, 7};
     size_t i, j, q, w;
-    for (i = 0; i < TEST_LENGTH(fits); i++) {
+    for (i = 0; i < TEST_LENGTH(fits); i += STEP) {
         rfm_mat y;
         double right = 0;
         uint64_t hash;
@@ -768,37 +799,53 @@ static void test_solution(void) {
     CHECK_SIZE(t.n, j);
 }
 
+/* Of two ridges the better one on the validation rows, whichever comes first. */
+static void test_ridges(void) {
+    rfm_real scores[2], ridges[2] = {(rfm_real)1e-3, (rfm_real)30};
+    size_t i, order;
+    if (!make_task(1, 5, 6, 16, 8, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 0, t.o.score = RFM_SCORE_SQUARED;
+    for (i = 0; i < 2; i++) {
+        t.o.ridges = 1, t.o.ridge[0] = ridges[i];
+        if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        scores[i] = t.path[0].score;
+    }
+    CHECK(scores[0] != scores[1]);
+    for (order = 0; order < 2; order++) {
+        const size_t best = scores[1] < scores[0];
+        t.o.ridges = 2, t.o.ridge[0] = ridges[order], t.o.ridge[1] = ridges[1 - order];
+        if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK(t.path[0].ridge == ridges[best]);
+        CHECK_BELOW(fabs((double)(t.path[0].score - scores[best])), 50 * TEST_EPS);
+    }
+}
+
 /* M is divided by its Frobenius norm, or not; power 1 squares it. */
 static void test_power(void) {
-    double one[2][81], norm = 0, worst = 0, most = 0;
-    rfm_mat m;
+    double worst = 0, most = 0;
+    rfm_mat m[2];
     size_t i, j, q, power;
-    for (power = 0; power < 2; power++) {
-        test_reset();
-        if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
-        t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.power = (int)power, t.o.scale = 0;
-        m = test_mat(9, 9, 0, 0);
-        if (m.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-        CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
-        for (i = 0; i < 81; i++) one[power][i] = (double)m.at[i];
-    }
+    int scale;
+    if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
+    m[0] = test_mat(9, 9, 0, 0), m[1] = test_mat(9, 9, 0, 0);
+    if (m[1].at == NULL) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 1, t.o.select = RFM_SELECT_LAST;
+    for (scale = 1; scale >= 0; scale--)
+        for (power = 0; power < 2; power++) {
+            double norm = 0;
+            t.o.scale = scale, t.o.power = (int)power;
+            if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m[power]));
+            for (i = 0; i < 81; i++) norm += (double)m[power].at[i] * (double)m[power].at[i];
+            if (scale) CHECK_BELOW(fabs(norm - 1), 100 * TEST_EPS);
+        }
     for (i = 0; i < 9; i++)
         for (j = 0; j < 9; j++) {
             double sum = 0;
-            for (q = 0; q < 9; q++) sum += one[0][i * 9 + q] * one[0][q * 9 + j];
-            worst = fmax(worst, fabs(sum - one[1][i * 9 + j])), most = fmax(most, fabs(sum));
+            for (q = 0; q < 9; q++) sum += model_at(m[0], i, q) * model_at(m[0], q, j);
+            worst = fmax(worst, fabs(sum - model_at(m[1], i, j))), most = fmax(most, fabs(sum));
         }
     CHECK_BELOW(worst, 200 * TEST_EPS * most);
-    for (power = 0; power < 2; power++) {
-        test_reset();
-        if (!make_task(1, 5, 6, 16, 6, 1)) TEST_IGNORE_MESSAGE("no room");
-        t.o.rounds = 1, t.o.select = RFM_SELECT_LAST, t.o.power = (int)power;
-        m = test_mat(9, 9, 0, 0);
-        if (m.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-        CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
-        for (norm = 0, i = 0; i < 81; i++) norm += (double)m.at[i] * (double)m.at[i];
-        CHECK_BELOW(fabs(norm - 1), 100 * TEST_EPS);
-    }
 }
 
 /* A fit that starts from M goes on as the one that M is from. */
@@ -889,7 +936,7 @@ static void test_filters(void) {
 /* Features are products of filters and patches. */
 static void test_features(void) {
     size_t which, relu, i, k, r, j, bytes = 0;
-    for (which = 0; which < SHAPES; which++)
+    for (which = 0; which < SHAPES; which += STEP)
         for (relu = 0; relu < 2; relu++) {
             rfm_mat filters, to, patches;
             test_reset();
@@ -977,12 +1024,13 @@ static int on_tick(void *arg, rfm_real done) {
 }
 
 static void test_ticks(void) {
-    size_t i;
+    size_t i, mark;
     int calls, stop;
     for (i = 0; i < TEST_LENGTH(fits); i += 3) {
         test_reset();
         test_note("fit", i, 0, 0);
         if (!make_fit(i)) continue;
+        mark = test_mark();
         s.ctx.tick = on_tick;
         tick_calls = 0, tick_stop = -1, tick_last = 0;
         if (run_fit() == TEST_SKIP) continue;
@@ -990,6 +1038,7 @@ static void test_ticks(void) {
         CHECK(tick_last > (rfm_real)0.5);
         for (calls = tick_calls, stop = 1; stop <= calls; stop += calls / 4) {
             tick_calls = 0, tick_stop = stop, tick_last = 0;
+            test_rewind(mark);
             CHECK_INT(RFM_ECANCEL, run_fit());
         }
         s.ctx.tick = NULL;
@@ -999,6 +1048,7 @@ static void test_ticks(void) {
 static void refused(int status) {
     size_t a = 0, b = 0;
     rfm_arena all;
+    const size_t mark = test_mark();
     void *memory = test_take(64);
     CHECK(memory != NULL);
     CHECK_INT(RFM_OK, rfm_arena_init(&all, memory, 64));
@@ -1006,10 +1056,11 @@ static void refused(int status) {
     if (status != RFM_EFINITE) CHECK_INT(status, fit_need(&a, &b));
     CHECK_INT(status, fit_call());
     CHECK_SIZE(0, a + b);
+    test_rewind(mark);
 }
 
 static void test_fit_refusals(void) {
-    task good;
+    static task good;
     int deep;
     for (deep = 0; deep < 2; deep++) {
         test_reset();
@@ -1134,7 +1185,7 @@ static void seal(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob 
 static void test_blob(void) {
     static const char names[] = "left\0right";
     size_t i, j, bytes = 0, record_bytes = 0;
-    for (i = 0; i < TEST_LENGTH(fits); i++) {
+    for (i = 0; i < TEST_LENGTH(fits); i += STEP) {
         unsigned char record[32], *blob;
         rfm_conv_model opened, before;
         rfm_real offset[2] = {(rfm_real)0.25, (rfm_real)-0.5}, one[2], two[2];
@@ -1289,24 +1340,27 @@ static void test_predict_refusals(void) {
 
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(test_check);
+    RUN_TEST(test_features);
+    if (NO_STACK) return UNITY_END();
     RUN_TEST(test_kernels);
     RUN_TEST(test_equal_sets);
     RUN_TEST(test_gradients);
     RUN_TEST(test_agop);
     RUN_TEST(test_blocks);
     RUN_TEST(test_degenerate);
+    RUN_TEST(test_offset);
     RUN_TEST(test_memory);
-    RUN_TEST(test_check);
     RUN_TEST(test_refusals);
     RUN_TEST(test_range);
     RUN_TEST(test_fit);
     RUN_TEST(test_solution);
+    RUN_TEST(test_ridges);
     RUN_TEST(test_power);
     RUN_TEST(test_start);
     RUN_TEST(test_points);
     RUN_TEST(test_deep);
     RUN_TEST(test_filters);
-    RUN_TEST(test_features);
     RUN_TEST(test_fit_memory);
     RUN_TEST(test_one_arena);
     RUN_TEST(test_ticks);

@@ -1513,10 +1513,10 @@ static void test_bad_pointers(void) {
 static void test_bad_options(void) {
     static const double reals[] = {-1, -1e-10, (double)NAN, (double)INFINITY, -(double)INFINITY, 0, 2.01, 3};
     rfm_options good;
-    int *const enums[] = {&a.o.kernel,         &a.o.metric, &a.o.scale, &a.o.center,
-                          &a.o.bandwidth_rule, &a.o.select, &a.o.score};
-    static const int most[] = {RFM_KERNELS - 1,      RFM_FULL,       RFM_SCALE_TRACE,   1,
-                               RFM_BANDWIDTH_MEDIAN, RFM_SELECT_LOO, RFM_SCORE_ACCURACY};
+    int *const enums[] = {&a.o.kernel, &a.o.metric, &a.o.scale,      &a.o.center,   &a.o.bandwidth_rule,
+                          &a.o.select, &a.o.score,  &a.o.ridge_rule, &a.o.unit_rows};
+    static const int most[] = {RFM_KERNELS - 1, RFM_FULL,           RFM_SCALE_TRACE, 1, RFM_BANDWIDTH_MEDIAN,
+                               RFM_SELECT_LOO,  RFM_SCORE_ACCURACY, RFM_RIDGE_FIXED, 1};
     size_t i;
 
     make_bad();

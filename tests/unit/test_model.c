@@ -269,7 +269,7 @@ static void test_round_trip(void) {
     rfm_contents plain;
     rfm_model m;
 
-    for (s.kernel = RFM_LAPLACE; s.kernel < RFM_KERNELS; s.kernel++)
+    for (s.kernel = RFM_LAPLACE; s.kernel <= RFM_L1; s.kernel++) /* test_sphere.c has the others */
         for (s.metric = RFM_IDENTITY; s.metric <= RFM_FULL; s.metric++)
             for (c = 0; c < TEST_LENGTH(classes); c++)
                 for (s.n = 1; s.n <= 7; s.n += 3)
@@ -323,7 +323,7 @@ static void test_fitted(void) {
         y[i] = x[2 * i] * x[2 * i] - x[2 * i + 1];
     }
     data.x = rfm_cview(x, 8, 2), data.y = rfm_cview(y, 8, 1);
-    for (kernel = RFM_LAPLACE; kernel < RFM_KERNELS; kernel++)
+    for (kernel = RFM_LAPLACE; kernel <= RFM_L1; kernel++)
         for (metric = RFM_IDENTITY; metric <= (rfm_kernels[kernel].axes ? RFM_DIAGONAL : RFM_FULL); metric++) {
             test_reset();
             test_note("kernel, metric", (size_t)kernel, (size_t)metric, 0);
@@ -777,9 +777,10 @@ static void test_lies_in_header(void) {
     /* Of two: products of these wrap to the right number of elements, or of bytes, in 32 bits. */
     static const uint32_t values[] = {0, 1, 3, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000002, 0x40000002, 0x20000002, 0x10000002};
     static const unsigned char bytes[][2] = {
-        {AT_KERNEL, RFM_KERNELS}, {AT_KERNEL, 255},         {AT_METRIC, 0},
-        {AT_METRIC, 3},           {AT_METRIC, 255},         {AT_TASK, 2},
-        {AT_TASK, 255},           {AT_METRIC, RFM_DIAGONAL} /* P has too many numbers */
+        {AT_KERNEL, RFM_KERNELS}, {AT_KERNEL, 255},           {AT_METRIC, 0},
+        {AT_METRIC, 3},           {AT_METRIC, 255},           {AT_TASK, 2},
+        {AT_TASK, 255},           {AT_METRIC, RFM_UNIT_ROWS}, {AT_METRIC, RFM_UNIT_ROWS + RFM_FULL}, /* no radius */
+        {AT_METRIC, RFM_DIAGONAL} /* P has too many numbers */
     };
     const double exponents[] = {0, -0.0, -1, 2.001, 1e30, -1e-30, (double)NAN, (double)INFINITY, -(double)INFINITY};
     const double temperatures[] = {-1, -1e-30, (double)NAN, (double)INFINITY, -(double)INFINITY};
@@ -987,7 +988,7 @@ static void test_novelty(void) {
     rfm_real x[2], score[1], scratch[4], novelty, last;
     double distance;
 
-    for (s.kernel = RFM_LAPLACE; s.kernel < RFM_KERNELS; s.kernel++) {
+    for (s.kernel = RFM_LAPLACE; s.kernel <= RFM_L1; s.kernel++) {
         test_reset();
         test_note("kernel", (size_t)s.kernel, 0, 0);
         CHECK(make(&s));
@@ -1015,7 +1016,7 @@ static void test_far(void) {
     rfm_real x[2], score[1], scratch[4], novelty;
     size_t i, j;
 
-    for (s.kernel = RFM_LAPLACE; s.kernel < RFM_KERNELS; s.kernel++)
+    for (s.kernel = RFM_LAPLACE; s.kernel <= RFM_L1; s.kernel++)
         for (s.metric = RFM_IDENTITY; s.metric <= RFM_FULL; s.metric++) {
             test_reset();
             CHECK(make(&s));

@@ -502,6 +502,28 @@ static void test_far(void) {
     CHECK(y == 0);
 }
 
+/* Rows so far apart that the squares of their gradients are below the number range: M still has their direction. */
+static void test_lost_squares(void) {
+    const double apart = RFM_REAL_BYTES == 4 ? 12 : 30;
+    int metric, scale_rule;
+    for (metric = RFM_DIAGONAL; metric <= RFM_FULL; metric++)
+        for (scale_rule = RFM_SCALE_MAX; scale_rule <= RFM_SCALE_TRACE; scale_rule++) {
+            rfm_mat m;
+            test_reset();
+            test_note("metric, scale:", (size_t)metric, (size_t)scale_rule, 0);
+            if (!model_make(&a, 2, 2, 1)) TEST_IGNORE_MESSAGE("no room");
+            a.x.at[0] = 0, a.x.at[1] = 0, a.x.at[a.x.stride] = (rfm_real)apart, a.x.at[a.x.stride + 1] = 0;
+            a.y.at[0] = 1, a.y.at[a.y.stride] = -1;
+            a.o.kernel = RFM_GAUSSIAN, a.o.bandwidth = 1, a.o.iterations = 1;
+            a.o.metric = metric, a.o.scale = scale_rule;
+            m = test_mat(2, 2, 0, 0);
+            if (m.at == NULL || model_fit(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, rfm_metric(&a.m, m));
+            CHECK_BELOW(fabs(model_at(m, 0, 0) - (scale_rule == RFM_SCALE_MAX ? 1 : 2)), 8 * TEST_EPS);
+            CHECK(model_at(m, 0, 1) == 0 && model_at(m, 1, 1) == 0);
+        }
+}
+
 /* More directions than inputs. */
 static void test_high_rank(void) {
     enum { RANK = 150 };
@@ -763,6 +785,7 @@ int main(void) {
     RUN_TEST(test_start_range);
     RUN_TEST(test_near_gradients);
     RUN_TEST(test_far);
+    RUN_TEST(test_lost_squares);
     RUN_TEST(test_high_rank);
     RUN_TEST(test_graded_eig);
     RUN_TEST(test_eig_tiny_block);

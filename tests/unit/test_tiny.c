@@ -132,7 +132,7 @@ static int64_t center_phi(const rfm_tiny *m, size_t a) {
         int64_t sum = 0, apart;
         for (j = 0; j < m->d; j++) sum = checked(sum + (int64_t)m->p[p * m->d + j] * x[j]);
         sum = checked(divide(sum, m->shifts[p]) + m->bias[p]);
-        apart = (sum > 127 ? 127 : sum < -127 ? -127 : sum) - m->centers[a * m->r + p];
+        apart = (sum > 127 ? 127 : sum < -128 ? -128 : sum) - m->centers[a * m->r + p];
         t = checked(t + apart * apart);
     }
     return phi_reference(t, m->phi_shift);
@@ -812,8 +812,12 @@ static void test_write_refuses(void) {
     CHECK_INT(RFM_EVALUE, rfm_tiny_write(&tiny, record, 24, blob, 200)); /* and 4 bytes more */
     put(record, 257, 4);
     CHECK_INT(RFM_EVALUE, rfm_tiny_write(&tiny, record, 20, blob, 200)); /* ten names */
+    put(record + 4, 3, 4);
+    CHECK_INT(RFM_EVALUE, rfm_tiny_write(&tiny, record, 12, blob, 200)); /* three, one for each input */
+    put(record, 256, 4), put(record + 4, 2, 4);
+    CHECK_INT(RFM_EVALUE, rfm_tiny_write(&tiny, record, 12, blob, 200)); /* two, one for each class */
     for (size = 0; size < 200; size++) CHECK(blob[size] == 0xff);
-    put(record, 7, 4);
+    put(record, 7, 4), put(record + 4, 10, 4);
     memset(record + 8, 'x', 10);
     CHECK_INT(RFM_OK, rfm_tiny_size(&tiny, 20, &size));
     CHECK_INT(RFM_EARENA, rfm_tiny_write(&tiny, record, 20, blob, size - 1));
@@ -861,8 +865,7 @@ static int net_arrays(rfm_hyperbf *to, const net_shape *s) {
 }
 
 /* 0: no room. */
-static int make_net(size_t which) {
-    const net_shape *s = &nets[which];
+static int make_net_of(const net_shape *s, size_t which) {
     size_t i, k;
     test_reset();
     test_note("net:", which, 0, 0);
@@ -887,6 +890,8 @@ static int make_net(size_t which) {
     in.exponents = exponents, in.task = s->task;
     return 1;
 }
+
+static int make_net(size_t which) { return make_net_of(&nets[which], which); }
 
 /* On exactly the memory that it needs; the model stays in the pool. TEST_SKIP: no room. */
 static int run_make(void) {
@@ -1012,7 +1017,7 @@ static double z_of(const rfm_hyperbf *of, size_t p) {
     return z * unit_of();
 }
 
-static double clamped(double z) { return z > 127 ? 127 : z < -127 ? -127 : z; }
+static double clamped(double z) { return z > 127 ? 127 : z < -128 ? -128 : z; }
 
 /* A score lies where it may: z is off by 1 at most, each phi by 0.35 % and the last bit. And it is near to that of the
  * network before rounding. */
@@ -1298,6 +1303,43 @@ static void test_make_counts(void) {
 
 /* ---- exponents ------------------------------------------------------------------------------ */
 
+/* What fits into a few hundred bytes: at least one centre for each class, and a rank of 5 or 6. */
+static void test_budgets(void) {
+    static const struct {
+        net_shape shape;
+        size_t bytes;
+    } small[] = {
+        {{9, 18, 4, 5, RFM_CLASSIFY, 1, 1, 0, 1}, 200},
+        {{26, 16, 26, 6, RFM_CLASSIFY, 1, 1, 0, 1}, 400},
+        {{20, 36, 6, 5, RFM_CLASSIFY, 1, 1, 0, 1}, 360},
+        {{31, 120, 5, 6, RFM_CLASSIFY, 1, 1, 0, 1}, 1000},
+    };
+    size_t which, i, k, size;
+    NEED_BLOBS();
+    for (which = 0; which < TEST_LENGTH(small); which++) {
+        unsigned char *blob;
+        int status;
+        if (!make_net_of(&small[which].shape, which)) continue;
+        for (i = 0; i < f.n; i++) {
+            f.labels[i] = (uint32_t)(i % f.c);
+            for (k = 0; k < f.c; k++)
+                f.alpha[i * f.c + k] = (rfm_real)(k == f.labels[i] ? 0.75 + 0.25 * test_number(60, i, k) : 0);
+        }
+        if ((status = run_make()) == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, status);
+        CHECK_INT(RFM_OK, rfm_tiny_size(&tiny, 0, &size));
+        CHECK(size <= small[which].bytes && size + 8 > small[which].bytes);
+        blob = (unsigned char *)test_take(size);
+        if (blob == NULL) continue;
+        CHECK_INT(RFM_OK, rfm_tiny_write(&tiny, NULL, 0, blob, size));
+        CHECK_INT(RFM_OK, open_it(blob, size));
+        check_same_model(&tiny, &opened);
+        for (k = 0; k < f.c; k++) CHECK(opened.counts[k] >= 1);
+        for (i = 0; i < f.d; i++) x[i] = (int16_t)(300 * test_number(61, i, which));
+        check_prediction(&opened);
+    }
+}
+
 static void check_exponents(rfm_real a, rfm_real b, int each, int e0, int e1) {
     const rfm_real rows[4] = {a, b, -a / 2, b};
     int8_t e[2] = {99, 99};
@@ -1379,6 +1421,7 @@ int main(void) {
     RUN_TEST(test_make_sums);
     RUN_TEST(test_make_refuses);
     RUN_TEST(test_make_counts);
+    RUN_TEST(test_budgets);
     RUN_TEST(test_exponents);
     return UNITY_END();
 }

@@ -1,6 +1,7 @@
 #include "csv.h"
 
 #include "files.h"
+#include "idx.h"
 #include "progress.h"
 
 #include <float.h>
@@ -271,6 +272,15 @@ static void doubt_header(csv *c) {
     if (numbers > 0) note("%s: line 1 looks like data but is taken as a header: --no-header if it is data", c->file);
 }
 
+/* Images become text, so that nothing else has to know of them. */
+static void take_images(csv *c) {
+    int labelled;
+    text t = idx_table(c->file, c->text, c->size, c->header, &labelled);
+    text_bytes(&t, "", 1);
+    free(c->text);
+    c->text = t.at, c->size = t.size - 1, c->unlabelled = !labelled;
+}
+
 void csv_read(csv *c, const char *file, int header) {
     const char *p, *nul, *q;
     size_t most = 1, cells;
@@ -278,10 +288,12 @@ void csv_read(csv *c, const char *file, int header) {
     c->file = strcmp(file, "-") == 0 ? "standard input" : file;
     c->header = header;
     c->text = file_read(file, &c->size);
+    if (idx_begins(c->text, c->size)) take_images(c);
     p = c->text;
     if (c->size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
     if (strncmp(p, "\xff\xfe", 2) == 0 || strncmp(p, "\xfe\xff", 2) == 0)
         fail("%s: line 1: UTF-16, expected UTF-8", c->file);
+    if (strncmp(p, "\x1f\x8b", 2) == 0) fail("%s: compressed by gzip, expected text; gunzip it first", c->file);
     nul = memchr(c->text, 0, c->size);
     if (nul != NULL) fail("%s: line %zu: a zero byte, expected text", c->file, line_of(c, (size_t)(nul - c->text)));
     if (only_blank_from(c, p))

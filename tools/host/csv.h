@@ -12,6 +12,7 @@ typedef struct {
     size_t size;
     char delimiter;
     int header;
+    int unlabelled; /* 1: images of an IDX file (idx.h) without labels, so that no column is a target */
     size_t rows, columns;
     char **names;   /* (columns); without a header c1, c2, ... */
     size_t *starts; /* (rows) where in the text */
@@ -25,6 +26,7 @@ typedef struct {
 #define CSV_TEXT    2
 #define CSV_HUGE    3 /* an infinity, or a number beyond rfm_real */
 
+/* A text file, or images of an IDX file. */
 void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
 

@@ -39,6 +39,14 @@ void machine_memory(machine *m, size_t bytes, const char *what) {
     (void)rfm_arena_init(&m->arena, m->memory, bytes);
 }
 
+double machine_room(void) {
+#ifdef _SC_PHYS_PAGES
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+#else
+    return 0;
+#endif
+}
+
 void machine_stop(machine *m) {
     pool_destroy(m->pool);
     free(m->memory);

@@ -17,6 +17,7 @@ typedef struct {
 void machine_start(machine *m, size_t threads, const char *port);
 void machine_memory(machine *m, size_t bytes,
                     const char *what); /* an arena of so many bytes in place of the last one */
+double machine_room(void);             /* bytes of memory that this computer has; 0: not known */
 void machine_stop(machine *m);
 
 #endif

@@ -43,6 +43,16 @@ any_model any_of_filters(const rfm_filters *model) {
     return a;
 }
 
+any_model any_of_patches(const rfm_conv_model *model) {
+    any_model a;
+    memset(&a, 0, sizeof a);
+    a.type = RFM_REAL_BYTES, a.of_patches = 1, a.patches = *model;
+    a.numbers.n = model->n, a.numbers.d = rfm_conv_pixels(&model->input), a.numbers.c = model->c,
+    a.numbers.r = model->r, a.numbers.metric = RFM_FULL, a.numbers.task = model->task,
+    a.numbers.class_names = model->class_names;
+    return a;
+}
+
 int has_integers(const any_model *model) { return model->type < RFM_F32; }
 int is_tiny(const any_model *model) { return model->type == TYPE_TINY; }
 int is_filters(const any_model *model) { return model->type == TYPE_FILTERS; }
@@ -103,6 +113,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     memset(&r, 0, sizeof r);
     if (is_tiny(any))
         at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
+    else if (any->of_patches)
+        at = rfm_conv_record(blob, size, &bytes), r.bytes = bytes;
     else {
         if (is_filters(any)) blob = rfm_filters_model(blob, &size);
         at = rfm_record_open(blob, size, &bytes), r.bytes = bytes;
@@ -114,7 +126,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
     conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
-    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 1) >= 0)
+    if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 0) > 0 &&
+        record_number(conformal, 0) <= 1 && record_number(conformal, 1) >= 0)
         r.coverage = record_number(conformal, 0), r.threshold = record_number(conformal, 1);
     return r;
 }
@@ -141,6 +154,25 @@ void record_add_options(text *record, const rfm_options *options) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+#define PATCHES_MAGIC "rfmp"
+
+int patches_read(const char *file, char **blob, size_t *size, any_model *model) {
+    FILE *f = strcmp(file, "-") == 0 ? NULL : fopen(file, "rb");
+    char magic[4] = {0, 0, 0, 0};
+    rfm_conv_model patches;
+    int status;
+    if (f == NULL) return 0; /* any_read says why */
+    status = fread(magic, 1, 4, f) == 4 && memcmp(magic, PATCHES_MAGIC, 4) == 0;
+    fclose(f);
+    if (!status) return 0;
+    *blob = file_read(file, size);
+    status = rfm_conv_open(*blob, *size, &patches);
+    if (status != RFM_OK) fail("%s: expected a model made by rfm train --image: %s", file, rfm_status_text(status));
+    *model = any_of_patches(&patches);
+    model->record = record_of(*blob, *size, model);
+    return 1;
+}
+
 void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
     rfm_model numbers;
@@ -148,6 +180,8 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_tiny tiny;
     int status;
     *blob = file_read(file, size);
+    if (*size >= 4 && memcmp(*blob, PATCHES_MAGIC, 4) == 0)
+        fail("%s: a model of patches of images; rfm predict, evaluate, info and report take it, from a file", file);
     if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {
         status = rfm_tiny_open(*blob, *size, &tiny);
         if (status == RFM_OK) *model = any_of_tiny(&tiny), model->record = record_of(*blob, *size, model);
@@ -188,7 +222,9 @@ int kernel_of(const char *name, const char *word) {
     return options_word(name, word, words);
 }
 
-int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0; }
+int kernel_has_depth(int kernel) { return rfm_kernels[kernel].layers; }
+int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0 && !kernel_has_depth(kernel); }
+int on_sphere(const rfm_model *model) { return kernel_has_depth(model->kernel) || model->radius > 0; }
 
 const char *any_kernel(const any_model *model) {
     return is_tiny(model)        ? rfm_kernels[RFM_GAUSSIAN].name
@@ -198,6 +234,21 @@ const char *any_kernel(const any_model *model) {
 
 const char *any_metric(const any_model *model) {
     return has_integers(model) ? metric_words[model->numbers.metric] : model_metric(&model->numbers, NULL);
+}
+
+int metric_given(const any_model *model) {
+    const rfm_options *o = &model->record.options;
+    return model->record.has_options && o->iterations == 0 && o->metric != RFM_IDENTITY && !has_integers(model) &&
+           strcmp(any_metric(model), metric_words[RFM_IDENTITY]) != 0;
+}
+
+void certifiable(const any_model *model, const char *file) {
+    if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
+    if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
+        fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    if (!has_integers(model) && on_sphere(&model->numbers))
+        fail("%s: expected rows as they are for --certify, found a model of unit rows", file);
 }
 
 const char *type_word(int type) {

@@ -2,6 +2,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
+#include "rfm_conv.h"
 #include "rfm_filters.h"
 #include "rfm_small.h"
 #include "rfm_tiny.h"
@@ -31,17 +32,22 @@ typedef struct {
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
     rfm_tiny tiny;        /* TYPE_TINY */
     rfm_filters filters;  /* TYPE_FILTERS */
-    model_record record;  /* of a file */
+    int of_patches;       /* 1: the model is the next; numbers has its sizes, task and class names */
+    rfm_conv_model patches;
+    model_record record; /* of a file */
 } any_model;
 
 /* sizeof(rfm_model), sizeof(rfm_model_i) and sizeof(rfm_tiny) where pointers have 4 bytes: RAM of firmware. */
-#define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88)
+#define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88) /* with RFM_SPHERE one number more */
 #define MODEL_I_BYTES_32 84
 #define TINY_BYTES_32    72
 #define FILTERS_BYTES_32 136
 
-/* Opens a model file; *blob is to be freed. */
+/* Opens a model file; *blob is to be freed. One of patches is refused: few commands have something for it. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
+
+/* 1 if a file has a model of patches: then it is open. The file is only looked at otherwise. */
+int patches_read(const char *file, char **blob, size_t *size, any_model *model);
 
 /* The same where only a model of numbers will do. */
 void model_read(const char *file, char **blob, size_t *size, any_model *model);
@@ -50,7 +56,8 @@ any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 any_model any_of_tiny(const rfm_tiny *model);
 any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of a window */
-int has_integers(const any_model *model);           /* of any type */
+any_model any_of_patches(const rfm_conv_model *model);
+int has_integers(const any_model *model); /* of any type */
 int is_tiny(const any_model *model);
 int is_filters(const any_model *model);
 
@@ -71,10 +78,18 @@ extern const char *const metric_words[], *const scale_words[], *const task_words
 
 /* Kernels by the words of rfm_kernels; a word that is none of them is wrong usage of the option `name`. */
 int kernel_of(const char *name, const char *word);
-int kernel_has_exponent(int kernel); /* one that is the model's own */
+int kernel_has_exponent(int kernel);   /* one that is the model's own */
+int kernel_has_depth(int kernel);      /* a network kernel */
+int on_sphere(const rfm_model *model); /* its rows are scaled to one length: a network kernel's, or unit rows */
 
 const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
+int metric_given(
+    const any_model *model); /* no iteration has made M, and it is not the identity: rfm train --metric-from */
+
+/* Fails unless there are certificates of such a model: labels by the kernels laplace and gaussian, or of integers. */
+void certifiable(const any_model *model, const char *file);
+
 const char *type_word(int type); /* i8, i16, f32, f64, tiny, filters */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:

@@ -373,8 +373,13 @@ static void no_target(const csv *c, const char *name) {
     fail("%s: line 1: expected a column %s (--target), found %s", c->file, name, there.at);
 }
 
+void need_labels(const csv *c) {
+    if (c->unlabelled) fail("%s: images without labels, expected --labels FILE", c->file);
+}
+
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;
+    need_labels(c);
     if (count >= c->columns) fail("%s: %zu columns, expected more than the %zu targets", c->file, c->columns, count);
     if (count > 1) return c->columns - count;
     if (name != NULL) {

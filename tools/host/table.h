@@ -50,6 +50,9 @@ void inputs_free(input_list *inputs);
  * allowed. */
 void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const rfm_real *offset, rfm_real *x);
 
+/* Ends the program if the file has images and no labels. */
+void need_labels(const csv *c);
+
 /* The first of `count` target columns: of that name; or without a name the one called target, else the last ones. */
 size_t target_find(const csv *c, const char *name, size_t count);
 

@@ -63,7 +63,7 @@ static void check(const call *a) {
     if (!(a->rate > 0)) usage("--rate: expected more than 0");
     if (!(a->bandwidth > 0)) usage("--bandwidth: expected more than 0");
     kernel = kernel_of("--kernel", a->kernel);
-    if (rfm_kernels[kernel].norm != 2 || kernel_has_exponent(kernel))
+    if (rfm_kernels[kernel].norm != 2 || kernel_has_exponent(kernel) || kernel_has_depth(kernel))
         usage("--kernel: expected gaussian or laplace, found \"%s\"", a->kernel);
 }
 

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct {
     size_t *order;      /* inputs, the most important first */
     int levels;         /* inputs are one-hot coded: their names are needed */
     const char *names;  /* of the inputs: the model's, or else the file's */
+    char *file_names;   /* those, if they are taken */
     int raw;            /* trained without standardisation */
     tradeoff wishes;
     tradeoff_result result;
@@ -94,6 +96,12 @@ static size_t read_features(const char *word, double *threshold) {
 static void read_model(job *t) {
     model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
     t->source = t->any.numbers;
+    if (on_sphere(&t->source))
+        fail("%s: a model of %s cannot be made smaller; train one with --kernel laplace and without --unit-rows",
+             t->a->operands[0], kernel_has_depth(t->source.kernel) ? "a network kernel" : "unit rows");
+    if (metric_given(&t->any))
+        fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
+             t->a->operands[0]);
     if (rfm_kernels[t->source.kernel].axes)
         fail("%s: a model of the kernel %s cannot be made smaller; train one with --kernel laplace", t->a->operands[0],
              rfm_kernels[t->source.kernel].name);
@@ -145,7 +153,7 @@ static void read_data(job *t) {
             const char *name = file->names[t->table.inputs.at[i].column];
             text_bytes(&names, name, strlen(name) + 1);
         }
-        t->names = names.at;
+        t->names = t->file_names = names.at;
     }
     for (i = 0; i < t->source.d; i++) t->levels |= t->table.inputs.at[i].level != NULL;
     column = t->table.column;
@@ -203,13 +211,34 @@ static void add_kept(const job *t, text *record, uint16_t tag, const unsigned ch
     free(numbers);
 }
 
+/* The threshold of conformal sets in the units of the small model's scores; negative: there is none. */
+static double small_threshold(const job *t, const rfm_real *x) {
+    const double found = t->result.threshold;
+    size_t rows = t->learn.rows, saturated;
+    double unit;
+    rfm_real *y;
+    if (!(t->wishes.coverage > 0)) return -1;
+    if (!t->searched) {
+        note("the threshold of the model's sets of labels is left out: it is for the scores of the large model. With "
+             "--budget or --max-loss there are held-out rows to find one of its own");
+        return -1;
+    }
+    if (!is_tiny(&t->small) || found >= (double)RFM_LIMIT(MAX)) return found;
+    y = allocate(rows, t->c * sizeof *y, "predictions");
+    must(predict_tiny(&t->small.tiny, x, rows, y, NULL, &saturated), "predict");
+    unit = scores_unit(y, t->y, rows * t->c);
+    free(y);
+    return unit > 0 && isfinite((rfm_real)(found / unit)) ? found / unit : -1;
+}
+
 /* The record of the small model: what is known of the source, for the inputs that are left. */
-static void small_record(const job *t, text *record) {
+static void small_record(const job *t, const rfm_real *x, text *record) {
     const model_record *r = &t->any.record;
     const rfm_real *scale = t->summary.x_scale;
     /* a summary in integers has scales of 4 bytes */
     int in_summary =
         t->a->summary && scale != NULL && !is_tiny(&t->small) && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
+    double conformal[2];
     size_t k;
     text names = {NULL, 0, 0};
     if (r->has_options) record_add_options(record, &r->options);
@@ -220,6 +249,8 @@ static void small_record(const job *t, text *record) {
     record_add(record, RFM_RECORD_TARGETS, names.at, names.size);
     if (r->fill != NULL) add_kept(t, record, RFM_RECORD_FILL, r->fill, NULL);
     if (!in_summary && (r->scales != NULL || scale != NULL)) add_kept(t, record, RFM_RECORD_SCALES, r->scales, scale);
+    conformal[0] = r->coverage, conformal[1] = small_threshold(t, x);
+    if (conformal[1] >= 0) record_add_numbers(record, RFM_RECORD_CONFORMAL, conformal, 2);
     free(names.at);
 }
 
@@ -407,7 +438,7 @@ static void finish(job *t) {
         status = rfm_model_open(t->small_bytes, t->small_size, &opened), t->small = any_of_numbers(&opened);
     if (status != RFM_OK) fail("cannot open what was written: %s", rfm_status_text(status));
     e.input_names = t->kept_name_list != NULL ? t->kept_name_list : t->names;
-    small_record(t, &record);
+    small_record(t, x, &record);
     e.record = record.at, e.record_bytes = record.size;
     t->file_bytes = small_blob(&t->small, &e, &t->file_size);
     free(record.at);
@@ -436,6 +467,7 @@ static void wish(job *t) {
     w->type = read_type(a->type);
     w->rank = a->rank == SIZE_MAX ? 0 : a->rank, w->centers = a->centers == SIZE_MAX ? 0 : a->centers;
     w->budget = a->budget == SIZE_MAX ? 0 : a->budget, w->max_loss = a->max_loss < 0 ? -1 : a->max_loss / 100;
+    w->coverage = t->source.task == RFM_CLASSIFY ? t->any.record.coverage : 0;
     w->order = t->order, w->features = t->features;
     w->input_names = t->names, w->model_file = a->operands[0];
 }
@@ -473,16 +505,21 @@ static void recipe_json(text *out, const recipe *k) {
     json_number(out, "prototypes", k->prototypes);
     json_number(out, "exponent_each", k->each);
     json_text(out, "loss", k->entropy ? "entropy" : "squared");
+    if (k->entropy) json_number(out, "temperature", k->temperature);
     json_number(out, "start_bandwidth", k->bandwidth);
     json_number(out, "mixed", k->mixed);
+    json_number(out, "noisy", k->noisy);
     json_number(out, "truth", k->truth);
     json_number(out, "steps", (double)k->steps);
     json_number(out, "seed", k->seed);
 }
 
 static void show_recipe(text *out, const recipe *k) {
-    text_add(out, "taught        by the model, %zu steps, %s; %.0f %% mixtures of two rows, start bandwidth %g",
-             k->steps, k->entropy ? "cross-entropy" : "squared error", 100 * k->mixed, k->bandwidth);
+    text_add(out, "taught        by the model, %zu steps, %s", k->steps,
+             k->entropy ? "cross-entropy" : "squared error");
+    if (k->entropy) text_add(out, " at temperature %g", k->temperature);
+    text_add(out, "; %.0f %% mixtures of two rows, %.0f %% rows with noise, start bandwidth %g", 100 * k->mixed,
+             100 * k->noisy, k->bandwidth);
     text_add(out, "%s%s\n", k->truth > 0 ? ", labels count half" : "",
              k->prototypes ? "; a class for each centre" : "");
 }
@@ -600,6 +637,23 @@ static score score_small(job *t, size_t *saturated) {
     return result;
 }
 
+static void job_free(job *t) {
+    machine_stop(&t->machine);
+    free(t->file_names);
+    if (t->form.classes > 0) free(t->y);
+    sample_free(&t->learn);
+    sample_free(&t->check);
+    model_table_free(&t->table);
+    free(t->order);
+    free(t->result.curve);
+    free(t->small_bytes);
+    free(t->file_bytes);
+    free(t->kept);
+    free(t->kept_name_list);
+    free(t->blob);
+    free(t);
+}
+
 int command_compress(const call *a) {
     job *t = allocate(1, sizeof *t, "compressing");
     score s = {0, 0, 0}, full = {0, 0, 0};
@@ -648,6 +702,6 @@ int command_compress(const call *a) {
     file_write(t->a->out, t->file_bytes, t->file_size);
     if (t->a->page != NULL) write_page(t, &s, &full);
     report(t, &s, &full, saturated, seconds_now() - start);
-    machine_stop(&t->machine);
+    job_free(t);
     return 0;
 }

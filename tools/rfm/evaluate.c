@@ -1,4 +1,5 @@
 #include "command.h"
+#include "conv/conv.h"
 #include "learn/score.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ int command_evaluate(const call *c) {
     memset(&summary, 0, sizeof summary);
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
+    if (patches_read(operands[0], &blob, &size, &any)) return conv_evaluate(c, &m, &any, blob, size);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     (void)rfm_model_summary(&model, &summary, NULL, 0);

@@ -13,10 +13,13 @@
 
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
+    int sphere = on_sphere(model);
     text_add(t,
-             " * Compile rfm.c with -DRFM_NO_TRAIN beside it; the model stays in flash.\n"
+             " * Compile rfm.c with -DRFM_NO_TRAIN%s beside it; the model stays in flash.\n"
              " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
-             (model->d + RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real), MODEL_BYTES_32);
+             sphere ? " -DRFM_SPHERE" : "",
+             (model->d + RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real),
+             MODEL_BYTES_32 + (sphere ? RFM_REAL_BYTES : 0));
     text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
     text_add(t, " *     rfm_model m;\n *     if (rfm_model_open(%s, %s_BYTES, &m) != RFM_OK) ...\n", id, upper);
     text_add(
@@ -126,9 +129,10 @@ int command_export(const call *c) {
     unsigned char *blob;
     int integers;
     if (out == NULL) usage("export: expected -o model.h");
+    if (c->certify && !c->standalone) usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
     if (c->standalone) {
-        standalone_export(file, out, id);
+        standalone_export(file, out, id, c->certify);
         free(id);
         return 0;
     }
@@ -180,6 +184,8 @@ int command_export(const call *c) {
             &t,
             "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n",
             RFM_REAL_BYTES, RFM_REAL_BYTES);
+    if (!integers && on_sphere(&model))
+        text_add(&t, "#ifndef RFM_SPHERE\n#error \"this model needs -DRFM_SPHERE\"\n#endif\n\n");
     if (classes > 0) {
         text_add(&t, "static const char *const %s_class_names[%s_CLASSES] = {", id, upper);
         for (i = 0; i < classes; i++) {

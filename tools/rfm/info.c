@@ -1,4 +1,5 @@
 #include "command.h"
+#include "conv/conv.h"
 #include "signal/signal_model.h"
 
 #include <math.h>
@@ -105,6 +106,7 @@ static void sections(const any_model *any, size_t size, text *t,
         offset = type;
         list[count].name = "shift", list[count++].bytes = m->d * type;
         list[count].name = "P", list[count++].bytes = (full ? m->r : 1) * m->d * type;
+        list[count].name = "radius", list[count++].bytes = m->radius > 0 ? type : 0;
     }
     list[count].name = "centers", list[count++].bytes = m->n * m->r * type;
     list[count].name = "alpha", list[count++].bytes = m->n * outputs * type;
@@ -205,13 +207,21 @@ static int is_one_hot(const rfm_model *model) {
 /* As the options of rfm train have them. */
 static void show_options(text *t, const any_model *any) {
     const rfm_options *o = &any->record.options;
+    int given = metric_given(any);
     text_add(t, "trained with  --task %s%s%s%s --kernel %s", task_words[any->numbers.task],
              is_one_hot(&any->numbers) ? " --one-hot" : "", any->record.fill != NULL ? " --missing mean" : "",
              is_raw(any) ? " --raw" : "", rfm_kernels[o->kernel].name);
     if (kernel_has_exponent(o->kernel)) text_add(t, " --exponent %.6g", (double)o->exponent);
-    text_add(t, " --metric %s --bandwidth %.6g%s --ridge %.6g --iterations %zu", metric_words[o->metric],
-             (double)o->bandwidth, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? "m" : "", (double)o->ridge,
-             o->iterations);
+    if (kernel_has_depth(o->kernel)) text_add(t, " --depth %g", (double)o->exponent);
+    if (o->unit_rows) text_add(t, " --unit-rows");
+    if (given)
+        text_add(t, " --metric-from MODEL.rfm");
+    else
+        text_add(t, " --metric %s", metric_words[o->metric]);
+    if (!kernel_has_depth(o->kernel))
+        text_add(t, " --bandwidth %.6g%s", (double)o->bandwidth, o->bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? "m" : "");
+    text_add(t, " --ridge %.6g", (double)o->ridge);
+    if (!given) text_add(t, " --iterations %zu", o->iterations);
     text_add(t, "%s --normalize %s --seed %lu\n", o->center ? " --center" : "", scale_words[o->scale],
              (unsigned long)o->seed);
 }
@@ -239,6 +249,7 @@ static void record_json(text *t, const any_model *any) {
     json_number(&inside, "score", o->score);
     json_number(&inside, "raw", is_raw(any));
     json_number(&inside, "one_hot", is_one_hot(&any->numbers));
+    json_number(&inside, "unit_rows", o->unit_rows);
     json_object(t, "options", &inside);
     free(inside.at);
 }
@@ -258,6 +269,7 @@ int command_info(const call *c) {
     rfm_real *factor = NULL;
     memset(&s, 0, sizeof s);
     if (json && metric) usage("info: expected --json or --metric, not both");
+    if (patches_read(file, &blob, &size, &any)) return conv_info(c, &any, blob, size);
     any_read(file, &blob, &size, &any);
     if (is_filters(&any)) return signal_info(c, &any, size);
     tiny = is_tiny(&any), integers = has_integers(&any) && !tiny;
@@ -282,6 +294,8 @@ int command_info(const call *c) {
         json_text(&t, "type", type_word(any.type));
         json_text(&t, "kernel", any_kernel(&any));
         if (!integers && !tiny && kernel_has_exponent(model.kernel)) json_real(&t, "exponent", model.exponent);
+        if (!integers && !tiny && kernel_has_depth(model.kernel)) json_real(&t, "depth", model.exponent);
+        if (!integers && !tiny) json_number(&t, "unit_rows", model.radius > 0);
         json_text(&t, "metric", word);
         json_number(&t, "rank", (double)model.r);
         json_real(&t, "bandwidth", s.bandwidth);
@@ -329,11 +343,14 @@ int command_info(const call *c) {
         text_add(&t, "kernel        %s", integers ? "a table" : any_kernel(&any));
         if (!integers && !tiny && kernel_has_exponent(model.kernel))
             text_add(&t, " with exponent %.4g", (double)model.exponent);
-        if (model.summary != NULL)
-            text_add(&t, ", bandwidth %.4g, ridge %.4g\nmetric        %s of rank %zu after %zu iterations\n",
-                     (double)s.bandwidth, (double)s.ridge, word, model.r, (size_t)s.iterations);
-        else
-            text_add(&t, "\nmetric        %s of rank %zu\n", word, model.r);
+        if (!integers && !tiny && kernel_has_depth(model.kernel))
+            text_add(&t, " of depth %g", (double)model.exponent);
+        else if (model.summary != NULL)
+            text_add(&t, ", bandwidth %.4g", (double)s.bandwidth);
+        if (model.summary != NULL) text_add(&t, ", ridge %.4g", (double)s.ridge);
+        text_add(&t, "%s\nmetric        %s of rank %zu", model.radius > 0 ? ", unit rows" : "", word, model.r);
+        if (model.summary != NULL) text_add(&t, " after %zu iterations", (size_t)s.iterations);
+        text_add(&t, "\n");
         if (tiny) show_tiny(&t, &any.tiny);
         if (integers)
             show_ranges(&t, &any.integers);

@@ -63,6 +63,7 @@ static int run(size_t command, char **argv) {
         return 0;
     }
     quiet = c.quiet;
+    idx_labels = c.labels;
     return row->run(&c);
 }
 

@@ -1,4 +1,5 @@
 #include "command.h"
+#include "conv/conv.h"
 #include "learn/score.h"
 
 #include "rfm_certify.h"
@@ -41,6 +42,7 @@ typedef struct {
     rfm_real *scores, *scratch, *moves;
     int32_t *scores_i;
     int16_t *x_i, *scratch_i;
+    int8_t *scratch_tiny;
     int64_t *room_i;
     uint16_t *counts;
 } certifier;
@@ -49,11 +51,7 @@ static certifier certifier_make(const any_model *model, const char *file) {
     size_t d = model->numbers.d, c = model->numbers.c, r = model->numbers.r;
     certifier t;
     memset(&t, 0, sizeof t);
-    if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
-    if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
-    if (is_tiny(model)) fail("%s: a tiny model has no certificates; expected one of numbers, i16 or i8", file);
-    if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
-        fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    certifiable(model, file);
     t.moves = allocate(d, sizeof *t.moves, "certificates");
     t.scores = allocate(c, sizeof *t.scores, "certificates");
     t.scratch = allocate(RFM_CERTIFY_SCRATCH(d, r, c), sizeof *t.scratch, "certificates");
@@ -61,7 +59,8 @@ static certifier certifier_make(const any_model *model, const char *file) {
     t.scores_i = allocate(c, sizeof *t.scores_i, "certificates");
     t.x_i = allocate(d, sizeof *t.x_i, "certificates");
     t.scratch_i = allocate(RFM_PREDICT_I_SCRATCH(d, r), sizeof *t.scratch_i, "certificates");
-    t.room_i = allocate(RFM_CERTIFY_I_ROOM(r, c), sizeof *t.room_i, "certificates");
+    t.scratch_tiny = allocate(r, sizeof *t.scratch_tiny, "certificates");
+    t.room_i = allocate(RFM_CERTIFY_I_ROOM(r, c), sizeof *t.room_i, "certificates"); /* tiny: the same */
     t.counts = allocate(d, sizeof *t.counts, "certificates");
     return t;
 }
@@ -73,29 +72,40 @@ static void certifier_free(certifier *t) {
     free(t->scores_i);
     free(t->x_i);
     free(t->scratch_i);
+    free(t->scratch_tiny);
     free(t->room_i);
     free(t->counts);
+}
+
+/* certify_row for integers of any type. */
+static double certify_integers(certifier *t, const any_model *model, const rfm_real *x) {
+    const rfm_model_i *m = &model->integers;
+    const rfm_tiny *tiny = &model->tiny;
+    size_t found, j;
+    uint32_t square;
+    int status = is_tiny(model) ? rfm_tiny_integers(tiny, x, t->x_i) : rfm_input_integers(m, x, t->x_i);
+    must(status, "certify");
+    if (is_tiny(model))
+        status = rfm_tiny_certify(tiny, t->x_i, t->scores_i, t->scratch_tiny, t->room_i, &found, &square, t->counts);
+    else
+        status = rfm_certify_i(m, t->x_i, t->scores_i, t->scratch_i, t->room_i, &found, &square, t->counts);
+    must(status, "certify");
+    for (j = 0; j < model->numbers.d; j++) {
+        int exponent = !is_tiny(model)           ? m->inputs[j].exponent
+                       : tiny->exponents != NULL ? tiny->exponents[j]
+                                                 : tiny->exponent;
+        t->moves[j] = (rfm_real)ldexp(t->counts[j], -exponent);
+        if (t->counts[j] == RFM_CERTIFY_I_FREE) t->moves[j] = (rfm_real)INFINITY; /* tiny: the same */
+    }
+    return sqrt(square);
 }
 
 /* The radius of a row whose class was found to be class_at, and t->moves in the units of the table: infinite for an
  * input that does not matter. */
 static double certify_row(certifier *t, const any_model *model, const rfm_real *x, size_t class_at) {
-    const rfm_model_i *m = &model->integers;
     rfm_real radius = 0;
     size_t found = class_at, j;
-    uint32_t square;
-    int status;
-    if (has_integers(model)) {
-        status = rfm_input_integers(m, x, t->x_i);
-        if (status == RFM_OK)
-            status = rfm_certify_i(m, t->x_i, t->scores_i, t->scratch_i, t->room_i, &found, &square, t->counts);
-        must(status, "certify");
-        for (j = 0; j < m->d; j++) {
-            int free_input = t->counts[j] == RFM_CERTIFY_I_FREE;
-            t->moves[j] = free_input ? (rfm_real)INFINITY : (rfm_real)ldexp(t->counts[j], -m->inputs[j].exponent);
-        }
-        return sqrt(square);
-    }
+    if (has_integers(model)) return certify_integers(t, model, x);
     must(rfm_certify(&model->numbers, x, t->scores, t->scratch, &found, &radius, t->moves), "certify");
     for (j = 0; j < model->numbers.d; j++) {
         if (t->moves[j] >= RFM_LIMIT(MAX)) t->moves[j] = (rfm_real)INFINITY;
@@ -117,6 +127,17 @@ static void certificate_add(text *lines, double radius, const certifier *t, inpu
     }
     csv_add(lines, rfm_name(inputs.names, least));
     text_add(lines, ",%.6g", (double)t->moves[least] * (1 - 5e-6));
+}
+
+/* No label has the sign that separates the labels of a set. */
+static void check_labels(const rfm_model *m, const char *file) {
+    size_t k;
+    for (k = 0; m->class_names != NULL && k < model_classes(m); k++) {
+        const char *name = rfm_name(m->class_names, k);
+        if (strchr(name, '|') != NULL)
+            fail("%s: the class \"%.*s\" has a |, which separates the classes of --sets; expected other names", file,
+                 utf8_fit(name, 60), name);
+    }
 }
 
 /* The conformal set of a row: its labels, separated by |. member: room, a byte for each class. */
@@ -160,6 +181,7 @@ int command_predict(const call *c) {
     text lines = {NULL, 0, 0};
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
+    if (patches_read(operands[0], &blob, &size, &any)) return conv_predict(c, &m, &any, blob, size);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     missing = fills_missing(&any, operands[0], c->missing);
@@ -168,6 +190,7 @@ int command_predict(const call *c) {
     memset(&certificates, 0, sizeof certificates);
     if (c->sets && any.record.coverage <= 0)
         fail("%s: has no threshold for --sets, expected a model of rfm train --coverage", operands[0]);
+    if (c->sets) check_labels(&model, operands[0]);
     member = allocate(model.c + 1, 1, "sets");
     if (c->certify) certificates = certifier_make(&any, operands[0]);
     csv_read(&file, operands[1], !c->no_header);

@@ -1,6 +1,7 @@
 /* rfm report: one HTML file that shows a model and how well it does. */
 #include "command.h"
 #include "compress/compress.h"
+#include "conv/conv.h"
 #include "report/report.h"
 
 #include <ctype.h>
@@ -196,9 +197,13 @@ int command_report(const call *c) {
     if (c->out == NULL) usage("report: expected -o report.html; see rfm help report");
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
+    if (patches_read(model_file, &blob, &r.model_bytes, &r.any))
+        return conv_report(c, &m, &r.any, blob, r.model_bytes);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
     if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;
+    if (c->pictures != NULL || c->pictures_of != SIZE_MAX)
+        usage("--pictures and --pictures-of: expected a model of rfm train --image, found another");
     if (c->image != NULL) read_image(c->image, r.model.d, &r);
     r.model_file = file_base(model_file, "standard input"), r.data_file = file_base(c->data, "standard input");
     r.names = name_list(r.model.input_names, r.model.d, "x", 1);

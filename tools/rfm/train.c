@@ -1,5 +1,6 @@
 #include "command.h"
 #include "compress/compress.h"
+#include "conv/conv.h"
 #include "learn/learn.h"
 #include "learn/search.h"
 #include "signal/signal_model.h"
@@ -41,9 +42,17 @@ static void check_arguments(const call *a) {
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
+    conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
     if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
         usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
+    if (is_network(a) && kernel_has_depth(kernel_of("--kernel", a->kernel)))
+        usage("--method hyperbf: expected a kernel of distances, found %s", a->kernel);
+    if (is_network(a) && a->unit_rows) usage("--method hyperbf: expected rows as they are, found --unit-rows");
+    if (a->metric_from != NULL && strcmp(a->metric, "auto") != 0)
+        usage("--metric-from: expected no --metric with it, for the form of M is the model's");
+    if (a->metric_from != NULL && strcmp(a->iterations, "auto") != 0 && strcmp(a->iterations, "0") != 0)
+        usage("--metric-from: expected no --iterations with it, for M stays as it is");
 }
 
 /* The position among the words; auto comes after the last of them. */
@@ -69,7 +78,8 @@ static int number_or_auto(const char *name, const char *value, double *number, i
 
 /* What is fixed and what is to be searched. */
 static void read_settings(const call *a, search_problem *p, size_t d) {
-    static const double bandwidths[] = {0.5, 1, 2, 4, 8}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1};
+    static const double bandwidths[] = {0.5, 1, 2, 4, 8}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1, 1},
+                        shares[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}; /* the largest K is that of the longest row */
     int metric = word_or_auto("--metric", a->metric, metric_words), median = 0;
     double number = 0;
     size_t i;
@@ -85,10 +95,20 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
             usage("--exponent: expected a number above 0, at most %g with --kernel %s", most, a->kernel);
         p->base.exponent = (rfm_real)a->exponent;
     }
+    if (a->depth != SIZE_MAX) {
+        size_t most = (size_t)rfm_kernels[RFM_NTK].most;
+        if (!kernel_has_depth(p->base.kernel)) usage("--depth is for --kernel nngp and ntk, found %s", a->kernel);
+        if (a->depth < 1 || a->depth > most) usage("--depth: expected 1 to %zu, found %zu", most, a->depth);
+        p->base.exponent = (rfm_real)a->depth;
+    }
+    p->base.unit_rows = a->unit_rows;
     if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
         usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
-    if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
+    if (kernel_has_depth(p->base.kernel)) {
+        if (strcmp(a->bandwidth, "auto") != 0) usage("--bandwidth: the kernel %s has none", a->kernel);
+        p->bandwidths[p->bandwidth_count++] = 1, p->bandwidth_rule = RFM_BANDWIDTH_FIXED;
+    } else if (number_or_auto("--bandwidth", a->bandwidth, &number, &median)) {
         if ((rfm_real)number <= 0 || !isfinite((rfm_real)number))
             usage("--bandwidth: expected auto or a number above 0, found \"%s\"", a->bandwidth);
         p->bandwidths[p->bandwidth_count++] = number;
@@ -99,7 +119,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     if (number_or_auto("--ridge", a->ridge, &number, NULL))
         p->ridges[p->ridge_count++] = number;
     else
-        for (i = 0; i < sizeof ridges / sizeof *ridges; i++) p->ridges[p->ridge_count++] = ridges[i];
+        for (i = 0; i < sizeof ridges / sizeof *ridges; i++)
+            p->ridges[p->ridge_count++] = kernel_has_depth(p->base.kernel) && !a->unit_rows ? shares[i] : ridges[i];
     p->last_iterations = 4;
     if (number_or_auto("--iterations", a->iterations, &number, NULL)) {
         if (number > MOST_ITERATIONS || number != floor(number))
@@ -107,6 +128,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
                   a->iterations);
         p->first_iterations = p->last_iterations = (size_t)number;
     }
+    if (a->metric_from != NULL) p->first_iterations = p->last_iterations = 0;
     if (metric < 3)
         p->metrics[p->metric_count++] = metric;
     else if (p->last_iterations == 0)
@@ -206,9 +228,10 @@ static void read_data(job *t) {
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
     }
-    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
-                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
-                                        NULL, a->raw || a->signal != NULL ? LOSS_STAYS : LOSS_MOVED));
+    t->learn =
+        sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
+                    offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
+                                 a->raw || a->signal != NULL || a->image_size != NULL ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;
@@ -253,6 +276,43 @@ static void check_network(job *t) {
 static void prepare(job *t) {
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
     if (t->signal == NULL) (void)sample_impute(&t->check, t->d, t->lesson.mean);
+}
+
+/* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
+static void take_metric(job *t) {
+    const char *file = t->a->metric_from;
+    size_t d = t->d, size, i, j, q;
+    any_model any;
+    const rfm_model *m = &any.numbers;
+    rfm_summary summary;
+    rfm_real *start;
+    char *blob;
+    int full;
+    if (file == NULL) return;
+    model_read(file, &blob, &size, &any);
+    if (m->d != d) fail("%s: a model of %zu inputs, expected the %zu of %s", file, m->d, d, t->file.file);
+    for (j = 0; j < d && m->input_names != NULL; j++)
+        if (strcmp(rfm_name(m->input_names, j), rfm_name(t->inputs.names, j)) != 0)
+            fail("%s: its input %zu is %s, expected %s as in %s", file, j + 1, rfm_name(m->input_names, j),
+                 rfm_name(t->inputs.names, j), t->file.file);
+    full = m->metric == RFM_FULL;
+    if (full && rfm_kernels[t->problem.base.kernel].axes)
+        fail("%s: its metric is full, and the kernel %s has a metric per input only", file, t->a->kernel);
+    memset(&summary, 0, sizeof summary);
+    if (rfm_model_summary(m, &summary, NULL, 0) != RFM_OK) summary.bandwidth = 1;
+    start = allocate(full ? d : 1, d * sizeof *start, "the metric");
+    for (i = 0; i < (full ? d : 1); i++)
+        for (j = 0; j < d; j++) {
+            double sum = 0, unit = (double)summary.bandwidth * (double)summary.bandwidth;
+            if (!t->lesson.raw) unit *= (double)t->lesson.scale[full ? i : j] * (double)t->lesson.scale[j];
+            for (q = 0; full && q < m->r; q++) sum += (double)m->p[q * d + i] * (double)m->p[q * d + j];
+            if (!full) sum = (double)m->p[j] * (double)m->p[j];
+            start[i * d + j] = (rfm_real)(sum * unit);
+            if (!isfinite(start[i * d + j])) fail("%s: its metric is too large for these inputs", file);
+        }
+    t->lesson.start = t->problem.start = rfm_cview(start, full ? d : 1, d);
+    t->problem.metrics[0] = full ? RFM_FULL : RFM_DIAGONAL;
+    free(blob);
 }
 
 static void choose(job *t) {
@@ -343,7 +403,7 @@ static void report(job *t, const score *s, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
     int task = t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
-    const char *metric = metric_words[o->iterations == 0 ? RFM_IDENTITY : o->metric];
+    const char *metric = metric_words[o->iterations == 0 && t->a->metric_from == NULL ? RFM_IDENTITY : o->metric];
     double ridge = (double)t->fit.path[o->iterations].ridge;
     if (t->a->json) {
         json_text(&out, "task", task_words[task]);
@@ -352,6 +412,8 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "features", (double)t->d);
         json_number(&out, "outputs", (double)t->c);
         json_text(&out, "kernel", rfm_kernels[o->kernel].name);
+        if (kernel_has_depth(o->kernel)) json_number(&out, "depth", (double)o->exponent);
+        json_number(&out, "unit_rows", o->unit_rows);
         json_text(&out, "metric", metric);
         json_real(&out, "bandwidth", (rfm_real)t->bandwidth);
         json_real(&out, "ridge", (rfm_real)ridge);
@@ -384,10 +446,19 @@ static void report(job *t, const score *s, double seconds) {
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
         if (t->signal != NULL) signal_show(&out, t->signal);
-        text_add(&out, "kernel        %s, bandwidth %.4g, ridge %.4g\n", rfm_kernels[o->kernel].name, t->bandwidth,
-                 ridge);
-        text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
-                 o->center && o->iterations > 0 ? ", gradients centred" : "");
+        text_add(&out, "kernel        %s", rfm_kernels[o->kernel].name);
+        if (kernel_has_depth(o->kernel))
+            text_add(&out, " of depth %g", (double)o->exponent);
+        else
+            text_add(&out, ", bandwidth %.4g", t->bandwidth);
+        text_add(&out, ", ridge %.4g%s\n", ridge, o->unit_rows ? ", unit rows" : "");
+        if (t->a->metric_from != NULL) {
+            text_add(&out, "metric        %s, from ", metric);
+            text_name(&out, t->a->metric_from);
+            text_add(&out, "\n");
+        } else
+            text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
+                     o->center && o->iterations > 0 ? ", gradients centred" : "");
         if (isfinite(t->choice.validation)) {
             text_add(&out, "validation    %s %.4f", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation);
             if (t->choice.folds > 1)
@@ -429,11 +500,17 @@ int command_train(const call *a) {
     memset(&t->problem, 0, sizeof t->problem);
     read_settings(t->a, &t->problem, t->d);
     check_network(t);
-    prepare(t);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_interrupt;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+    if (a->image_size != NULL) {
+        conv_train(a, &t->machine, &t->problem, fit_tick, &t->learn, &t->check, &t->form, t->d, start);
+        machine_stop(&t->machine);
+        return 0;
+    }
+    prepare(t);
+    take_metric(t);
     choose(t);
     fit(t);
     if (t->signal != NULL)

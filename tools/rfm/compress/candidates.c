@@ -179,12 +179,17 @@ static void free_set(work *w, input_set *s) {
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* A tiny model of classes has no units: the best there are for these rows take their place. */
-static void set_units(rfm_real *y, const rfm_real *target, size_t count) {
+double scores_unit(const rfm_real *y, const rfm_real *target, size_t count) {
     double both = 0, own = 0;
     size_t i;
     for (i = 0; i < count; i++) both += (double)y[i] * (double)target[i], own += (double)y[i] * (double)y[i];
-    for (i = 0; i < count; i++) y[i] = (rfm_real)((double)y[i] * (own > 0 ? both / own : 0));
+    return own > 0 && both > 0 ? both / own : 0;
+}
+
+static void set_units(rfm_real *y, const rfm_real *target, size_t count) {
+    const double unit = scores_unit(y, target, count);
+    size_t i;
+    for (i = 0; i < count; i++) y[i] = (rfm_real)((double)y[i] * unit);
 }
 
 void judge(const work *w, const part *p, const any_model *model, outcome *o) {
@@ -215,6 +220,7 @@ void judge(const work *w, const part *p, const any_model *model, outcome *o) {
     if (o->status == RFM_OK && is_tiny(model) && labels != NULL) set_units(y, p->yv, p->v * c);
     for (i = 0; o->status == RFM_OK && i < p->v; i++) {
         o->loss += squared_error(y + i * c, p->yv + i * c, c, w->around);
+        if (w->scores != NULL) memcpy(w->scores + p->rows[i] * c, y + i * c, c * sizeof *y);
         if (labels != NULL) {
             uint32_t label = labels[p->rows[i]];
             o->right += (size_t)(has_integers(model) ? classes[i] == label : is_right(y + i * c, c, label));
@@ -239,6 +245,14 @@ double full_score(const work *w) {
         right += o.right, loss += o.loss;
     }
     return score_from(w, right, loss);
+}
+
+void run_jobs(const machine *m, void (*job)(void *arg, size_t index, size_t worker), void *arg, size_t jobs) {
+    size_t i;
+    if (m->ctx.run != NULL)
+        m->ctx.run(m->ctx.pool, job, arg, jobs);
+    else
+        for (i = 0; i < jobs; i++) job(arg, i, 0);
 }
 
 rfm_ctx own_ctx(const work *w) {
@@ -322,9 +336,27 @@ static unsigned types_tried(const work *w, const cell *c) {
     return tried;
 }
 
+/* The outcomes are to be freed. */
+static void run_batch(work *w, const char *label, const cell *cells, size_t count) {
+    size_t jobs = count * w->part_count;
+    w->cells = cells, w->label = label, w->done = 0, w->all = jobs;
+    w->outcomes = allocate(jobs, TYPES * sizeof *w->outcomes, "scores");
+    run_jobs(w->t->machine, cell_job, w, jobs);
+    progress_end();
+}
+
+void cell_again(work *w, const candidate *k, size_t set) {
+    cell c;
+    size_t i = 0;
+    while (all_types[i] != k->type) i++;
+    c.set = set, c.rank = k->rank, c.centers = k->centers, c.polish = k->polish, c.ridge = k->ridge;
+    c.types = 1u << i;
+    run_batch(w, "finding a threshold", &c, 1);
+    free(w->outcomes);
+}
+
 void run_cells(work *w, const char *label, cell *cells, size_t count) {
-    machine *m = w->t->machine;
-    size_t i, j, f, kept = 0, jobs;
+    size_t i, j, f, kept = 0;
     for (i = 0; i < count; i++) {
         cells[i].types &= ~types_tried(w, &cells[i]);
         for (j = 0; j < kept; j++)
@@ -339,13 +371,7 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
             cells[kept++] = cells[i];
     }
     if (kept == 0) return;
-    jobs = kept * w->part_count;
-    w->cells = cells, w->label = label, w->done = 0, w->all = jobs;
-    w->outcomes = allocate(jobs, TYPES * sizeof *w->outcomes, "scores");
-    if (m->ctx.run != NULL)
-        m->ctx.run(m->ctx.pool, cell_job, w, jobs);
-    else
-        for (i = 0; i < jobs; i++) cell_job(w, i, 0);
+    run_batch(w, label, cells, kept);
     for (i = 0; i < kept; i++)
         for (j = 0; j < TYPES; j++) {
             const input_set *s = &w->sets[cells[i].set];
@@ -369,7 +395,6 @@ void run_cells(work *w, const char *label, cell *cells, size_t count) {
             add_candidate(w, &k, cells[i].set);
         }
     free(w->outcomes);
-    progress_end();
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

@@ -51,6 +51,7 @@ typedef struct {
     candidate *list;
     size_t *list_set;
     size_t count, room;
+    rfm_real *scores; /* (rows, c) of the rows that a model has not seen; NULL: they are not kept */
     /* a batch */
     const cell *cells;
     outcome *outcomes; /* (cells, parts, TYPES) */
@@ -72,6 +73,12 @@ double full_score(const work *w);
 /* Tries cells on every part, but for what has been tried; their scores become candidates. Changes `cells`. */
 void run_cells(work *w, const char *label, cell *cells, size_t count);
 
+/* A candidate of these once more, so that its scores are kept. */
+void cell_again(work *w, const candidate *k, size_t set);
+
+/* Pieces of work on all threads. */
+void run_jobs(const machine *m, void (*job)(void *arg, size_t index, size_t worker), void *arg, size_t jobs);
+
 /* For work on the calling thread only. */
 rfm_ctx own_ctx(const work *w);
 
@@ -87,5 +94,6 @@ int better(const candidate *a, const candidate *b);
 /* distill.c: tries tiny models for the budget, or until one is as good as `least`; the bytes of the smallest. */
 void tiny_search(work *w, double least);
 size_t tiny_least(const work *w);
+void tiny_again(work *w, const recipe *k); /* as cell_again */
 
 #endif

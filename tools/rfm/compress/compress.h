@@ -57,12 +57,14 @@ void *firmware_blob(const any_model *model, const void *blob, size_t size, size_
 /* How a student is taught. */
 typedef struct {
     size_t rank, centers;
-    int prototypes;   /* 1: each centre belongs to one class */
-    int each;         /* 1: an exponent for each input */
-    int entropy;      /* 1: cross-entropy; 0: squared error */
-    double bandwidth; /* at the start, in units of the distance to the nearest centre */
-    double mixed;     /* share of mixtures of two rows */
-    double truth;     /* share of the labels in the targets */
+    int prototypes;     /* 1: each centre belongs to one class */
+    int each;           /* 1: an exponent for each input */
+    int entropy;        /* 1: cross-entropy; 0: squared error */
+    double temperature; /* of the cross-entropy */
+    double bandwidth;   /* at the start, in units of the distance to the nearest centre */
+    double mixed;       /* share of mixtures of two rows */
+    double noisy;       /* share of rows with noise */
+    double truth;       /* share of the labels in the targets */
     size_t steps;
     uint32_t seed;
 } recipe;
@@ -115,6 +117,7 @@ typedef struct {
     size_t rank, centers, features;
     size_t budget;   /* bytes; 0: any */
     double max_loss; /* of the score; negative: any */
+    double coverage; /* of conformal sets; 0: none */
     const char *input_names, *model_file;
 } tradeoff;
 
@@ -125,9 +128,13 @@ typedef struct {
     size_t curve_count, curve_chosen, tried;
     size_t rows_held; /* scored on */
     size_t parts;
+    double threshold; /* for the coverage, of scores in units that fit the targets */
 } tradeoff_result;
 
 tradeoff_result tradeoff_search(const tradeoff *t);
+
+/* The unit with which scores fit their targets best: a tiny model of classes has none of its own. */
+double scores_unit(const rfm_real *y, const rfm_real *target, size_t count);
 
 /* (d) inputs, those that weigh most in M first, and what they weigh. */
 size_t *input_order(const rfm_model *model, rfm_real *importance);

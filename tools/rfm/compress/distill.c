@@ -8,9 +8,10 @@
  *
  *   shapes     ranks, each with as many centres as fit, all with the usual recipe and few steps; also for a half and a
  *              quarter of the budget
- *   recipes    for the best shapes a wider start; for the best of those the other form of alpha, another loss, other
- *              shares of mixtures, labels among the targets, an exponent for each input
- *   finalists  the best with all steps
+ *   recipes    for the best shapes a narrower start; for the best of those other temperatures, another loss, fewer
+ *              mixtures, labels among the targets, the other form of alpha, as many centres for each class, an exponent
+ *              for each input
+ *   finalists  the best with all steps, and with more than one seed: neighbours differ by less than seeds do
  *
  * A loss: the same for budgets from small to large, until one is good enough.
  *
@@ -24,8 +25,12 @@
 #define ALL_STEPS    4000
 #define FEW_STEPS    1500
 #define FEW_ROWS     128 /* of a step, where there are few of them */
-#define TEMPERATURE  0.2 /* of the cross-entropy */
-#define FINAL_SEEDS  3
+#define FEW_DRAWN    3   /* mixtures, as a multiple of the rows */
+#define ALL_DRAWN    10
+#define FINAL_SEEDS  4
+#define FINALISTS    2
+#define NOISE        0.5  /* in standard deviations of an input */
+#define TRIES        2    /* seeds of a finalist */
 #define MOST_TINY    400  /* centres: more would be another kind of model */
 #define SPREADS_LIKE 16   /* standard deviations of inputs of one kind: at most so many times apart */
 #define COUNTS_LEAST 8    /* integers that a standard deviation covers, unless the inputs are integers themselves */
@@ -54,7 +59,7 @@ recipe recipe_usual(const rfm_model *like, uint32_t seed) {
     recipe k;
     memset(&k, 0, sizeof k);
     k.prototypes = like->task == RFM_CLASSIFY && like->c > 1, k.entropy = like->task == RFM_CLASSIFY;
-    k.bandwidth = 1, k.mixed = 0.3;
+    k.temperature = 0.1, k.bandwidth = 2, k.mixed = 0.5, k.noisy = 0.3;
     k.seed = seed, k.steps = ALL_STEPS;
     return k;
 }
@@ -232,9 +237,11 @@ static rfm_hyperbf_options descent_of(const school *s, const recipe *k, rfm_tiny
     rfm_hyperbf_options_init(&o);
     o.steps = k->steps, o.seed = k->seed;
     if (k->steps < ALL_STEPS) o.batch = FEW_ROWS;
+    o.drawn = (k->steps < ALL_STEPS ? FEW_DRAWN : ALL_DRAWN) * s->n;
     o.teacher = &s->teacher, o.truth = (rfm_real)k->truth, o.mixed = (rfm_real)k->mixed;
+    o.noisy = (rfm_real)k->noisy, o.noise = (rfm_real)NOISE;
     o.cost.kind = k->entropy ? RFM_HYPERBF_ENTROPY : RFM_HYPERBF_SQUARED;
-    o.cost.temperature = (rfm_real)(k->entropy ? TEMPERATURE : 1);
+    o.cost.temperature = (rfm_real)(k->entropy ? k->temperature : 1);
     if (inputs != NULL) o.project = rfm_tiny_project, o.project_arg = inputs;
     return o;
 }
@@ -339,10 +346,7 @@ int distill(const machine *m, const rfm_model *teacher, const rfm_data *rows, re
     k->steps = ALL_STEPS;
     f->ctx.port = m->ctx.port, f->school = &s, f->recipe = *k;
     if (status == RFM_OK) {
-        if (m->ctx.run != NULL)
-            m->ctx.run(m->ctx.pool, final_job, f, FINAL_SEEDS);
-        else
-            for (i = 0; i < FINAL_SEEDS; i++) final_job(f, i, 0);
+        run_jobs(m, final_job, f, FINAL_SEEDS);
         status = f->status[0];
         for (i = 0; i < FINAL_SEEDS; i++)
             if (f->status[i] == RFM_OK && (best == FINAL_SEEDS || f->loss[i] < f->loss[best])) best = i;
@@ -392,7 +396,8 @@ typedef struct {
     size_t rank_most;
     /* a batch */
     const recipe *recipes;
-    outcome *outcomes; /* (recipes, parts) */
+    size_t tries;      /* seeds of each */
+    outcome *outcomes; /* (recipes, tries, parts) */
     const char *label;
     size_t done, all;
 } search;
@@ -428,7 +433,7 @@ static void search_close(search *s) {
 static void recipe_job(void *arg, size_t index, size_t worker) {
     search *s = arg;
     work *w = s->w;
-    const recipe *k = &s->recipes[index / w->part_count];
+    const recipe *k = &s->recipes[index / w->part_count / s->tries];
     const school *from = &s->schools[k->each][index % w->part_count];
     outcome *o = &s->outcomes[index];
     rfm_ctx ctx = own_ctx(w);
@@ -437,6 +442,7 @@ static void recipe_job(void *arg, size_t index, size_t worker) {
     void *memory;
     double loss;
     size_t done;
+    own.seed += (uint32_t)(index / w->part_count % s->tries);
     if (own.centers > from->n) own.centers = from->n;
     o->status = student(&ctx, from, &own, &tiny, &loss, &memory);
     if (o->status == RFM_OK) {
@@ -452,8 +458,8 @@ static void recipe_job(void *arg, size_t index, size_t worker) {
 
 static int same_recipe(const recipe *a, const recipe *b) {
     return a->rank == b->rank && a->centers == b->centers && a->prototypes == b->prototypes && a->each == b->each &&
-           a->entropy == b->entropy && a->bandwidth == b->bandwidth && a->mixed == b->mixed && a->truth == b->truth &&
-           a->steps == b->steps;
+           a->entropy == b->entropy && a->temperature == b->temperature && a->bandwidth == b->bandwidth &&
+           a->mixed == b->mixed && a->noisy == b->noisy && a->truth == b->truth && a->steps == b->steps;
 }
 
 static int tried(const search *s, const recipe *k) {
@@ -463,12 +469,20 @@ static int tried(const search *s, const recipe *k) {
     return 0;
 }
 
-/* Each recipe on every part, but for what has been tried or does not fit. One that fails is no candidate. */
-static void run_recipes(search *s, const char *label, recipe *list, size_t count) {
+/* Each recipe on every part; the outcomes are to be freed. */
+static void run_batch(search *s, const char *label, const recipe *list, size_t count, size_t tries) {
+    size_t jobs = count * tries * s->w->part_count;
+    s->recipes = list, s->tries = tries, s->label = label, s->done = 0, s->all = jobs;
+    s->outcomes = allocate(jobs, sizeof *s->outcomes, "scores");
+    run_jobs(s->w->t->machine, recipe_job, s, jobs);
+    progress_end();
+}
+
+/* The same for a list, but for what has been tried or does not fit. One that fails is no candidate. */
+static void run_recipes(search *s, const char *label, recipe *list, size_t count, size_t tries) {
     work *w = s->w;
-    machine *m = w->t->machine;
     const input_set *set = base_set(s);
-    size_t i, j, f, kept = 0, jobs;
+    size_t i, j, f, kept = 0;
     for (i = 0; i < count; i++) {
         for (j = 0; j < kept && !same_recipe(&list[j], &list[i]); j++) continue;
         if (j < kept || tried(s, &list[i]) || !s->right[list[i].each]) continue;
@@ -476,32 +490,35 @@ static void run_recipes(search *s, const char *label, recipe *list, size_t count
         list[kept++] = list[i];
     }
     if (kept == 0) return;
-    jobs = kept * w->part_count;
-    s->recipes = list, s->label = label, s->done = 0, s->all = jobs;
-    s->outcomes = allocate(jobs, sizeof *s->outcomes, "scores");
-    if (m->ctx.run != NULL)
-        m->ctx.run(m->ctx.pool, recipe_job, s, jobs);
-    else
-        for (i = 0; i < jobs; i++) recipe_job(s, i, 0);
+    run_batch(s, label, list, kept, tries);
     for (i = 0; i < kept; i++) {
         candidate k;
         size_t right = 0;
         double loss = 0;
         int complete = 1;
-        for (f = 0; f < w->part_count; f++) {
-            const outcome *o = &s->outcomes[i * w->part_count + f];
+        for (f = 0; f < tries * w->part_count; f++) {
+            const outcome *o = &s->outcomes[i * tries * w->part_count + f];
             complete &= o->status == RFM_OK;
-            right += o->right, loss += o->loss;
+            right += o->right, loss += o->loss / (double)tries;
         }
         if (!complete) continue;
         memset(&k, 0, sizeof k);
         k.type = TYPE_TINY, k.features = set->count, k.rank = list[i].rank, k.centers = list[i].centers;
         k.bytes = tiny_bytes(&set->like, &list[i]), k.ridge = 1, k.recipe = list[i];
         k.score = score_from(w, right, loss), k.loss = loss;
+        if (w->t->labels != NULL) k.score /= (double)tries;
         add_candidate(w, &k, w->base);
     }
     free(s->outcomes);
-    progress_end();
+}
+
+void tiny_again(work *w, const recipe *k) {
+    search *s = allocate(1, sizeof *s, "the search");
+    search_open(s, w);
+    run_batch(s, "finding a threshold", k, 1, 1);
+    free(s->outcomes);
+    search_close(s);
+    free(s);
 }
 
 /* ---- what is tried -------------------------------------------------------------------------- */
@@ -539,7 +556,7 @@ static void try_shapes(search *s, size_t bytes, size_t most) {
         if (s->w->t->rank > 0) break;
         rank = k.centers == 0 || next == rank ? rank - 1 : next;
     }
-    run_recipes(s, "teaching tiny models of several shapes", list, count);
+    run_recipes(s, "teaching tiny models of several shapes", list, count, 1);
 }
 
 /* The best `most` candidates of at most `bytes`, no two of one shape. */
@@ -562,17 +579,20 @@ static size_t best_tiny(const search *s, size_t bytes, recipe *few, size_t most)
 static void try_recipes(search *s, size_t bytes) {
     recipe few[2], list[RECIPES], k;
     size_t count = best_tiny(s, bytes, few, 2), i, n = 0;
-    for (i = 0; i < 2 * count; i++) list[n] = few[i / 2], list[n++].bandwidth = i % 2 == 0 ? 2 : 3;
-    run_recipes(s, "teaching with a wider start", list, n);
+    for (i = 0; i < count; i++) list[n] = few[i], list[n++].bandwidth = 1;
+    run_recipes(s, "teaching with a narrower start", list, n, 1);
     if (best_tiny(s, bytes, few, 1) == 0) return;
     n = 0, k = few[0];
-    list[n] = k, list[n++].mixed = 0;
-    list[n] = k, list[n++].mixed = 0.5;
+    list[n] = k, list[n++].noisy = 0;
     if (base_set(s)->like.task == RFM_CLASSIFY) {
+        list[n] = k, list[n++].temperature = 0.05;
+        list[n] = k, list[n++].temperature = 0.2;
+        list[n] = k, list[n].temperature = 0.2, list[n].mixed = 0.3, list[n++].noisy = 0;
         list[n] = k, list[n++].truth = 0.5;
         list[n] = k, list[n++].entropy = 0;
     }
     if (k.prototypes) {
+        list[n] = k, list[n++].centers -= s->w->t->centers > 0 ? 0 : k.centers % base_set(s)->like.c;
         list[n] = k, list[n].prototypes = 0;
         list[n].centers = tiny_centers(s, list[n], bytes);
         n += list[n].centers > 0;
@@ -582,15 +602,15 @@ static void try_recipes(search *s, size_t bytes) {
         list[n].centers = tiny_centers(s, list[n], bytes);
         n += list[n].centers > 0;
     }
-    run_recipes(s, "teaching in other ways", list, n);
+    run_recipes(s, "teaching in other ways", list, n, 1);
 }
 
 /* The best get all steps. */
 static void finish_tiny(search *s, size_t bytes) {
-    recipe few[2];
-    size_t count = best_tiny(s, bytes, few, 2), i;
+    recipe few[FINALISTS];
+    size_t count = best_tiny(s, bytes, few, FINALISTS), i;
     for (i = 0; i < count; i++) few[i].steps = ALL_STEPS;
-    run_recipes(s, "teaching the best for longer", few, count);
+    run_recipes(s, "teaching the best for longer", few, count, TRIES);
 }
 
 /* ---- a budget, a loss ----------------------------------------------------------------------- */

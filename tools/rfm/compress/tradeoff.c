@@ -7,6 +7,8 @@
  */
 #include "candidates.h"
 
+#include "rfm_certify.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -343,6 +345,36 @@ static void measure_table(work *w) {
     free(more);
 }
 
+/* ---- conformal sets ------------------------------------------------------------------------- */
+
+/* From the scores of the chosen one, on rows that its fits have not seen. */
+static double find_threshold(work *w, const candidate *k, size_t set) {
+    const tradeoff *t = w->t;
+    size_t c = t->c, f, i, count = 0;
+    rfm_real *scores = allocate(w->held, c * sizeof *scores, "held-out predictions");
+    rfm_real *scratch = allocate(w->held, sizeof *scratch, "held-out predictions"), threshold = 0;
+    uint32_t *labels = allocate(w->held, sizeof *labels, "held-out predictions");
+    w->scores = allocate(t->rows, c * sizeof *w->scores, "held-out predictions");
+    if (k->type == TYPE_TINY)
+        tiny_again(w, &k->recipe);
+    else
+        cell_again(w, k, set);
+    for (f = 0; f < w->part_count; f++) {
+        const part *p = &w->sets[set].parts[f].rows;
+        for (i = 0; i < p->v; i++, count++) {
+            memcpy(scores + count * c, w->scores + p->rows[i] * c, c * sizeof *scores);
+            labels[count] = t->labels[p->rows[i]];
+        }
+    }
+    must(rfm_conformal_threshold(count, c, scores, labels, (rfm_real)t->coverage, scratch, &threshold), "coverage");
+    free(w->scores);
+    w->scores = NULL;
+    free(scores);
+    free(scratch);
+    free(labels);
+    return (double)threshold;
+}
+
 /* ---- the curve ------------------------------------------------------------------------------ */
 
 static int by_bytes(const void *a, const void *b) {
@@ -411,6 +443,8 @@ tradeoff_result tradeoff_search(const tradeoff *t) {
     }
     if (chosen == NULL) fail("%s: no small model could be made of it", t->model_file);
     result.chosen = *chosen;
+    if (t->coverage > 0 && t->labels != NULL)
+        result.threshold = find_threshold(w, &result.chosen, w->list_set[chosen - w->list]);
     result.tried = w->count, result.rows_held = w->held, result.parts = w->part_count;
     make_curve(w, &result);
     work_end(w);

@@ -58,23 +58,25 @@ void array_end(header *h) { put(h, "\n};\n"); }
 /* ---- functions that several kinds have ------------------------------------------------------- */
 
 void put_classify(header *h, size_t c, const char *type, const char *number, const char *zero) {
+    put(h, "\n/* The class: %s. */\n$_CODE uint32_t @_class(const %s *scores) {\n",
+        c == 1 ? "1 where the score is positive, else 0" : "the first of the largest score", number);
+    if (c == 1)
+        put(h, "    return scores[0] > %s ? 1U : 0U;\n}\n", zero);
+    else
+        put(h, "    uint32_t best = 0U, k = 1U;\n"
+               "    do {\n"
+               "        if (scores[k] > scores[best]) best = k;\n"
+               "        k++;\n"
+               "    } while (k < $_OUTPUTS);\n"
+               "    return best;\n"
+               "}\n");
     put(h,
-        "\n/* The class: %s. */\n"
-        "$_CODE uint32_t @_classify(const %s x[$_INPUTS]) {\n"
-        "    %s scores[$_OUTPUTS];\n",
-        c == 1 ? "1 where the score is positive, else 0" : "the first of the largest score", type, number);
-    if (c == 1) {
-        put(h, "    (void)@_scores(x, scores);\n    return scores[0] > %s ? 1U : 0U;\n}\n", zero);
-        return;
-    }
-    put(h, "    uint32_t best = 0U, k = 1U;\n"
-           "    (void)@_scores(x, scores);\n"
-           "    do {\n"
-           "        if (scores[k] > scores[best]) best = k;\n"
-           "        k++;\n"
-           "    } while (k < $_OUTPUTS);\n"
-           "    return best;\n"
-           "}\n");
+        "\n$_CODE uint32_t @_classify(const %s x[$_INPUTS]) {\n"
+        "    %s scores[$_OUTPUTS];\n"
+        "    (void)@_scores(x, scores);\n"
+        "    return @_class(scores);\n"
+        "}\n",
+        type, number);
 }
 
 void put_predict(header *h) {
@@ -143,7 +145,7 @@ typedef struct {
     const char *class_names, *input_names;
 } facts;
 
-static void put_use(header *h, const facts *f) {
+static void put_use(header *h, const facts *f, int certify) {
     int whole = strcmp(f->input, "int16_t") == 0;
     put(h,
         "/* A model of rfm %d.%d and the code of its prediction: %s, %zu inputs, %zu output%s, %zu centres, rank %zu, "
@@ -167,6 +169,9 @@ static void put_use(header *h, const facts *f) {
     else
         put(h,
             " * A NaN in x is a NaN in every score. With -ffp-contract=off the bits are those of rfm_predict_one.\n");
+    if (certify)
+        put(h,
+            " * @_certify says how far inputs may move before the class can change, @_moves how far each may alone.\n");
     if (strncmp(f->words, "tiny", 4) == 0)
         put(h, " * Define $_PORTABLE to have plain C where there are DSP or Helium instructions; the bits are the "
                "same.\n");
@@ -187,9 +192,9 @@ static void put_names(header *h, const facts *f) {
     put(h, "\n};\n");
 }
 
-static void put_head(header *h, const facts *f, uint32_t checksum) {
+static void put_head(header *h, const facts *f, int certify, uint32_t checksum) {
     size_t i;
-    put_use(h, f);
+    put_use(h, f, certify);
     if (f->input_names != NULL) {
         put(h, " *\n * Inputs, in this order:");
         for (i = 0; i < f->d; i++) {
@@ -202,7 +207,8 @@ static void put_head(header *h, const facts *f, uint32_t checksum) {
         (unsigned long)checksum, (unsigned long)checksum);
     put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
            "#define $_UNUSED __attribute__((unused))\n#define $_CODE static $_UNUSED\n"
-           "#if defined __thumb__ && !defined __thumb2__\n#define $_APART static __attribute__((unused, noinline))\n"
+           "#if defined __thumb__ && !defined __thumb2__\n#define $_FEW\n#define $_APART static __attribute__((unused, "
+           "noinline))\n"
            "#else\n#define $_APART $_CODE\n#endif\n#else\n#define $_UNUSED\n#define $_CODE static inline\n"
            "#define $_APART $_CODE\n#endif\n\n");
     put(h, "#define $_INPUTS %zu\n#define $_OUTPUTS %zu\n#define $_CENTERS %zu\n#define $_RANK %zu\n", f->d, f->c, f->n,
@@ -225,7 +231,7 @@ static facts facts_of(const any_model *any) {
     return f;
 }
 
-void standalone_export(const char *file, const char *out, const char *id) {
+void standalone_export(const char *file, const char *out, const char *id, int certify) {
     header h;
     facts f;
     any_model any;
@@ -238,16 +244,24 @@ void standalone_export(const char *file, const char *out, const char *id) {
     f = facts_of(&any);
     if (any.type == RFM_F64)
         fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);
+    if (!has_integers(&any) && on_sphere(&any.numbers))
+        fail("%s: --standalone is for kernels of distances, found %s; without it rfm export makes a header for rfm.c",
+             file, kernel_has_depth(any.numbers.kernel) ? "a network kernel" : "unit rows");
+    if (certify) certifiable(&any, file);
     file_check(out);
-    put_head(&h, &f, rfm_crc32(0, blob, size));
-    if (is_tiny(&any))
+    put_head(&h, &f, certify, rfm_crc32(0, blob, size));
+    if (is_tiny(&any)) {
         put_tiny(&h, &any.tiny);
-    else if (is_filters(&any))
+        if (certify) put_certify_tiny(&h, &any.tiny);
+    } else if (is_filters(&any)) {
         put_filters(&h, &any.filters);
-    else if (has_integers(&any))
+    } else if (has_integers(&any)) {
         put_integers(&h, &any.integers);
-    else
-        put_floats(&h, &any.numbers);
+        if (certify) put_certify_integers(&h, &any.integers, file);
+    } else {
+        put_floats(&h, &any.numbers, certify);
+        if (certify) put_certify_floats(&h, &any.numbers, file);
+    }
     put(&h, "\n#endif\n");
     file_write(out, h.t.at, h.t.size);
     note("%s: %s, everything that it needs is in it", out, f.words);

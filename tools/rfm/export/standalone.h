@@ -14,8 +14,8 @@ typedef struct {
     size_t column;          /* of the array that is being written */
 } header;
 
-/* Reads the model `file`, of any kind, and writes the header for it. */
-void standalone_export(const char *file, const char *out, const char *id);
+/* Reads the model `file`, of any kind, and writes the header for it; `certify`: with certificates. */
+void standalone_export(const char *file, const char *out, const char *id, int certify);
 
 /* Text with `@` for the name and `$` for the name in capitals. */
 void put(header *h, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -26,7 +26,7 @@ void array_integer(header *h, long value);
 void array_float(header *h, float value);
 void array_end(header *h);
 
-/* @_classify by @_scores; `type` is of an input, `number` is the scores' type, `zero` its 0. */
+/* @_class of scores, and @_classify by @_scores; `type` is of an input, `number` is the scores' type, `zero` its 0. */
 void put_classify(header *h, size_t c, const char *type, const char *number, const char *zero);
 
 /* y = units scores, for integers. */
@@ -39,6 +39,19 @@ void put_from_floats(header *h, size_t d, int task, const int *exponents, const 
 void put_tiny(header *h, const rfm_tiny *m);
 void put_integers(header *h, const rfm_model_i *m);
 void put_filters(header *h, const rfm_filters *m);
-void put_floats(header *h, const rfm_model *m);
+void put_floats(header *h, const rfm_model *m, int certify);
+
+/* A loop over the centres of class k - 1: `score`. What is put between makes phi of the centre at `center`. */
+void put_class_begin(header *h, const rfm_tiny *m);
+void put_class_end(header *h, const rfm_tiny *m);
+int positive_alpha(const rfm_tiny *m); /* none is negative */
+
+/* @_weight(i, j): P_ij of a tiny model. */
+void put_weight(header *h, const rfm_tiny *m);
+
+/* @_certify of each kind, and how far single inputs may move: @_moves. */
+void put_certify_tiny(header *h, const rfm_tiny *m);
+void put_certify_integers(header *h, const rfm_model_i *m, const char *file);
+void put_certify_floats(header *h, const rfm_model *m, const char *file);
 
 #endif

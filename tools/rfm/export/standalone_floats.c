@@ -110,19 +110,25 @@ static void put_project(header *h, const rfm_model *m) {
            "}\n");
 }
 
-static void put_phi(header *h, const rfm_model *m) {
+static void put_phi(header *h, const rfm_model *m, int certify) {
     int power = (m->kernel == RFM_GENERAL || m->kernel == RFM_L1) && m->exponent != (rfm_real)1;
     put_exp(h);
-    if (m->kernel == RFM_LAPLACE || m->kernel == RFM_GENERAL) put_sqrt(h);
+    if (m->kernel == RFM_LAPLACE || m->kernel == RFM_GENERAL || certify) put_sqrt(h);
     if (power) put_power(h, (float)m->exponent);
-    put(h, "\n#define $_ONE 1.0f /* phi at a centre */\n\n"
-           "/* phi at |z - center|. */\n"
-           "$_CODE float @_phi(const float *z, const float *center) {\n"
-           "    float s = 0.0f;\n"
-           "    uint32_t j;\n"
-           "    for (j = 0U; j < $_RANK; j++) {\n"
-           "        float a = center[j] - z[j];\n");
+    put(h,
+        "\n#define $_ONE 1.0f /* phi at a centre */\n\n"
+        "/* %s */\n"
+        "$_CODE float @_distance(const float *z, const float *center) {\n"
+        "    float s = 0.0f;\n"
+        "    uint32_t j;\n"
+        "    for (j = 0U; j < $_RANK; j++) {\n"
+        "        float a = center[j] - z[j];\n",
+        m->kernel == RFM_L1 ? "The sum of |z - center|." : "|z - center|^2");
     put(h, m->kernel == RFM_L1 ? "        s += a < 0.0f ? -a : a;\n    }\n" : "        s += a * a;\n    }\n");
+    put(h, "    return s;\n"
+           "}\n"
+           "\n$_CODE float @_phi(const float *z, const float *center) {\n"
+           "    float s = @_distance(z, center);\n");
     if (m->kernel == RFM_LAPLACE || m->kernel == RFM_GENERAL) put(h, "    s = @_sqrt(s);\n");
     if (power) put(h, "    if (s > 0.0f) s = @_power(s);\n");
     put(h, m->kernel == RFM_GAUSSIAN ? "    return @_exp(-0.5f * s);\n}\n" : "    return @_exp(-s);\n}\n");
@@ -150,7 +156,7 @@ static void put_scores(header *h, const rfm_model *m) {
         m->offset != NULL ? "@_offset[k]" : "0.0f");
 }
 
-void put_floats(header *h, const rfm_model *m) {
+void put_floats(header *h, const rfm_model *m, int certify) {
     put(h, "\n");
     put_numbers(h, "shift", m->shift, m->d);
     if (m->p != NULL) put_numbers(h, "p", m->p, (m->metric == RFM_FULL ? m->r : 1) * m->d);
@@ -158,7 +164,7 @@ void put_floats(header *h, const rfm_model *m) {
     put_numbers(h, "alpha", m->alpha, m->n * m->c);
     if (m->offset != NULL) put_numbers(h, "offset", m->offset, m->c);
     put_project(h, m);
-    put_phi(h, m);
+    put_phi(h, m, certify);
     put_scores(h, m);
     if (m->task == RFM_CLASSIFY)
         put_classify(h, m->c, "float", "float", "0.0f");

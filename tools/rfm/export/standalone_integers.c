@@ -72,6 +72,13 @@ static void put_inputs(header *h) {
 }
 
 static void put_project(header *h, const rfm_model_i *m) {
+    put(h, "\n$_CODE int16_t @_z(int32_t s, uint32_t i) {\n%s",
+        m->p != NULL ? "    s >>= @_shifts[i];\n" : "    (void)i;\n");
+    put(h,
+        "    s = s > %ld ? %ld : s;\n"
+        "    return (int16_t)(s < -%ld ? -%ld : s);\n"
+        "}\n",
+        (long)m->limit, (long)m->limit, (long)m->limit, (long)m->limit);
     put(h, "\n$_APART void @_project(const int16_t *x, int16_t *z) {\n    uint32_t i;\n");
     if (m->p != NULL)
         put(h, "    int16_t u[$_INPUTS];\n"
@@ -84,33 +91,37 @@ static void put_project(header *h, const rfm_model_i *m) {
             "        do {\n"
             "            s += p[j] * (int32_t)u[j];\n"
             "            j--;\n"
-            "        } while (j >= 0);\n"
-            "        s >>= @_shifts[i];\n",
+            "        } while (j >= 0);\n",
             m->type == RFM_I8 ? "int8_t" : "int16_t");
     else
         put(h, "        int32_t s = @_bias[i] + @_input(x[i], i);\n");
-    put(h,
-        "        s = s > %ld ? %ld : s;\n"
-        "        z[i] = (int16_t)(s < -%ld ? -%ld : s);\n"
-        "    }\n"
-        "}\n",
-        (long)m->limit, (long)m->limit, (long)m->limit, (long)m->limit);
+    put(h, "        z[i] = @_z(s, i);\n"
+           "    }\n"
+           "}\n");
 }
 
 /* phi of the table: nodes at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8; linear between them. */
 static void put_phi(header *h, const rfm_model_i *m) {
+    const char *type = m->type == RFM_I8 ? "int8_t" : "int16_t";
     put(h,
         "\n#define $_ONE %dU /* phi at a centre */\n\n"
-        "/* phi at t = |z - center|^2, by the table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. "
-        "*/\n"
-        "$_APART int32_t @_phi(const int16_t *z, const %s *center) {\n"
-        "    uint32_t t = 8U, i = 224U;\n"
-        "    int32_t phi = 0, j = $_RANK - 1;\n"
+        "/* |z - center|^2 */\n"
+        "$_CODE uint32_t @_distance(const int16_t *z, const %s *center) {\n"
+        "    uint32_t t = 0U;\n"
+        "    int32_t j = $_RANK - 1;\n"
         "    do {\n"
         "        int32_t a = (int32_t)center[j] - z[j];\n"
         "        t += (uint32_t)(a * a);\n"
         "        j--;\n"
         "    } while (j >= 0);\n"
+        "    return t;\n"
+        "}\n\n"
+        "/* phi at t = |z - center|^2, by the table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. "
+        "*/\n"
+        "$_CODE int32_t @_phi_at(uint32_t t) {\n"
+        "    uint32_t i = 224U;\n"
+        "    int32_t phi = 0;\n"
+        "    t += 8U;\n"
         "    while ((t & 0xff000000U) == 0U) {\n"
         "        t <<= 8;\n"
         "        i -= 64U;\n"
@@ -127,7 +138,12 @@ static void put_phi(header *h, const rfm_model_i *m) {
         "    }\n"
         "    return phi;\n"
         "}\n",
-        RFM_PHI_ONE, m->type == RFM_I8 ? "int8_t" : "int16_t", m->nodes);
+        RFM_PHI_ONE, type, m->nodes);
+    put(h,
+        "\n$_APART int32_t @_phi(const int16_t *z, const %s *center) {\n"
+        "    return @_phi_at(@_distance(z, center));\n"
+        "}\n",
+        type);
 }
 
 static void put_scores(header *h, const rfm_model_i *m) {

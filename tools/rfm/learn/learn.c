@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Mean and scale of every column; NaN cells are left out. */
 static void column_statistics(const rfm_real *x, size_t rows, size_t d, rfm_real *mean, rfm_real *scale) {
@@ -96,6 +95,7 @@ static rfm_data data_of(const lesson *l) {
     rfm_data data;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(l->x, l->rows, l->d), data.y = rfm_cview(l->y, l->rows, l->c);
+    data.start = l->start;
     return data;
 }
 
@@ -104,14 +104,9 @@ size_t lesson_need(machine *m, const lesson *l, const rfm_options *options) {
     size_t scratch = 0, store = 0;
     int status = rfm_fit_need(&m->ctx, &data, options, &scratch, &store);
     if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", l->rows, l->d, rfm_status_text(status));
-#ifdef _SC_PHYS_PAGES
-    {
-        double room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-        if (room > 0 && (double)(scratch + store) > room)
-            fail("out of memory: training on %zu rows takes %zu bytes, this machine has %.0f; fewer rows: --rows N",
-                 l->rows, scratch + store, room);
-    }
-#endif
+    if (machine_room() > 0 && (double)(scratch + store) > machine_room())
+        fail("out of memory: training on %zu rows takes %zu bytes, this machine has %.0f; fewer rows: --rows N",
+             l->rows, scratch + store, machine_room());
     return scratch + store;
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     rfm_real *x, *y;                           /* (rows, d), (rows, c) */
     rfm_real *mean, *scale, *y_mean, *y_scale; /* of the columns before that: (d), (d), (c), (c) */
     offsets moved;                             /* the sample's */
+    rfm_cmat start;                            /* of M, for these rows; at NULL: the identity */
     const sample_form *form;
     const char *input_names;
 } lesson;

@@ -38,6 +38,7 @@ void model_table_read(model_table *t, const any_model *any, const char *model_fi
     const rfm_model *model = &any->numbers;
     t->form = form_of_model(any, model_file, target, missing_mean);
     csv_read(&t->file, data, header);
+    need_labels(&t->file);
     t->column = target_recorded(&t->file, &t->form);
     if (t->column < t->file.columns && t->form.targets == 1) target = t->file.names[t->column];
     t->inputs = inputs_of_model(&t->file, model->input_names, model->d, target, t->form.targets);

@@ -144,7 +144,7 @@ static void path_job(void *arg, size_t index, size_t worker) {
     size_t t, steps = p->last_iterations + 1;
     if (stop_tick(w, 0)) return;
     memset(&data, 0, sizeof data);
-    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols);
+    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
     data.x_validation = rfm_cview(a->xv, a->v, p->x.cols), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
     report.path = path;
     if (rfm_fit(&ctx, &data, &o, ctx.arena, &model, &report) == RFM_OK) {
@@ -173,7 +173,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     int status;
     if (stop_tick(w, 0)) return;
     memset(&data, 0, sizeof data);
-    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, c);
+    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, c), data.start = p->start;
     status = rfm_fit(&ctx, &data, &o, ctx.arena, &model, NULL);
     if (status == RFM_OK) {
         rfm_ctx second = ctx;
@@ -233,7 +233,7 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
         memset(&data, 0, sizeof data);
         rfm_arena_measure(&none);
         ctx.arena = &none, ctx.port = p->machine->ctx.port;
-        data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols);
+        data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
         if (validation)
             data.x_validation = rfm_cview(a->xv, a->v, p->x.cols),
             data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);

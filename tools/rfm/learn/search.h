@@ -13,7 +13,8 @@ typedef struct {
     rfm_cmat x, y;          /* training rows as they will be fitted */
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
-    rfm_options base; /* kernel, exponent, scale, seed */
+    rfm_cmat start;   /* of M, as rfm_data has it; at NULL: the identity */
+    rfm_options base; /* kernel, exponent, scale, seed, unit rows */
     int metrics[3], centers[2];
     size_t metric_count, center_count;
     int bandwidth_rule; /* of all of: */

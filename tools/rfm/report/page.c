@@ -413,9 +413,10 @@ static void section_training(text *t, const report *r) {
     const rfm_options *known = r->any.record.has_options ? &r->any.record.options : NULL;
     html_section(t, "training", "What was trained");
     text_add(t,
-             "<p class=\"say\">A kernel machine: the closer two rows, the more one says about the other. Distance is "
-             "|x \xe2\x88\x92 z|<sub>M</sub>, %s.</p>\n"
+             "<p class=\"say\">A kernel machine: the closer two rows, the more one says about the other. %s%s.</p>\n"
              "<div class=\"two\"><dl>",
+             on_sphere(&r->model) ? "What counts is the angle between them in the metric M, "
+                                  : "Distance is |x \xe2\x88\x92 z|<sub>M</sub>, ",
              r->metric_word[0] == 'i' ? "here with the identity for M"
                                       : "and M was learned from the gradients of the predictions");
     html_row(t, "Task");
@@ -432,11 +433,15 @@ static void section_training(text *t, const report *r) {
         text_add(t, "%s", integers_in(r) && !is_tiny(&r->any) ? "a table" : any_kernel(&r->any));
     if (!integers_in(r) && kernel_has_exponent(r->model.kernel))
         text_add(t, ", exponent %s", html_number(room, (double)r->model.exponent));
-    text_add(t, "</dd>");
+    if (!integers_in(r) && kernel_has_depth(r->model.kernel))
+        text_add(t, ", depth %s", html_number(room, (double)r->model.exponent));
+    text_add(t, "%s</dd>", r->model.radius > 0 ? ", unit rows" : "");
     html_row(t, "Metric M");
     text_add(t, "%s</dd></dl><dl>", metric_form(r));
     html_row(t, "Bandwidth L");
-    if (r->summary.bandwidth > 0)
+    if (kernel_has_depth(r->model.kernel))
+        text_add(t, "none</dd>");
+    else if (r->summary.bandwidth > 0)
         text_add(t, "%s</dd>", html_number(room, (double)r->summary.bandwidth));
     else if (known != NULL)
         text_add(t, "%s%s</dd>", html_number(room, (double)known->bandwidth),

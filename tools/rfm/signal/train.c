@@ -32,8 +32,8 @@ static size_t window_of(const call *a, size_t *channels) {
 void signal_check(const call *a) {
     size_t channels, samples, taps, places;
     if (a->signal == NULL) {
-        if (a->filters != SIZE_MAX || a->taps != SIZE_MAX || a->segments != SIZE_MAX || a->interleaved)
-            usage("--filters, --taps, --segments and --interleaved: expected --signal C,Q with them");
+        if (a->taps != SIZE_MAX || a->segments != SIZE_MAX || a->interleaved)
+            usage("--taps, --segments and --interleaved: expected --signal C,Q with them");
         return;
     }
     samples = window_of(a, &channels);
@@ -44,6 +44,10 @@ void signal_check(const call *a) {
     places = samples - taps + 1;
     if (a->segments == 0 || (a->segments != SIZE_MAX && a->segments > places))
         usage("--segments: expected 1 to %zu, the places of a filter", places);
+    if (a->image_size != NULL) usage("--signal and --image: expected one of them");
+    if (a->metric_from != NULL) usage("--metric-from: expected no --signal with it");
+    if (a->unit_rows || kernel_has_depth(kernel_of("--kernel", a->kernel)))
+        usage("--signal: expected a kernel of distances, for its model has integers");
     if (strcmp(a->form, "exact") != 0) usage("--method: expected exact with --signal");
     if (a->coverage > 0) usage("--coverage: expected no --signal with it");
     if (a->one_hot) usage("--one-hot: expected no --signal with it, for samples are numbers");

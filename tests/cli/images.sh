@@ -1,0 +1,196 @@
+# Images: IDX files, ConvRFM, pictures. Read by tests/cli/run, whose functions are used here.
+# shellcheck shell=sh disable=SC2154,SC2086
+
+dir=$out/images
+mkdir -p "$dir"
+bytes() { awk '{ for (i = 1; i <= NF; i++) printf "\\%03o", $i; print "" }' | while read -r line; do printf "$line"; done; } # decimals to bytes
+
+# 60 images of 5 x 6 pixels: a bright bar that lies or stands, at a random place, on noise. The same as text.
+awk -v labels="$dir/labels.txt" -v csv="$dir/bars.csv" 'BEGIN {
+    srand(5)
+    print "0 0 8 3 0 0 0 60 0 0 0 5 0 0 0 6"
+    print "0 0 8 1 0 0 0 60" >labels
+    for (j = 1; j <= 30; j++) printf "p%d,", j >csv
+    print "target" >csv
+    for (i = 0; i < 60; i++) {
+        lies = i % 2; at = int(4 * rand()); from = int(3 * rand()); line = ""
+        for (r = 0; r < 5; r++) for (c = 0; c < 6; c++) {
+            on = lies ? r == at && c >= from && c < from + 3 : c == at && r >= from && r < from + 3
+            v = int(60 * rand()) + (on ? 190 : 0)
+            line = line v " "
+            printf "%d,", v >csv
+        }
+        print line
+        print lies >labels
+        print lies >csv
+    }
+}' >"$dir/images.txt"
+bytes <"$dir/images.txt" >"$dir/bar-images-idx3-ubyte"
+bytes <"$dir/labels.txt" >"$dir/bar-labels-idx1-ubyte"
+awk 'BEGIN { for (i = 0; i < 60; i++) print (i >= 40) }' >"$dir/split"
+cp "$dir/bar-images-idx3-ubyte" "$dir/alone.idx"
+idx=$dir/bar-images-idx3-ubyte
+
+# ---- IDX ---------------------------------------------------------------------------------------------------------------
+
+same_text 'the bytes of the test itself' "$(wc -c <"$idx" | tr -d ' ') $(wc -c <"$dir/bar-labels-idx1-ubyte" | tr -d ' ')" '1816 68'
+check 'IDX' train "$idx" -o "$dir/plain.rfm" $quick
+check 'the same as text' train "$dir/bars.csv" -o "$dir/text.rfm" $quick
+same 'IDX and text make one model' "$dir/plain.rfm" "$dir/text.rfm"
+check 'labels by --labels' train "$dir/alone.idx" --labels "$dir/bar-labels-idx1-ubyte" -o "$dir/named.rfm" $quick
+same 'labels beside and by name' "$dir/plain.rfm" "$dir/named.rfm"
+check 'predict without labels' "$rfm" predict "$dir/plain.rfm" "$dir/alone.idx" --scores -o "$dir/a.csv"
+check 'predict with labels' "$rfm" predict "$dir/plain.rfm" "$dir/bars.csv" --scores -o "$dir/b.csv"
+same 'predictions of IDX and text' "$dir/a.csv" "$dir/b.csv"
+check 'evaluate IDX' "$rfm" evaluate "$dir/plain.rfm" "$idx"
+says 'evaluate IDX' 'trained on +60 of them'
+check 'a test set in IDX' train "$dir/bars.csv" --test "$idx" -o "$dir/t.rfm" $quick
+says 'a test set in IDX' '60 to test'
+check 'IDX without a header' train "$idx" --no-header -o "$dir/t.rfm" $quick
+says 'IDX without a header' 'rows +60 trained on'
+
+refuse_idx() { # what, message, options; the bytes come from standard input as decimals
+    bytes >"$dir/bad.idx"
+    what=$1 words=$2
+    shift 2
+    refuse "$what" 1 "$words" "$rfm" train "$dir/bad.idx" -o "$out/refused.rfm" --quiet $quick "$@"
+}
+head='0 0 8 3 0 0 0 2 0 0 0 1 0 0 0 2'
+refuse 'no labels' 1 'alone.idx: images without labels, expected --labels' "$rfm" train "$dir/alone.idx" -o "$out/refused.rfm"
+refuse 'evaluate without labels' 1 'images without labels' "$rfm" evaluate "$dir/plain.rfm" "$dir/alone.idx"
+echo "$head 1 2 3" | refuse_idx 'truncated' 'bad.idx: truncated: 1 whole images, its head says 2'
+echo "$head 1 2 3 4 5" | refuse_idx 'too long' '1 bytes more than the 2 images'
+echo "0 0 8 3 0 0 0 2 0 0" | refuse_idx 'a head that ends' 'ends in its head: 10 bytes, expected 16'
+echo "0 0 13 3 0 0 0 1 0 0 0 1 0 0 0 1 0 0 0 0" | refuse_idx 'numbers of four bytes' 'type 0x0d, expected 0x08'
+echo "0 0 8 3 0 0 0 0 0 0 0 1 0 0 0 2" | refuse_idx 'no images' 'side 1 is 0'
+echo "0 0 8 3 255 255 255 255 255 255 255 255 255 255 255 255 1" | refuse_idx 'sides that overflow' 'too large'
+echo "0 0 8 9 1" | refuse_idx 'nine sides' 'IDX with 9 sides'
+refuse 'labels as images' 1 'IDX with 1 side, expected images' "$rfm" train "$dir/bar-labels-idx1-ubyte" -o "$out/refused.rfm"
+refuse 'images as labels' 1 'IDX with 3 sides, expected labels' "$rfm" train "$idx" --labels "$dir/alone.idx" -o "$out/refused.rfm"
+refuse 'text as labels' 1 'bars.csv: expected an IDX file of labels' "$rfm" train "$idx" --labels "$dir/bars.csv" -o "$out/refused.rfm"
+echo "0 0 8 1 0 0 0 3 0 1 0" | bytes >"$dir/three.idx"
+refuse 'counts that disagree' 1 'three.idx: 3 labels, expected 60: one for each image of .*bar-images' "$rfm" train "$idx" --labels "$dir/three.idx" -o "$out/refused.rfm"
+refuse 'no such labels' 1 'no-labels: cannot be opened' "$rfm" train "$idx" --labels "$dir/no-labels" -o "$out/refused.rfm"
+echo "31 139 8 0 0 0" | refuse_idx 'gzip' 'bad.idx: compressed by gzip.*gunzip'
+echo "31 139 8 0" | bytes >"$dir/labels.gz"
+refuse 'labels in gzip' 1 'labels.gz: compressed by gzip' "$rfm" train "$idx" --labels "$dir/labels.gz" -o "$out/refused.rfm"
+refuse 'an output onto the labels' 2 'is an input of this command' "$rfm" train "$idx" -o "$dir/bar-labels-idx1-ubyte" $quick
+
+# ---- ConvRFM -----------------------------------------------------------------------------------------------------------
+
+conv="--image 1x5x6 --split $dir/split"
+check 'ConvRFM' train "$idx" $conv -o "$dir/conv.rfm" --json
+for field in '"task": "classify"' '"rows_train": 40' '"rows_test": 20' '"features": 30' '"kernel": "cntk"' '"patch": 3' '"depth": 1' \
+    '"layers": 0' '"iterations": [0-4],' '"accuracy": (1|0\.[7-9])' '"validation": (1|0\.[7-9])' '"validation_rows": 8' '"search": 30' \
+    '"arena_bytes": [1-9]' "\"model_bytes\": $(wc -c <"$dir/conv.rfm" | tr -d ' ')"; do
+    says 'json of ConvRFM' "$field"
+done
+check 'ConvRFM of text' train "$dir/bars.csv" $conv -o "$dir/conv2.rfm" --threads 1
+says 'ConvRFM as text' '1 x 5 x 6, patches of side 3'
+same 'IDX and text, one thread and two' "$dir/conv.rfm" "$dir/conv2.rfm"
+check 'two sides are one channel' train "$idx" --image 5x6 --split "$dir/split" -o "$dir/conv2.rfm"
+same 'two sides are one channel' "$dir/conv.rfm" "$dir/conv2.rfm"
+check 'laplace' train "$idx" $conv --conv laplace --patch 2 -o "$dir/t.rfm" --json
+says 'laplace: three bandwidths, six ridges, five rounds' '"kernel": "laplace".*"bandwidth": [1-9].*"search": 90'
+check 'all given: nothing is held out' train "$idx" $conv --conv cnngp --layers 2 --ridge 1e-3 --iterations 2 -o "$dir/t.rfm" --json
+says 'all given: nothing is held out' '"kernel": "cnngp".*"depth": 2.*"iterations": 2,.*"validation": null.*"validation_rows": 0'
+check 'iterations as asked for' train "$idx" $conv --iterations 3 -o "$dir/t.rfm" --json
+says 'iterations as asked for' '"iterations": 3,.*"validation_rows": 8'
+check 'Deep ConvRFM' train "$idx" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/deep.rfm" --json
+says 'Deep ConvRFM' '"validation_layers": \[[0-9.]+, [0-9.]+\]'
+check 'Deep ConvRFM again' train "$idx" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/deep2.rfm" --threads 3
+same 'Deep ConvRFM repeats' "$dir/deep.rfm" "$dir/deep2.rfm"
+awk -F, -v OFS=, 'NR == 1 { $31 = "y" } NR > 1 { $31 = 42 + 16 * $31 } 1' "$dir/bars.csv" >"$dir/levels.csv"
+check 'ConvRFM of numbers' train "$dir/levels.csv" $conv --task regress -o "$dir/levels.rfm" --json
+says 'ConvRFM of numbers' '"task": "regress".*"r2": (1|0\.[4-9])'
+check 'numbers around their mean' "$rfm" predict "$dir/levels.rfm" "$dir/levels.csv"
+same_text 'numbers around their mean' "$(awk '$1 > 30 && $1 < 70' "$out/stdout" | wc -l | tr -d ' ')" 60
+
+check 'predict by patches' "$rfm" predict "$dir/conv.rfm" "$dir/alone.idx" -o "$dir/a.csv"
+check 'predict by patches, text' "$rfm" predict "$dir/conv.rfm" "$dir/bars.csv" -o "$dir/b.csv"
+same 'predictions of IDX and text' "$dir/a.csv" "$dir/b.csv"
+right=$(cut -d, -f31 "$dir/bars.csv" | tail -n 20 >"$dir/true"; tail -n 20 "$dir/a.csv" | paste "$dir/true" - | awk '$1 == $2' | wc -l | tr -d ' ')
+check 'evaluate patches' "$rfm" evaluate "$dir/conv.rfm" "$idx" --split "$dir/split" --json
+says 'evaluate counts what predict says' "\"rows_test\": 20,.*\"accuracy\": $(awk "BEGIN { print $right / 20 }"),"
+check 'scores of patches' "$rfm" predict "$dir/conv.rfm" "$idx" --scores
+same_text 'scores of patches' "$(grep -cE '^-?[0-9.e-]+$' "$out/stdout")" 60
+check 'info of patches' "$rfm" info "$dir/deep.rfm"
+says 'info of patches' 'images +1 x 5 x 6'
+check 'info of patches, json' "$rfm" info "$dir/conv.rfm" --json
+says 'info of patches, json' '"channels": 1, "height": 5, "width": 6, "patch": 3, .*"targets": \["target"\], "classes": \["0", "1"\]'
+check 'M of patches' "$rfm" info "$dir/t.rfm" --metric
+same_text 'M of patches' "$(awk -F, 'NF == 9' "$out/stdout" | wc -l | tr -d ' ')" 9
+same_text 'M is symmetric' "$(tr ',' ' ' <"$out/stdout" | awk '{ for (j = 1; j <= 9; j++) m[NR, j] = $j } END { for (i = 1; i < 10; i++) for (j = 1; j < i; j++) n += m[i, j] != m[j, i]; print n + 0 }')" 0
+
+for command in compress export; do
+    refuse "$command of patches" 1 'a model of patches' "$rfm" $command "$dir/conv.rfm" -o "$out/refused.rfm" $([ $command = compress ] && echo --data "$dir/bars.csv" --rank 2)
+done
+refuse 'rows of another size' 1 '30 inputs, expected the 36 of --image 6x6' "$rfm" train "$idx" --image 6x6 -o "$out/refused.rfm" --quiet
+refuse 'a patch that is too large' 2 'patch 6: expected at most the 5 rows and 6 columns' "$rfm" train "$idx" $conv --patch 6 -o "$out/refused.rfm"
+refuse 'no patch' 2 'patch: expected at least 1' "$rfm" train "$idx" $conv --patch 0 -o "$out/refused.rfm"
+refuse 'layers that do not fit' 2 'layers 3: convolutions of side 3 do not fit' "$rfm" train "$idx" $conv --layers 3 -o "$out/refused.rfm"
+refuse 'no layer' 2 'layers: expected 1 to 5, found 0' "$rfm" train "$idx" $conv --layers 0 -o "$out/refused.rfm"
+refuse 'nine layers' 2 'layers: expected 1 to 5, found 9' "$rfm" train "$idx" $conv --layers 9 -o "$out/refused.rfm"
+refuse 'laplace has one layer' 2 'laplace has one layer' "$rfm" train "$idx" $conv --conv laplace --layers 2 -o "$out/refused.rfm"
+refuse 'one layer is not deep' 2 'deep: expected --layers 2' "$rfm" train "$idx" $conv --deep --layers 1 -o "$out/refused.rfm"
+refuse 'filters without --deep' 2 'expected --deep' "$rfm" train "$idx" $conv --filters 3 -o "$out/refused.rfm"
+refuse 'another kernel' 2 'conv: expected one of laplace, cnngp, cntk' "$rfm" train "$idx" $conv --conv ntk -o "$out/refused.rfm"
+refuse '--patch without --image' 2 'expected --image CxPxQ' "$rfm" train "$idx" --patch 3 -o "$out/refused.rfm"
+for size in 0x6 5 5x6x x5x6 1x5x6x1 1x-5x6 99999x1 ''; do
+    refuse "--image '$size'" 2 'image: expected CHANNELSxROWSxCOLUMNS' "$rfm" train "$idx" --image "$size" -o "$out/refused.rfm"
+done
+refuse 'settings of tables' 2 'image: expected none of --metric' "$rfm" train "$idx" $conv --metric diag -o "$out/refused.rfm"
+refuse 'a ridge of 0' 2 'ridge: expected more than 0' "$rfm" train "$idx" $conv --ridge 0 -o "$out/refused.rfm"
+awk 'BEGIN { for (i = 0; i < 60; i++) print (i >= 4) }' >"$dir/few"
+refuse 'four rows' 1 '4 training rows, expected at least 5' "$rfm" train "$idx" --image 5x6 --split "$dir/few" -o "$out/refused.rfm" --quiet
+refuse 'predict: options of tables' 2 'a model of patches, expected none of' "$rfm" predict "$dir/conv.rfm" "$idx" --confidence
+refuse 'predict: other columns' 1 '5 columns, expected the 30 inputs' "$rfm" predict "$dir/conv.rfm" "$out/two.csv"
+{ head -c 200 "$dir/conv.rfm"; printf X; tail -c +202 "$dir/conv.rfm"; } >"$dir/damaged.rfm"
+refuse 'a damaged model of patches' 1 'expected a model made by rfm train --image: .*damaged' "$rfm" evaluate "$dir/damaged.rfm" "$idx"
+head -c 100 "$dir/conv.rfm" >"$dir/damaged.rfm"
+refuse 'a truncated model of patches' 1 'damaged.rfm: expected a model made by rfm train --image' "$rfm" info "$dir/damaged.rfm"
+
+# Images that are all zero, or all the same, are learned from without a complaint or refused with words.
+awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < 31; i++) $i = 0 } 1' "$dir/bars.csv" >"$dir/zero.csv"
+timeout 60 "$rfm" train "$dir/zero.csv" --image 5x6 -o "$dir/t.rfm" --quiet >"$out/stdout" 2>"$out/stderr"
+status=$?
+if [ $status = 0 ] || { [ $status = 1 ] && grep -q '^rfm: ' "$out/stderr"; }; then pass; else fail "zero images: exit status $status"; fi
+
+# ---- pictures ----------------------------------------------------------------------------------------------------------
+
+check 'a model with M' train "$idx" $conv --conv laplace --patch 3 --bandwidth 300 --ridge 1e-2 --iterations 1 -o "$dir/m.rfm"
+check 'report of patches' "$rfm" report "$dir/m.rfm" --data "$idx" --split "$dir/split" -o "$dir/m.html" --pictures "$dir/m" --pictures-of 2
+same_text 'pictures' "$(find "$dir" -name 'm-*.pgm' | wc -l | tr -d ' ')" 18
+same_text 'pictures on the page' "$(grep -o '<img' "$dir/m.html" | wc -l | tr -d ' ')" 18
+same_text 'the size of a picture' "$(head -n 2 "$dir/m-root-1.pgm" | tr '\n' ' ')$(wc -c <"$dir/m-root-1.pgm" | tr -d ' ')" 'P5 4 3 23'
+# The first test image, row 41, from 0 to its brightest pixel.
+head -n 42 "$dir/bars.csv" | tail -n 1 | tr ',' '\n' | awk 'NR < 31 { v[NR] = $1; if ($1 > most) most = $1 } END { for (i = 1; i < 31; i++) print int(255 * v[i] / most + 0.5) }' >"$dir/want"
+tail -c 30 "$dir/m-image-1.pgm" | od -An -v -tu1 | tr -s ' ' '\n' | grep . >"$dir/is"
+same 'a picture is the image' "$dir/is" "$dir/want"
+# |M x[r]| and sqrt(x[r]'M x[r]) from the printed M and the table.
+"$rfm" info "$dir/m.rfm" --metric >"$dir/M"
+for power in root metric; do
+    { cat "$dir/M"; head -n 42 "$dir/bars.csv" | tail -n 1; } | awk -F, -v power=$power '
+        NR < 10 { for (j = 1; j < 10; j++) m[NR, j] = $j; next }
+        { for (r = 0; r < 3; r++) for (c = 0; c < 4; c++) {
+            for (i = 0; i < 9; i++) x[i + 1] = $((r + int(i / 3)) * 6 + c + i % 3 + 1)
+            a = b = 0
+            for (i = 1; i < 10; i++) { s = 0; for (j = 1; j < 10; j++) s += m[i, j] * x[j]; a += x[i] * s; b += s * s }
+            v[++n] = sqrt(power == "root" ? a : b); if (v[n] > most) most = v[n]
+        } for (i = 1; i <= n; i++) print int(255 * v[i] / most + 0.5) }' >"$dir/want"
+    tail -c 12 "$dir/m-$power-1.pgm" | od -An -v -tu1 | tr -s ' ' '\n' | grep . >"$dir/is"
+    same_text "$power over an image" "$(paste "$dir/is" "$dir/want" | awk '{ d = $1 - $2; if (d * d > 1) n++ } END { print NR, n + 0 }')" '12 0'
+done
+# The first eigenvector: M v = lambda v, as far as 255 levels say.
+tail -c 9 "$dir/m-eigenvector-1.pgm" | od -An -v -tu1 | tr -s ' ' '\n' | grep . >"$dir/v"
+same_text 'the first eigenvector' "$({ cat "$dir/v"; cat "$dir/M"; } | awk -F, '
+    NR < 10 { v[NR] = $1 / 127.5 - 1; n += v[NR] * v[NR]; next }
+    { s = 0; for (j = 1; j < 10; j++) s += $j * v[j]; a += s * v[NR - 9]; b += s * s }
+    END { print (a / sqrt(b * n) > 0.995 ? "yes" : a / sqrt(b * n)) }')" yes
+awk 'BEGIN { for (j = 1; j <= 16; j++) printf "q%d%s", j, j < 16 ? "," : "\n"; for (j = 1; j <= 16; j++) printf "%d%s", j * j, j < 16 ? "," : "\n" }' >"$dir/other.csv"
+check 'images of another set and size' "$rfm" report "$dir/m.rfm" --data "$dir/other.csv" --image 4x4 -o "$dir/other.html" --pictures "$dir/other"
+same_text 'images of another size' "$(head -n 2 "$dir/other-image-1.pgm" | tail -n 1) $(head -n 2 "$dir/other-root-1.pgm" | tail -n 1)" '4 4 2 2'
+refuse 'images of other channels' 2 '4 channels, expected the 1' "$rfm" report "$dir/m.rfm" --data "$dir/other.csv" --image 4x2x2 -o "$dir/t.html"
+refuse 'images smaller than a patch' 2 'expected images that hold the patches' "$rfm" report "$dir/m.rfm" --data "$dir/other.csv" --image 2x8 -o "$dir/t.html"
+refuse 'pictures of a table' 2 'pictures-of: expected a model of rfm train --image' "$rfm" report "$dir/plain.rfm" --data "$idx" -o "$dir/t.html" --pictures "$dir/x"
+check 'report of Deep ConvRFM' "$rfm" report "$dir/deep.rfm" --data "$idx" -o "$dir/t.html"

@@ -1,0 +1,226 @@
+#include "patches.h"
+
+#include "folds.h"
+#include "progress.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELD_OUT       5   /* one row of so many */
+#define ROWS_AT_ONCE   256 /* that are predicted */
+#define DISTANCE_PAIRS 200
+
+const char *const conv_words[] = {"laplace", "cnngp", "cntk", NULL};
+
+image_size image_size_of(const char *name, const char *word) {
+    size_t side[3] = {0, 0, 0}, count = 0;
+    const char *at = word;
+    image_size s;
+    while (count < 3 && isdigit((unsigned char)*at)) {
+        char *end;
+        side[count] = strtoul(at, &end, 10);
+        if (side[count] == 0 || side[count] > 65535) break;
+        count++, at = end;
+        if (*at == 'x' || *at == 'X')
+            at++;
+        else
+            break;
+    }
+    if (*at != 0 || count < 2 || at[-1] == 'x' || at[-1] == 'X')
+        usage("%s: expected CHANNELSxROWSxCOLUMNS, as in 3x32x32, or 28x28, found \"%s\"", name, word);
+    s.channels = count == 3 ? side[0] : 1, s.height = side[count - 2], s.width = side[count - 1];
+    return s;
+}
+
+double patch_distance(rfm_cmat x, size_t channels, size_t patch, size_t height) {
+    size_t pairs = x.rows - 1 < DISTANCE_PAIRS ? x.rows - 1 : DISTANCE_PAIRS, i, j;
+    double sum = 0, numbers = (double)(channels * patch * (height > 1 ? patch : 1));
+    for (i = 0; i < pairs; i++)
+        for (j = 0; j < x.cols; j++)
+            sum += pow((double)x.at[i * x.stride + j] - (double)x.at[(i + 1) * x.stride + j], 2);
+    return pairs > 0 && sum > 0 ? sqrt(numbers * sum / (double)(pairs * x.cols)) : 1;
+}
+
+/* ---- one fit -------------------------------------------------------------------------------- */
+
+/* Rows of one image size. */
+typedef struct {
+    machine *machine;
+    image_size size;
+    rfm_data data;
+    int (*tick)(void *arg, rfm_real done);
+} patch_rows;
+
+static void failed(int status, const patch_rows *r, const rfm_conv_options *o) {
+    if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (status == RFM_ESHAPE)
+        fail("patches of side %zu in %d layers do not fit into images of %zux%zu: expected a smaller patch or fewer "
+             "layers",
+             o->patch, o->depth, r->size.height, r->size.width);
+    fail("cannot learn from %zu images of %zux%zux%zu: %s", r->data.x.rows, r->size.channels, r->size.height,
+         r->size.width, rfm_status_text(status));
+}
+
+/* The model's arrays are in *memory, which is to be freed. */
+static void fit_once(const patch_rows *r, const rfm_conv_options *o, int deep, rfm_conv_model *model,
+                     rfm_conv_report *report, void **memory, size_t *most) {
+    machine *m = r->machine;
+    const image_size *s = &r->size;
+    size_t scratch = 0, store = 0;
+    rfm_arena kept;
+    int status = (deep ? rfm_conv_deep_need : rfm_conv_fit_need)(&m->ctx, s->channels, s->height, s->width, &r->data, o,
+                                                                 &scratch, &store);
+    if (status != RFM_OK) failed(status, r, o);
+    if (machine_room() > 0 && (double)(scratch + store) > machine_room())
+        fail("out of memory: learning from %zu images takes %zu bytes, this machine has %.0f; fewer rows: --rows N",
+             r->data.x.rows, scratch + store, machine_room());
+    *memory = allocate_aligned(store, "the model");
+    must(rfm_arena_init(&kept, *memory, store), "learning from images");
+    machine_memory(m, scratch, "learning from images (fewer rows take less: --rows N)");
+    if (scratch + store > *most) *most = scratch + store;
+    m->ctx.tick = r->tick;
+    status = (deep ? rfm_conv_deep : rfm_conv_fit)(&m->ctx, s->channels, s->height, s->width, &r->data, o, &kept, model,
+                                                   report);
+    m->ctx.tick = NULL;
+    progress_end();
+    if (status != RFM_OK) failed(status, r, o);
+}
+
+/* ---- alpha from all rows -------------------------------------------------------------------- */
+
+/* The images that the last layer of a model makes of x; to be freed. */
+static rfm_real *last_images(machine *m, const rfm_conv_model *model, rfm_cmat x) {
+    rfm_conv f = model->input;
+    rfm_real *from = NULL;
+    rfm_cmat at = x;
+    size_t l, bytes;
+    for (l = 0; l < model->layers; l++) {
+        const rfm_conv_layer *layer = &model->layer[l];
+        size_t places = rfm_conv_places(&f), columns = layer->count * places;
+        rfm_real *to = allocate(x.rows, columns * sizeof *to, "feature images");
+        must(rfm_conv_features_need(&m->ctx, &f, layer->count, x.rows, &bytes), "feature images");
+        machine_memory(m, bytes, "feature images");
+        must(rfm_conv_features(&m->ctx, &f, rfm_cview(layer->filters, layer->count, rfm_conv_patch(&f)), 1, at,
+                               rfm_view(to, x.rows, columns)),
+             "feature images");
+        free(from);
+        from = to, at = rfm_cview(to, x.rows, columns);
+        f.height = f.padded ? f.height : f.height == 1 ? 1 : f.height - f.patch + 1;
+        f.width = f.padded ? f.width : f.width - f.patch + 1;
+        f.channels = layer->count;
+    }
+    return from;
+}
+
+/* fit->model has M and filters from some of the rows: now alpha comes from all of them. */
+static void solve_all(const patch_rows *all, const rfm_conv_options *tried, patch_fit *fit) {
+    const rfm_conv_model *found = &fit->model;
+    size_t d = rfm_conv_patch(&found->f);
+    rfm_real *images = last_images(all->machine, found, all->data.x), *metric = NULL;
+    rfm_conv_options o = *tried;
+    rfm_conv_model model;
+    rfm_conv_report report;
+    patch_rows rows = *all;
+    memset(&report, 0, sizeof report);
+    o.depth = found->f.depth, o.bandwidth = found->f.bandwidth, o.rounds = 0, o.select = RFM_SELECT_LAST;
+    o.ridges = 1, o.ridge[0] = (rfm_real)fit->ridge;
+    rows.size.channels = found->f.channels, rows.size.height = found->f.height, rows.size.width = found->f.width;
+    if (images != NULL) rows.data.x = rfm_cview(images, all->data.x.rows, rfm_conv_pixels(&found->f));
+    if (found->p != NULL) {
+        metric = allocate(d, d * sizeof *metric, "the metric");
+        must(rfm_conv_metric(found, rfm_view(metric, d, d)), "the metric");
+        rows.data.start = rfm_cview(metric, d, d);
+    }
+    fit_once(&rows, &o, 0, &model, &report, &fit->memory[1], &fit->arena_bytes);
+    model.layers = found->layers, model.input = found->input;
+    memcpy(model.layer, found->layer, sizeof model.layer);
+    fit->model = model;
+    free(images);
+    free(metric);
+}
+
+/* ---- the choice ----------------------------------------------------------------------------- */
+
+void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const uint32_t *labels, size_t classes,
+                   const patch_plan *plan, patch_fit *fit) {
+    int chooses = plan->hold, better;
+    size_t n = x.rows, steps = (plan->options.rounds + 1) * (RFM_CONV_LAYERS + 1), turn, turns, fits = 0, held = 0;
+    uint32_t *order, *fit_rows, *held_rows;
+    rfm_conv_options o = plan->options;
+    rfm_conv_report report;
+    patch_rows rows, all;
+    part some;
+    memset(fit, 0, sizeof *fit);
+    memset(&all, 0, sizeof all);
+    memset(&some, 0, sizeof some);
+    all.machine = m, all.size = size, all.tick = plan->tick;
+    all.data.x = x, all.data.y = y;
+    rows = all;
+    if (chooses) {
+        if (n < HELD_OUT) fail("%zu training rows, expected at least %d: every fifth is held out", n, HELD_OUT);
+        order = rows_in_turn(n, labels, classes, o.seed);
+        fit_rows = allocate(2 * n, sizeof *fit_rows, "folds"), held_rows = fit_rows + n;
+        rows_fold(order, n, HELD_OUT, 0, fit_rows, &fits, held_rows, &held);
+        some = part_make(x, y, NULL, x.cols, fit_rows, fits, held_rows, held);
+        rows.data.x = rfm_cview(some.x, fits, x.cols), rows.data.y = rfm_cview(some.y, fits, y.cols);
+        rows.data.x_validation = rfm_cview(some.xv, held, x.cols);
+        rows.data.y_validation = rfm_cview(some.yv, held, y.cols);
+        free(order);
+        free(fit_rows);
+    }
+    if (!chooses) o.best = 0, o.select = RFM_SELECT_LAST;
+    report.path = allocate(steps, sizeof *report.path, "the path");
+    turns = plan->bandwidth_count > 0 ? plan->bandwidth_count : 1;
+    for (turn = 0; turn < turns; turn++) {
+        rfm_conv_model model;
+        const rfm_conv_step *step;
+        void *memory;
+        size_t l;
+        if (plan->bandwidth_count > 0) o.bandwidth = (rfm_real)plan->bandwidths[turn];
+        fit_once(&rows, &o, plan->deep, &model, &report, &memory, &fit->arena_bytes);
+        if (!plan->deep) report.layers = 0;
+        step = &report.path[report.layers * (o.rounds + 1) + report.best];
+        better = o.score == RFM_SCORE_SQUARED ? (double)step->score < fit->score : (double)step->score > fit->score;
+        if (turn > 0 && !better) {
+            free(memory);
+            continue;
+        }
+        free(fit->memory[0]);
+        fit->memory[0] = memory, fit->model = model;
+        fit->score = (double)step->score, fit->round = report.best, fit->ridge = (double)step->ridge;
+        for (l = 0; l <= RFM_CONV_LAYERS; l++)
+            fit->scores[l] = plan->deep ? (double)report.scores[l] : l == 0 ? fit->score : 0;
+    }
+    fit->held = held;
+    fit->tried = turns * (o.rounds + 1) * (chooses ? o.ridges : 1) * (plan->deep ? o.layers + 1 : 1);
+    if (chooses) {
+        solve_all(&all, &o, fit);
+        part_free(&some);
+    }
+    free(report.path);
+}
+
+void patch_fit_free(patch_fit *fit) {
+    size_t i;
+    for (i = 0; i < 3; i++) free(fit->memory[i]);
+}
+
+void patches_predict(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
+    size_t first, count, bytes, i;
+    must(rfm_conv_predict_need(&m->ctx, model, x.rows < ROWS_AT_ONCE ? x.rows : ROWS_AT_ONCE, &bytes), "predict");
+    machine_memory(m, bytes, "prediction");
+    for (first = 0; first < x.rows; first += count) {
+        rfm_cmat some = rfm_cview(x.at + first * x.stride, 0, x.cols);
+        count = x.rows - first < ROWS_AT_ONCE ? x.rows - first : ROWS_AT_ONCE;
+        some.rows = count, some.stride = x.stride;
+        if (count < ROWS_AT_ONCE && first > 0) {
+            must(rfm_conv_predict_need(&m->ctx, model, count, &bytes), "predict");
+            machine_memory(m, bytes, "prediction");
+        }
+        must(rfm_conv_predict(&m->ctx, model, some, rfm_view(y + first * model->c, count, model->c)), "predict");
+        for (i = first; classes != NULL && i < first + count; i++)
+            classes[i] = (uint32_t)rfm_conv_class(model, y + i * model->c);
+    }
+}

@@ -1,0 +1,432 @@
+/* Images, from the paper on convolutional features: local signals in noise, and layers of features.
+ *
+ *     rfm-papers bars            a bright or a dark row in noise
+ *     rfm-papers noisy-digits    a digit somewhere in noise
+ *     rfm-papers layers          accuracy against the number of feature layers
+ *
+ * Every number is of test images. Ridge, round and layers are chosen on every fifth training image; then alpha is solved
+ * for with all of them. */
+#include "host/host.h"
+
+#include "papers.h"
+#include "rfm/learn/learn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_LEVELS 8
+
+typedef struct {
+    const char *data, *test, *conv, *levels;
+    size_t rows, tests, patch, depth, filters, layers, rounds, points, seed, threads, draws, power;
+    double bandwidth;
+} setting;
+
+/* Images and their classes. */
+typedef struct {
+    size_t n, classes;
+    image_size size;
+    rfm_real *x; /* (n, pixels) */
+    uint32_t *labels;
+} image_set;
+
+static size_t pixels_of(image_size s) { return s.channels * s.height * s.width; }
+
+static image_set set_make(size_t n, size_t classes, size_t height, size_t width) {
+    image_set s;
+    s.n = n, s.classes = classes;
+    s.size.channels = 1, s.size.height = height, s.size.width = width;
+    s.x = allocate(n, height * width * sizeof *s.x, "images");
+    s.labels = allocate(n, sizeof *s.labels, "labels");
+    return s;
+}
+
+static void set_free(image_set *s) {
+    free(s->x);
+    free(s->labels);
+}
+
+/* ---- random numbers ------------------------------------------------------------------------- */
+
+static double uniform(uint64_t *state) { /* splitmix64 */
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(uint64_t *state) {
+    double r = sqrt(-2 * log(uniform(state)));
+    return r * cos(6.283185307179586 * uniform(state));
+}
+
+/* ---- the tasks ------------------------------------------------------------------------------ */
+
+#define BAR_ROWS    16
+#define BAR_COLUMNS 32
+
+/* Noise of variance sigma / 32; one row is replaced by 1 / sqrt(32) or by -1 / sqrt(32), which is the class. */
+static image_set bars_draw(size_t n, double sigma, uint64_t *state) {
+    image_set s = set_make(n, 2, BAR_ROWS, BAR_COLUMNS);
+    size_t i, j, pixels = BAR_ROWS * BAR_COLUMNS;
+    for (i = 0; i < n; i++) {
+        size_t row = (size_t)(uniform(state) * BAR_ROWS);
+        s.labels[i] = uniform(state) < 0.5;
+        for (j = 0; j < pixels; j++) {
+            double noise = normal(state) * sqrt(sigma / 32), bar = (s.labels[i] ? 1 : -1) / sqrt(32);
+            s.x[i * pixels + j] = (rfm_real)(j / BAR_COLUMNS == row ? bar : noise);
+        }
+    }
+    return s;
+}
+
+/* The first n images of a set of digits, from 0 to 1. */
+static image_set digits_read(const char *file, size_t n) {
+    image_set s;
+    csv c;
+    size_t i, j;
+    csv_read(&c, file, 1);
+    if (c.columns != 785) fail("%s: %zu columns, expected 28 x 28 pixels and a label", file, c.columns);
+    if (n == 0 || n > c.rows) n = c.rows;
+    s = set_make(n, 10, 28, 28);
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < 784; j++) s.x[i * 784 + j] = (rfm_real)(c.values[i * 785 + j] / 255);
+        s.labels[i] = (uint32_t)c.values[i * 785 + 784];
+        if (s.labels[i] > 9)
+            fail("%s: image %zu has the label %lu, expected 0 to 9", file, i + 1, (unsigned long)s.labels[i]);
+    }
+    csv_free(&c);
+    return s;
+}
+
+#define NOISY_SIDE 42
+
+/* Noise of variance sigma / 4; the digit replaces a square of it. */
+static image_set digits_in_noise(const image_set *digits, double sigma, uint64_t *state) {
+    image_set s = set_make(digits->n, 10, NOISY_SIDE, NOISY_SIDE);
+    size_t i, j, pixels = NOISY_SIDE * NOISY_SIDE;
+    for (i = 0; i < s.n; i++) {
+        size_t top = (size_t)(uniform(state) * 14), left = (size_t)(uniform(state) * 14);
+        s.labels[i] = digits->labels[i];
+        for (j = 0; j < pixels; j++) s.x[i * pixels + j] = (rfm_real)(normal(state) * sqrt(sigma / 4));
+        for (j = 0; j < 784; j++)
+            s.x[i * pixels + (top + j / 28) * NOISY_SIDE + left + j % 28] = digits->x[i * 784 + j];
+    }
+    return s;
+}
+
+/* ---- a machine ------------------------------------------------------------------------------ */
+
+typedef struct {
+    double accuracy, held; /* on test rows; on rows held out */
+    size_t round, layers;
+    double ridge, seconds;
+} outcome;
+
+static int tick(void *arg, rfm_real done) {
+    (void)arg;
+    progress_show("learning", (double)done, 1);
+    return 0;
+}
+
+static patch_plan plan_of(const setting *a) {
+    static const double ridges[] = {1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+    patch_plan plan;
+    size_t i;
+    memset(&plan, 0, sizeof plan);
+    rfm_conv_options_init(&plan.options);
+    plan.options.kernel = options_word("--conv", a->conv, conv_words);
+    plan.options.patch = a->patch, plan.options.depth = (int)a->depth, plan.options.bandwidth = (rfm_real)a->bandwidth;
+    plan.options.rounds = a->rounds, plan.options.filters = a->filters, plan.options.seed = (uint32_t)a->seed;
+    plan.options.agop_points = a->points, plan.options.power = (int)a->power;
+    for (i = 0; i < sizeof ridges / sizeof *ridges; i++) plan.options.ridge[i] = (rfm_real)ridges[i];
+    plan.options.ridges = i;
+    plan.hold = 1, plan.tick = tick;
+    return plan;
+}
+
+static outcome run(machine *m, const image_set *train, const image_set *test, const patch_plan *plan) {
+    size_t c = train->classes == 2 ? 1 : train->classes, d = pixels_of(train->size), i, right = 0;
+    rfm_real *y = allocate(train->n, c * sizeof *y, "targets"), *found;
+    uint32_t *classes = allocate(test->n, sizeof *classes, "predictions");
+    double start = seconds_now();
+    patch_plan p = *plan;
+    patch_fit fit;
+    outcome o;
+    class_targets(train->labels, train->n, c, y);
+    if (p.options.agop_points >= train->n - train->n / 5) p.options.agop_points = 0;
+    patches_learn(m, train->size, rfm_cview(train->x, train->n, d), rfm_cview(y, train->n, c), train->labels,
+                  train->classes, &p, &fit);
+    found = allocate(test->n, c * sizeof *found, "predictions");
+    patches_predict(m, &fit.model, rfm_cview(test->x, test->n, d), found, classes);
+    for (i = 0; i < test->n; i++) right += classes[i] == test->labels[i];
+    o.accuracy = (double)right / (double)test->n, o.held = fit.score;
+    o.round = fit.round, o.layers = fit.model.layers, o.ridge = fit.ridge, o.seconds = seconds_now() - start;
+    patch_fit_free(&fit);
+    free(y);
+    free(found);
+    free(classes);
+    return o;
+}
+
+/* ---- noise levels --------------------------------------------------------------------------- */
+
+static size_t levels_read(const char *list, double *levels) {
+    size_t count = 0;
+    const char *at = list;
+    while (count < MOST_LEVELS) {
+        char *end;
+        levels[count] = strtod(at, &end);
+        if (end == at || !(levels[count] > 0))
+            usage("--sigma: expected numbers above 0 as in 1,2,4, found \"%s\"", list);
+        count++;
+        if (*end == 0) return count;
+        if (*end != ',') usage("--sigma: expected numbers above 0 as in 1,2,4, found \"%s\"", list);
+        at = end + 1;
+    }
+    usage("--sigma: expected at most %d numbers", MOST_LEVELS);
+}
+
+/* Three machines at each level, the mean of several draws of images. */
+static void noise_table(machine *m, const setting *a, const image_set *digits, const image_set *test_digits) {
+    double levels[MOST_LEVELS];
+    size_t count = levels_read(a->levels, levels), i, k, draw;
+    printf("| sigma | fixed kernel | ConvRFM | Deep ConvRFM | held out: fixed | ConvRFM | Deep | rounds, layers | "
+           "seconds |\n"
+           "|---:|---:|---:|---:|---:|---:|---:|---|---:|\n");
+    for (i = 0; i < count; i++) {
+        double accuracy[3] = {0, 0, 0}, held[3] = {0, 0, 0}, seconds = 0;
+        text chosen = {NULL, 0, 0};
+        for (draw = 0; draw < a->draws; draw++) {
+            uint64_t state = (a->seed + draw + 1) * 0x9e3779b97f4a7c15u + i;
+            image_set train =
+                digits != NULL ? digits_in_noise(digits, levels[i], &state) : bars_draw(a->rows, levels[i], &state);
+            image_set test = digits != NULL ? digits_in_noise(test_digits, levels[i], &state)
+                                            : bars_draw(a->tests, levels[i], &state);
+            for (k = 0; k < (a->layers > 0 ? 3u : 2u); k++) {
+                patch_plan plan = plan_of(a);
+                outcome o;
+                if (k == 0) plan.options.rounds = 0;
+                if (k == 2) plan.deep = 1, plan.options.layers = a->layers;
+                o = run(m, &train, &test, &plan);
+                accuracy[k] += o.accuracy / (double)a->draws, held[k] += o.held / (double)a->draws;
+                seconds += o.seconds;
+                if (k == 1) text_add(&chosen, "%s%zu", draw > 0 ? "; " : "", o.round);
+                if (k == 2) text_add(&chosen, ", %zu", o.layers);
+            }
+            set_free(&train);
+            set_free(&test);
+        }
+        text_bytes(&chosen, "", 1);
+        printf("| %g | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %s | %.0f |\n", levels[i], 100 * accuracy[0],
+               100 * accuracy[1], 100 * accuracy[2], 100 * held[0], 100 * held[1], 100 * held[2], chosen.at, seconds);
+        fflush(stdout);
+        free(chosen.at);
+    }
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+/* Plain RFM on the same images: bandwidth in median distances, ridge and T on the same rows held out. */
+static outcome run_plain(machine *m, const image_set *train, const image_set *test, const setting *a) {
+    static const double bandwidths[] = {1, 2, 4}, ridges[] = {1e-4, 1e-3, 1e-2, 1e-1};
+    size_t d = pixels_of(train->size), n = train->n, c = train->classes, fits = 0, held = 0, bytes, store, i, j, t,
+           right;
+    rfm_real *y = allocate(n, c * sizeof *y, "targets"),
+             *found = allocate(test->n + n, c * sizeof *found, "predictions");
+    uint32_t *order = rows_in_turn(n, train->labels, c, a->seed), *rows = allocate(2 * n, sizeof *rows, "folds");
+    double start = seconds_now();
+    rfm_options o, best;
+    rfm_data data;
+    rfm_model model;
+    part some;
+    outcome r;
+    memset(&r, 0, sizeof r);
+    class_targets(train->labels, n, c, y);
+    rows_fold(order, n, 5, 0, rows, &fits, rows + n, &held);
+    some = part_make(rfm_cview(train->x, n, d), rfm_cview(y, n, c), NULL, d, rows, fits, rows + n, held);
+    rfm_options_init(&o);
+    o.metric = RFM_FULL, o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
+    best = o;
+    for (t = 0; t <= sizeof bandwidths / sizeof *bandwidths * sizeof ridges / sizeof *ridges * (a->rounds + 1); t++) {
+        int last = t == sizeof bandwidths / sizeof *bandwidths * sizeof ridges / sizeof *ridges * (a->rounds + 1);
+        const image_set *on = last ? test : NULL;
+        size_t v = last ? test->n : held;
+        memset(&data, 0, sizeof data);
+        data.x = last ? rfm_cview(train->x, n, d) : rfm_cview(some.x, fits, d);
+        data.y = last ? rfm_cview(y, n, c) : rfm_cview(some.y, fits, c);
+        i = t % 3, j = t / 3 % 4;
+        o.bandwidth = (rfm_real)bandwidths[i], o.ridge = (rfm_real)ridges[j], o.iterations = t / 12;
+        if (last) o = best;
+        must(rfm_fit_need(&m->ctx, &data, &o, &bytes, &store), "RFM");
+        machine_memory(m, bytes + store, "RFM");
+        must(rfm_fit(&m->ctx, &data, &o, m->ctx.arena, &model, NULL), "RFM");
+        {
+            void *memory;
+            rfm_arena own, *kept = m->ctx.arena;
+            must(rfm_predict_need(&m->ctx, &model, v, &bytes), "RFM");
+            memory = allocate_aligned(bytes, "predictions");
+            must(rfm_arena_init(&own, memory, bytes), "RFM");
+            m->ctx.arena = &own;
+            must(rfm_predict(&m->ctx, &model, last ? rfm_cview(test->x, v, d) : rfm_cview(some.xv, v, d),
+                             rfm_view(found, v, c)),
+                 "RFM");
+            m->ctx.arena = kept;
+            free(memory);
+        }
+        for (right = i = 0; i < v; i++)
+            right += (size_t)is_right(found + i * c, c, on != NULL ? on->labels[i] : train->labels[some.rows[i]]);
+        if (last)
+            r.accuracy = (double)right / (double)v;
+        else if ((double)right / (double)v > r.held) {
+            r.held = (double)right / (double)v, best = o;
+            r.round = o.iterations, r.ridge = (double)o.ridge;
+        }
+        progress_show("plain RFM", (double)t, 12 * (double)(a->rounds + 1));
+    }
+    progress_end();
+    r.seconds = seconds_now() - start;
+    part_free(&some);
+    free(y);
+    free(found);
+    free(order);
+    free(rows);
+    return r;
+}
+
+static void layers_row(const char *name, const outcome *o) {
+    printf("| %s | %.2f | %.2f | %zu | %g | %.0f |\n", name, 100 * o->accuracy, 100 * o->held, o->round, o->ridge,
+           o->seconds);
+    fflush(stdout);
+}
+
+static void layers_table(machine *m, const setting *a, const image_set *train, const image_set *test) {
+    outcome o;
+    size_t l;
+    printf("| machine | test %% | held out %% | round | ridge | seconds |\n|---|---:|---:|---:|---:|---:|\n");
+    o = run_plain(m, train, test, a);
+    layers_row("RFM on pixels, Laplace", &o);
+    for (l = 0; l <= a->layers + 1; l++) {
+        patch_plan plan = plan_of(a);
+        char name[80];
+        if (l == 0) plan.options.rounds = 0;
+        if (l > 1) plan.deep = 1, plan.options.layers = l - 1, plan.options.best = 0;
+        snprintf(name, sizeof name,
+                 l == 0   ? "fixed kernel, 0 layers"
+                 : l == 1 ? "ConvRFM, 1 layer"
+                          : "Deep ConvRFM, %zu layers",
+                 l);
+        o = run(m, train, test, &plan);
+        layers_row(name, &o);
+    }
+}
+
+/* ---- the commands --------------------------------------------------------------------------- */
+
+static const char help[] = "usage: rfm-papers bars [options]\n"
+                           "       rfm-papers noisy-digits IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]\n"
+                           "       rfm-papers layers IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]\n"
+                           "\n"
+                           "Labels are in the files beside the images, with labels and idx1 in their names.\n"
+                           "\n"
+                           "  --test FILE        test images\n"
+                           "  --rows N           training images\n"
+                           "  --tests N          test images\n"
+                           "  --sigma A,B,..     noise levels\n"
+                           "  --draws N          draws of images, whose scores are averaged (1)\n"
+                           "  --conv NAME        laplace, cnngp, cntk\n"
+                           "  --patch N          side of a patch\n"
+                           "  --depth N          convolutions of the kernel\n"
+                           "  --bandwidth X      of laplace\n"
+                           "  --layers N         of filters, at most\n"
+                           "  --filters N        of each layer\n"
+                           "  --rounds N         updates of M (4)\n"
+                           "  --points N         images at which gradients are taken (0: all)\n"
+                           "  --power N          1: M is the square of the AGOP, as in the authors' program (0)\n"
+                           "  --seed N           (0)\n"
+                           "  --threads N        (0: as many as there are processors)\n"
+                           "  --quiet            no progress\n";
+
+/* 1: --help was asked for. */
+static int setting_read(const char *name, char **argv, size_t operands, setting *a) {
+    const option table[] = {{"--test", NULL, OPTION_TEXT, &a->test},
+                            {"--rows", NULL, OPTION_SIZE, &a->rows},
+                            {"--tests", NULL, OPTION_SIZE, &a->tests},
+                            {"--sigma", NULL, OPTION_TEXT, &a->levels},
+                            {"--draws", NULL, OPTION_SIZE, &a->draws},
+                            {"--conv", NULL, OPTION_TEXT, &a->conv},
+                            {"--patch", NULL, OPTION_SIZE, &a->patch},
+                            {"--depth", NULL, OPTION_SIZE, &a->depth},
+                            {"--bandwidth", NULL, OPTION_NUMBER, &a->bandwidth},
+                            {"--layers", NULL, OPTION_SIZE, &a->layers},
+                            {"--filters", NULL, OPTION_SIZE, &a->filters},
+                            {"--rounds", NULL, OPTION_SIZE, &a->rounds},
+                            {"--points", NULL, OPTION_SIZE, &a->points},
+                            {"--power", NULL, OPTION_SIZE, &a->power},
+                            {"--seed", NULL, OPTION_SIZE, &a->seed},
+                            {"--threads", NULL, OPTION_SIZE, &a->threads},
+                            {"--quiet", "-q", OPTION_FLAG, &quiet},
+                            {NULL, NULL, 0, NULL}};
+    command_line line = {name, "IMAGES-idx3-ubyte", operands, operands, "; see rfm-papers bars --help", NULL};
+    double levels[MOST_LEVELS];
+    int kernel;
+    line.options = table;
+    if (options_read(&line, argv, &a->data)) {
+        fputs(help, stdout);
+        return 1;
+    }
+    kernel = options_word("--conv", a->conv, conv_words);
+    if (operands > 0 && a->test == NULL) usage("%s: expected --test IMAGES-idx3-ubyte", name);
+    if (a->rows < 10) usage("--rows: expected at least 10");
+    if (a->tests == 0) usage("--tests: expected at least 1");
+    if (a->draws == 0) usage("--draws: expected at least 1");
+    if (a->patch == 0) usage("--patch: expected at least 1");
+    if (a->power > 1) usage("--power: expected 0 or 1");
+    if (a->filters == 0) usage("--filters: expected at least 1");
+    if (a->rounds > 20) usage("--rounds: expected at most 20");
+    if (!(a->bandwidth > 0)) usage("--bandwidth: expected more than 0");
+    if (a->depth < 1 || a->depth > RFM_CONV_DEPTH) usage("--depth: expected 1 to %d", RFM_CONV_DEPTH);
+    if (a->layers > RFM_CONV_LAYERS || (kernel != RFM_CONV_LAPLACE && a->layers >= a->depth))
+        usage("--layers: expected fewer than --depth, or with laplace at most %d", RFM_CONV_LAYERS);
+    if (a->levels != NULL) (void)levels_read(a->levels, levels);
+    return 0;
+}
+
+int bars(char **argv) {
+    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 500, 3, 1, 16, 1, 4, 0, 0, 0, 1, 0, 1};
+    machine m;
+    if (setting_read("bars", argv, 0, &a)) return 0;
+    machine_start(&m, a.threads, "auto");
+    noise_table(&m, &a, NULL, NULL);
+    machine_stop(&m);
+    return 0;
+}
+
+int noisy_digits(char **argv) {
+    setting a = {NULL, NULL, "cntk", "0.1,0.25,0.5,1", 500, 1000, 3, 2, 16, 1, 4, 0, 0, 0, 1, 0, 1};
+    image_set train, test;
+    machine m;
+    if (setting_read("noisy-digits", argv, 1, &a)) return 0;
+    machine_start(&m, a.threads, "auto");
+    train = digits_read(a.data, a.rows), test = digits_read(a.test, a.tests);
+    noise_table(&m, &a, &train, &test);
+    set_free(&train);
+    set_free(&test);
+    machine_stop(&m);
+    return 0;
+}
+
+int layers(char **argv) {
+    setting a = {NULL, NULL, "cntk", NULL, 1000, 1000, 3, 3, 16, 2, 4, 100, 0, 0, 1, 0, 1};
+    image_set train, test;
+    machine m;
+    if (setting_read("layers", argv, 1, &a)) return 0;
+    machine_start(&m, a.threads, "auto");
+    train = digits_read(a.data, a.rows), test = digits_read(a.test, a.tests);
+    layers_table(&m, &a, &train, &test);
+    set_free(&train);
+    set_free(&test);
+    machine_stop(&m);
+    return 0;
+}

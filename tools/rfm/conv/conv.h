@@ -1,0 +1,26 @@
+/* ConvRFM in the commands: rfm train --image, and what the others do with its models. */
+#ifndef CONV_H
+#define CONV_H
+
+#include "rfm/command.h"
+#include "rfm/learn/score.h"
+#include "rfm/learn/search.h"
+
+/* train.c */
+void conv_check(const call *a); /* the options, before a file is read */
+void conv_train(const call *a, machine *m, const search_problem *open, int (*tick)(void *arg, rfm_real done),
+                sample *learn, sample *check, const sample_form *form, size_t d, double start);
+
+/* use.c: they free the blob and stop the machine */
+int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t size);
+int conv_evaluate(const call *c, machine *m, any_model *any, char *blob, size_t size);
+int conv_info(const call *c, any_model *any, char *blob, size_t size);
+const char *conv_kernel_word(const rfm_conv *f);
+
+/* The top eigenvectors of M (count, D) and their shares of its trace (count). Returns how many: at most D. */
+size_t conv_directions(machine *m, const rfm_conv_model *model, size_t count, rfm_real *vectors, double *share);
+
+/* report.c */
+int conv_report(const call *c, machine *m, any_model *any, char *blob, size_t size);
+
+#endif

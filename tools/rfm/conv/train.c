@@ -1,0 +1,246 @@
+#include "conv.h"
+
+#include "rfm/learn/learn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+#define USUAL_DEEP_LAYERS 3 /* convolutions of a network kernel with --deep */
+#define LAPLACE_LAYERS    2 /* of filters, where no depth limits them */
+
+static int kernel_asked(const call *a) {
+    return a->conv != NULL ? options_word("--conv", a->conv, conv_words) : RFM_CONV_NTK;
+}
+
+static rfm_conv conv_asked(const call *a) {
+    image_size s = image_size_of("--image", a->image_size);
+    rfm_conv f;
+    memset(&f, 0, sizeof f);
+    f.channels = s.channels, f.height = s.height, f.width = s.width;
+    f.kernel = kernel_asked(a), f.bandwidth = 1;
+    f.patch = a->patch != SIZE_MAX ? a->patch : f.kernel == RFM_CONV_LAPLACE ? 7 : 3;
+    f.depth = f.kernel == RFM_CONV_LAPLACE || (a->layers == SIZE_MAX && !a->deep) ? 1
+              : a->layers == SIZE_MAX                                             ? USUAL_DEEP_LAYERS
+                                                                                  : (int)a->layers;
+    return f;
+}
+
+void conv_check(const call *a) {
+    rfm_conv f;
+    if (a->image_size == NULL) {
+        if (a->conv != NULL || a->patch != SIZE_MAX || a->layers != SIZE_MAX || a->deep ||
+            (a->filters != SIZE_MAX && a->signal == NULL) || a->agop_rows > 0)
+            usage("--conv, --patch, --layers, --deep, --filters and --agop-rows: expected --image CxPxQ with them");
+        return;
+    }
+    if (a->layers != SIZE_MAX && (a->layers < 1 || a->layers > RFM_CONV_DEPTH))
+        usage("--layers: expected 1 to %d, found %zu", RFM_CONV_DEPTH, a->layers);
+    if (a->layers != SIZE_MAX && a->layers > 1 && kernel_asked(a) == RFM_CONV_LAPLACE)
+        usage("--layers: --conv laplace has one layer, expected cnngp or cntk with more");
+    if (a->layers == 1 && a->deep && kernel_asked(a) != RFM_CONV_LAPLACE)
+        usage("--deep: expected --layers 2 or more, for each layer of filters takes one of the kernel's");
+    if (a->filters != SIZE_MAX && !a->deep) usage("--filters: expected --deep with it");
+    if (a->filters == 0) usage("--filters: expected at least 1, found 0");
+    if (a->patch == 0) usage("--patch: expected at least 1, found 0");
+    if (strcmp(a->metric, "auto") != 0 || a->center || strcmp(a->normalize, "none") != 0 || a->exponent >= 0 ||
+        a->coverage >= 0 || a->one_hot || a->missing != NULL || strcmp(a->form, "exact") != 0)
+        usage("--image: expected none of --metric, --center, --normalize, --exponent, --coverage, --one-hot, --missing "
+              "and --method with it");
+    f = conv_asked(a);
+    if (f.patch > f.width || (f.height > 1 && f.patch > f.height))
+        usage("--patch %zu: expected at most the %zu rows and %zu columns of --image", f.patch, f.height, f.width);
+    if (rfm_conv_check(&f) != RFM_OK)
+        usage("--layers %d: convolutions of side %zu do not fit into %zux%zu pixels: %s", f.depth, f.patch, f.height,
+              f.width, rfm_status_text(rfm_conv_check(&f)));
+}
+
+static patch_plan plan_of(const call *a, const search_problem *open, rfm_cmat x, int task,
+                          int (*tick)(void *arg, rfm_real done)) {
+    static const double ridges[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1}, bandwidths[] = {0.5, 2, 8};
+    rfm_conv f = conv_asked(a);
+    patch_plan plan;
+    rfm_conv_options *o = &plan.options;
+    size_t i;
+    memset(&plan, 0, sizeof plan);
+    rfm_conv_options_init(o);
+    o->patch = f.patch, o->kernel = f.kernel, o->depth = f.depth, o->seed = (uint32_t)a->seed, o->task = task;
+    o->score = task == RFM_CLASSIFY ? RFM_SCORE_ACCURACY : RFM_SCORE_SQUARED;
+    o->rounds = open->last_iterations;
+    if (a->agop_rows > 0) o->agop_points = a->agop_rows < x.rows ? a->agop_rows : 0;
+    plan.deep = a->deep, plan.tick = tick;
+    o->layers = !a->deep ? 0 : f.kernel == RFM_CONV_LAPLACE ? LAPLACE_LAYERS : (size_t)f.depth - 1;
+    if (a->filters != SIZE_MAX) o->filters = a->filters;
+    if (open->ridge_count == 1) {
+        o->ridges = 1, o->ridge[0] = (rfm_real)open->ridges[0];
+        if (!(o->ridge[0] > 0)) usage("--ridge: expected more than 0 with --image");
+    } else
+        for (o->ridges = 0; o->ridges < sizeof ridges / sizeof *ridges; o->ridges++)
+            o->ridge[o->ridges] = (rfm_real)ridges[o->ridges];
+    if (f.kernel == RFM_CONV_LAPLACE) {
+        double unit = patch_distance(x, f.channels, f.patch, f.height);
+        if (open->bandwidth_count == 1)
+            plan.bandwidths[plan.bandwidth_count++] =
+                open->bandwidths[0] * (open->bandwidth_rule == RFM_BANDWIDTH_FIXED ? 1 : unit);
+        else
+            for (i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++)
+                plan.bandwidths[plan.bandwidth_count++] = bandwidths[i] * unit;
+    }
+    /* With every setting given there is nothing to choose, and M is learned from all rows. */
+    if (open->first_iterations == open->last_iterations) o->select = RFM_SELECT_LAST;
+    plan.hold = o->ridges > 1 || o->select == RFM_SELECT_VALIDATION || plan.bandwidth_count > 1 || a->deep;
+    return plan;
+}
+
+/* ---- the model file -------------------------------------------------------------------------- */
+
+static void *pack(const rfm_conv_model *model, const sample_form *form, size_t *bytes) {
+    text record = {NULL, 0, 0};
+    const char *names = form->target_names;
+    void *blob = NULL;
+    int status;
+    if (names != NULL) record_add(&record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, form->targets) - names));
+    status = rfm_conv_size(model, record.size, bytes);
+    if (status == RFM_OK) {
+        blob = allocate_aligned(*bytes, "the model");
+        status = rfm_conv_write(model, record.at, record.size, blob, *bytes);
+    }
+    if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
+    free(record.at);
+    return blob;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+/* y (rows, c): classes as numbers, or values less their means (c). */
+static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, rfm_real *mean) {
+    rfm_real *y = allocate(s->rows, c * sizeof *y, "targets");
+    size_t i, k;
+    if (form->classes > 0) {
+        class_targets(s->labels, s->rows, c, y);
+        return y;
+    }
+    for (k = 0; k < c; k++) {
+        double sum = 0;
+        for (i = 0; i < s->rows; i++) sum += (double)s->y[i * c + k] / (double)s->rows;
+        mean[k] = (rfm_real)sum;
+        for (i = 0; i < s->rows; i++) y[i * c + k] = s->y[i * c + k] - mean[k];
+    }
+    return y;
+}
+
+static score score_rows(machine *m, const rfm_conv_model *model, const sample *s, size_t d) {
+    rfm_real *y = allocate(s->rows, model->c * sizeof *y, "predictions");
+    uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
+    score found;
+    patches_predict(m, model, rfm_cview(s->x, s->rows, d), y, classes);
+    found = score_of(s, model->c, y, classes);
+    free(y);
+    free(classes);
+    return found;
+}
+
+typedef struct {
+    const call *a;
+    const sample_form *form;
+    const sample *learn, *check;
+    const patch_plan *plan;
+    const patch_fit *fit;
+    score score;
+    size_t blob_bytes;
+    double seconds;
+} summary;
+
+static void show_json(text *out, const summary *s) {
+    const rfm_conv_model *m = &s->fit->model;
+    text layers = {NULL, 0, 0};
+    size_t l;
+    json_text(out, "task", task_words[m->task]);
+    json_number(out, "rows_train", (double)s->learn->rows);
+    json_number(out, "rows_test", (double)s->check->rows);
+    json_number(out, "features", (double)rfm_conv_pixels(&m->input));
+    json_number(out, "outputs", (double)m->c);
+    json_text(out, "kernel", conv_words[m->f.kernel]);
+    json_text(out, "metric", m->p == NULL ? metric_words[RFM_IDENTITY] : metric_words[RFM_FULL]);
+    json_number(out, "patch", (double)m->f.patch);
+    json_number(out, "depth", m->f.depth);
+    json_number(out, "layers", (double)m->layers);
+    if (m->f.kernel == RFM_CONV_LAPLACE) json_real(out, "bandwidth", m->f.bandwidth);
+    json_real(out, "ridge", (rfm_real)s->fit->ridge);
+    json_number(out, "iterations", (double)s->fit->round);
+    if (s->check->rows > 0) score_json(out, &s->score, m->task);
+    json_number(out, "validation", s->fit->held > 0 ? s->fit->score : (double)NAN);
+    json_number(out, "validation_rows", (double)s->fit->held);
+    if (s->plan->deep) {
+        for (l = 0; l <= s->plan->options.layers; l++) text_add(&layers, l > 0 ? ", %.6g" : "%.6g", s->fit->scores[l]);
+        json_array(out, "validation_layers", &layers);
+    }
+    json_number(out, "search", (double)s->fit->tried);
+    json_number(out, "seconds", s->seconds);
+    json_number(out, "arena_bytes", (double)s->fit->arena_bytes);
+    json_number(out, "model_bytes", (double)s->blob_bytes);
+    json_end(out);
+}
+
+static void show_text(text *out, const summary *s) {
+    const rfm_conv_model *m = &s->fit->model;
+    const rfm_conv *f = &m->input;
+    size_t l;
+    text_add(out, "task          %s, %zu %s\n", task_words[m->task], m->task == RFM_CLASSIFY ? s->form->classes : m->c,
+             m->task == RFM_CLASSIFY ? "classes" : "targets");
+    text_add(out, "rows          %zu trained on, %zu to test\n", s->learn->rows, s->check->rows);
+    text_add(out, "images        %zu x %zu x %zu, patches of side %zu\n", f->channels, f->height, f->width, f->patch);
+    text_add(out, "kernel        %s, %d layer%s", conv_words[m->f.kernel], m->f.depth, m->f.depth == 1 ? "" : "s");
+    if (m->f.kernel == RFM_CONV_LAPLACE) text_add(out, ", bandwidth %.4g", (double)m->f.bandwidth);
+    text_add(out, ", ridge %.4g\nmetric        of patches, rank %zu after %zu iterations\n", s->fit->ridge, m->r,
+             s->fit->round);
+    if (m->layers > 0) text_add(out, "filters       %zu layers of %zu\n", m->layers, m->layer[0].count);
+    if (s->fit->held > 0)
+        text_add(out, "validation    %s %.4f on %zu held-out training rows, best of %zu settings\n",
+                 m->task == RFM_CLASSIFY ? "accuracy" : "mean squared error", s->fit->score, s->fit->held,
+                 s->fit->tried);
+    for (l = 0; s->plan->deep && l <= s->plan->options.layers; l++)
+        text_add(out, "%s %.4f with %zu", l == 0 ? "              by layers of filters:" : ",", s->fit->scores[l], l);
+    if (s->plan->deep) text_add(out, "\n");
+    if (s->check->rows > 0) score_text(out, &s->score, m->task, s->check->rows, "test rows");
+    text_add(out, "model         ");
+    text_name(out, s->a->out);
+    text_add(out, ", %zu bytes, %zu images\n", s->blob_bytes, m->n);
+    text_add(out, "took          %.2f s, %zu bytes of arena\n", s->seconds, s->fit->arena_bytes);
+}
+
+void conv_train(const call *a, machine *m, const search_problem *open, int (*tick)(void *arg, rfm_real done),
+                sample *learn, sample *check, const sample_form *form, size_t d, double start) {
+    image_size size = image_size_of("--image", a->image_size);
+    size_t pixels = size.channels * size.height * size.width, c = form_outputs(form);
+    rfm_real *mean = allocate(c, sizeof *mean, "targets"), *y;
+    rfm_cmat x = rfm_cview(learn->x, learn->rows, d);
+    text out = {NULL, 0, 0};
+    patch_plan plan;
+    patch_fit fit;
+    summary s;
+    void *blob;
+    if (d != pixels) fail("%s: %zu inputs, expected the %zu of --image %s", a->operands[0], d, pixels, a->image_size);
+    memset(&s, 0, sizeof s);
+    plan = plan_of(a, open, x, form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS, tick);
+    y = targets_of(learn, form, c, mean);
+    patches_learn(m, size, x, rfm_cview(y, learn->rows, c), form->classes > 0 ? learn->labels : NULL, form->classes,
+                  &plan, &fit);
+    fit.model.task = form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
+    fit.model.class_names = form->class_names;
+    if (form->classes == 0) fit.model.offset = mean;
+    blob = pack(&fit.model, form, &s.blob_bytes);
+    if (check->rows > 0) s.score = score_rows(m, &fit.model, check, d);
+    file_write(a->out, blob, s.blob_bytes);
+    s.a = a, s.form = form, s.learn = learn, s.check = check, s.plan = &plan, s.fit = &fit;
+    s.seconds = seconds_now() - start;
+    (a->json ? show_json : show_text)(&out, &s);
+    file_show(&out, a->out);
+    free(out.at);
+    free(blob);
+    free(y);
+    free(mean);
+    patch_fit_free(&fit);
+}
