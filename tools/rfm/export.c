@@ -2,6 +2,7 @@
 #include "compress/compress.h"
 #include "export/identifier.h"
 #include "export/standalone.h"
+#include "signal/signal_model.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -136,6 +137,7 @@ int command_export(const call *c) {
         return 0;
     }
     any_read(file, &file_blob, &size, &any);
+    if (is_filters(&any)) return signal_export(&any.filters, id, out);
     blob = firmware_blob(&any, file_blob, size, &size);
     file_check(out);
     model = any.numbers, integers = has_integers(&any);
