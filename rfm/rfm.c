@@ -3890,7 +3890,7 @@ static int train(training *f, rfm_report *report) {
         if (status != RFM_OK) return status;
         score = step.score;
         if (f->o->score == RFM_SCORE_SQUARED) step.score = score * f->y_unit * f->y_unit;
-        if (!finite_real(step.score)) return RFM_ERANGE;
+        if (!finite_real(step.score) || !finite_real(step.ridge)) return RFM_ERANGE;
         if (report->path != NULL) report->path[t] = step;
         if (f->o->select != RFM_SELECT_LAST && (t == 0 || better(f->o->score, score, best))) {
             best = score, best_bandwidth = f->m.bandwidth, best_rank = f->m.r, best_identity = f->is_identity;

@@ -34,8 +34,8 @@ extern "C" {
  * x' - shift is so long that P x' is mostly rounding, and the statement is about exact arithmetic only.
  *
  * Cost: of RFM_LAPLACE about two predictions. Of RFM_GAUSSIAN sixteen; there the radius is below 16 bandwidths, has
- * steps of at most 0.1 %, and is 0 below 2^-12 bandwidths. RFM_ENULL; RFM_EVALUE: another kernel, or RFM_REGRESS;
- * RFM_EFINITE, RFM_ERANGE as rfm_predict_one. After a failure only scores and scratch may have changed. */
+ * steps of at most 0.1 %, and is 0 below 2^-12 bandwidths. RFM_ENULL; RFM_EVALUE: another kernel, unit rows,
+ * RFM_REGRESS; RFM_EFINITE, RFM_ERANGE as rfm_predict_one. After a failure only scores and scratch may have changed. */
 int rfm_certify(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, size_t *class_at,
                 rfm_real *radius, rfm_real *moves);
 

@@ -724,16 +724,15 @@ typedef struct {
     size_t d, places;  /* D, m */
     const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
-    size_t tiles, blocks; /* bytes of each worker in section 8, in section 9 */
     progress *progress;
 } work;
 
-static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p, size_t r, progress *p_, work *w) {
+static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p, size_t r, progress *done, work *w) {
     memset(w, 0, sizeof *w);
     w->ctx = *ctx, w->ctx.tick = NULL, w->f = f;
     w->d = rfm_conv_patch(f), w->places = rfm_conv_places(f);
     w->p = p, w->r = p != NULL ? r : w->d;
-    w->progress = p_;
+    w->progress = done;
 }
 
 /* The same without workers: for the inside of a job. */

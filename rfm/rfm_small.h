@@ -100,7 +100,7 @@ size_t rfm_class_i(const rfm_model_i *model, const int32_t *scores);
  * the shift. Scale such data. */
 
 /* For RFM_L1 only rfm_small_centers works, without polish. rfm_small_rank, rfm_small_loss and rfm_small_integers
- * need squared distances and return RFM_EVALUE. */
+ * need squared distances and return RFM_EVALUE. For network kernels and unit rows all four return it. */
 
 /* Features by their share of M (RFM-T of the paper): importance (d) = diag(M), scaled so that the smallest is 0 and
  * the largest 1; all 1 if all are equal. With `scale` (d), M_jj scale_j^2 takes the place of M_jj. RFM_ENULL,

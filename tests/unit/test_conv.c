@@ -441,6 +441,25 @@ static void test_degenerate(void) {
     }
 }
 
+/* Laplace: what is added to all pixels of all images changes nothing. */
+static void test_offset(void) {
+    rfm_mat before;
+    size_t i, j;
+    if (!make(&shapes[3], 9, 7, 1)) TEST_IGNORE_MESSAGE("no room");
+    before = test_mat(s.n, s.v, 0, 0);
+    for (i = 0; i < s.n * s.x.stride; i++) s.x.at[i] = (rfm_real)floor(256 * test_number(1, i, 0)) / 256;
+    for (i = 0; i < s.v * s.z.stride; i++) s.z.at[i] = (rfm_real)floor(256 * test_number(2, i, 0)) / 256;
+    if (before.at == NULL || run(KERNEL, 0) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < s.n; i++)
+        for (j = 0; j < s.v; j++) before.at[i * s.v + j] = s.k.at[i * s.k.stride + j];
+    for (i = 0; i < s.n * s.x.stride; i++) s.x.at[i] += 1024; /* exact */
+    for (i = 0; i < s.v * s.z.stride; i++) s.z.at[i] += 1024;
+    CHECK_INT(RFM_OK, run(KERNEL, 0));
+    for (i = 0; i < s.n; i++)
+        for (j = 0; j < s.v; j++)
+            CHECK_BELOW(fabs((double)(before.at[i * s.v + j] - s.k.at[i * s.k.stride + j])), 400 * TEST_EPS);
+}
+
 /* A byte less than the need: refused, nothing written. */
 static void test_memory(void) {
     static const size_t which[] = {3, 9};
@@ -778,6 +797,27 @@ static void test_solution(void) {
     }
     for (i = 0, j = 0; i < t.n; i++) j += (y.at[i] > 0) == (t.y.at[i * t.y.stride] > 0);
     CHECK_SIZE(t.n, j);
+}
+
+/* Of two ridges the better one on the validation rows, whichever comes first. */
+static void test_ridges(void) {
+    rfm_real scores[2], ridges[2] = {(rfm_real)1e-3, (rfm_real)30};
+    size_t i, order;
+    if (!make_task(1, 5, 6, 16, 8, 1)) TEST_IGNORE_MESSAGE("no room");
+    t.o.rounds = 0, t.o.score = RFM_SCORE_SQUARED;
+    for (i = 0; i < 2; i++) {
+        t.o.ridges = 1, t.o.ridge[0] = ridges[i];
+        if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        scores[i] = t.path[0].score;
+    }
+    CHECK(scores[0] != scores[1]);
+    for (order = 0; order < 2; order++) {
+        const size_t best = scores[1] < scores[0];
+        t.o.ridges = 2, t.o.ridge[0] = ridges[order], t.o.ridge[1] = ridges[1 - order];
+        if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK(t.path[0].ridge == ridges[best]);
+        CHECK_BELOW(fabs((double)(t.path[0].score - scores[best])), 50 * TEST_EPS);
+    }
 }
 
 /* M is divided by its Frobenius norm, or not; power 1 squares it. */
@@ -1309,11 +1349,13 @@ int main(void) {
     RUN_TEST(test_agop);
     RUN_TEST(test_blocks);
     RUN_TEST(test_degenerate);
+    RUN_TEST(test_offset);
     RUN_TEST(test_memory);
     RUN_TEST(test_refusals);
     RUN_TEST(test_range);
     RUN_TEST(test_fit);
     RUN_TEST(test_solution);
+    RUN_TEST(test_ridges);
     RUN_TEST(test_power);
     RUN_TEST(test_start);
     RUN_TEST(test_points);
