@@ -18,7 +18,7 @@
  *
  * Sums of 32 bits, whatever the samples are:
  *
- *   bias_k + any part of sum w_kcj x     |bias_k| + 2^15 sum |w_kcj| <= 2^31 - 1 is checked, |x| <= 2^15; so |v| fits, too
+ *   bias_k + any part of sum w_kcj x     |bias_k| + 2^15 sum |w_kcj| <= 2^31 - 1 is checked; |v| fits, too
  *   sum of h, sum of h^2 >> 15           h <= 32767 and h^2 >> 15 <= 32766, at most 65535 places: below 2^31
  *   features                             such a sum over at most 2^b places, >> b: at most 32767, an int16_t
  */

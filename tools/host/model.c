@@ -36,13 +36,6 @@ any_model any_of_tiny(const rfm_tiny *model) {
     return a;
 }
 
-any_model any_of_filters(const rfm_filters *model) {
-    any_model a = any_of_integers(&model->model);
-    a.type = TYPE_FILTERS, a.filters = *model;
-    a.numbers.d = (size_t)model->channels * model->samples, a.numbers.input_names = model->input_names;
-    return a;
-}
-
 any_model any_of_patches(const rfm_conv_model *model) {
     any_model a;
     memset(&a, 0, sizeof a);
@@ -50,6 +43,13 @@ any_model any_of_patches(const rfm_conv_model *model) {
     a.numbers.n = model->n, a.numbers.d = rfm_conv_pixels(&model->input), a.numbers.c = model->c,
     a.numbers.r = model->r, a.numbers.metric = RFM_FULL, a.numbers.task = model->task,
     a.numbers.class_names = model->class_names;
+    return a;
+}
+
+any_model any_of_filters(const rfm_filters *model) {
+    any_model a = any_of_integers(&model->model);
+    a.type = TYPE_FILTERS, a.filters = *model;
+    a.numbers.d = (size_t)model->channels * model->samples, a.numbers.input_names = model->input_names;
     return a;
 }
 
@@ -245,6 +245,7 @@ int metric_given(const any_model *model) {
 void certifiable(const any_model *model, const char *file) {
     if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
     if (!has_integers(model) && on_sphere(&model->numbers))

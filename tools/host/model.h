@@ -31,9 +31,9 @@ typedef struct {
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
     rfm_tiny tiny;        /* TYPE_TINY */
-    rfm_filters filters;  /* TYPE_FILTERS */
     int of_patches;       /* 1: the model is the next; numbers has its sizes, task and class names */
     rfm_conv_model patches;
+    rfm_filters filters; /* TYPE_FILTERS */
     model_record record; /* of a file */
 } any_model;
 
@@ -55,9 +55,9 @@ void model_read(const char *file, char **blob, size_t *size, any_model *model);
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 any_model any_of_tiny(const rfm_tiny *model);
-any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of a window */
 any_model any_of_patches(const rfm_conv_model *model);
-int has_integers(const any_model *model); /* of any type */
+any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of a window */
+int has_integers(const any_model *model);           /* of any type */
 int is_tiny(const any_model *model);
 int is_filters(const any_model *model);
 

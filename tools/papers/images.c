@@ -4,8 +4,8 @@
  *     rfm-papers noisy-digits    a digit somewhere in noise
  *     rfm-papers layers          accuracy against the number of feature layers
  *
- * Every number is of test images. Ridge, round and layers are chosen on every fifth training image; then alpha is solved
- * for with all of them. */
+ * Every number is of test images. Ridge, round and layers are chosen on every fifth training image; then alpha is
+ * solved for with all of them. */
 #include "host/host.h"
 
 #include "papers.h"
@@ -394,7 +394,7 @@ static int setting_read(const char *name, char **argv, size_t operands, setting 
 }
 
 int bars(char **argv) {
-    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 500, 3, 1, 16, 1, 4, 0, 0, 0, 1, 0, 1};
+    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 1000, 5, 1, 8, 1, 4, 0, 0, 0, 1, 0, 10};
     machine m;
     if (setting_read("bars", argv, 0, &a)) return 0;
     machine_start(&m, a.threads, "auto");
@@ -404,7 +404,7 @@ int bars(char **argv) {
 }
 
 int noisy_digits(char **argv) {
-    setting a = {NULL, NULL, "cntk", "0.1,0.25,0.5,1", 500, 1000, 3, 2, 16, 1, 4, 0, 0, 0, 1, 0, 1};
+    setting a = {NULL, NULL, "laplace", "0.05,0.1,0.25", 500, 1000, 7, 1, 8, 1, 4, 100, 0, 0, 1, 0, 4};
     image_set train, test;
     machine m;
     if (setting_read("noisy-digits", argv, 1, &a)) return 0;
@@ -418,7 +418,7 @@ int noisy_digits(char **argv) {
 }
 
 int layers(char **argv) {
-    setting a = {NULL, NULL, "cntk", NULL, 1000, 1000, 3, 3, 16, 2, 4, 100, 0, 0, 1, 0, 1};
+    setting a = {NULL, NULL, "laplace", NULL, 1000, 1000, 7, 1, 8, 2, 4, 100, 0, 0, 1, 0, 4};
     image_set train, test;
     machine m;
     if (setting_read("layers", argv, 1, &a)) return 0;

@@ -2,9 +2,9 @@
  *
  *     rfm-papers low-rank [train rows, 1000] [test rows, 10000] [seed, 1]
  *     rfm-papers table1 DATA.csv [--split FILE] [options]
- *     rfm-papers vibration [options]
  *     rfm-papers bars [options]
  *     rfm-papers noisy-digits | layers IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]
+ *     rfm-papers vibration [options]
  */
 #include "papers.h"
 

@@ -4,9 +4,9 @@
 
 int low_rank(char **argv);
 int table1(char **argv);
-int vibration(char **argv);
 int bars(char **argv);
 int noisy_digits(char **argv);
 int layers(char **argv);
+int vibration(char **argv);
 
 #endif

@@ -129,7 +129,8 @@ int command_export(const call *c) {
     unsigned char *blob;
     int integers;
     if (out == NULL) usage("export: expected -o model.h");
-    if (c->certify && !c->standalone) usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
+    if (c->certify && !c->standalone)
+        usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
     if (c->standalone) {
         standalone_export(file, out, id, c->certify);

@@ -231,7 +231,7 @@ static void read_data(job *t) {
     t->learn =
         sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
                     offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
-                                 a->raw || a->signal != NULL || a->image_size != NULL ? LOSS_STAYS : LOSS_MOVED));
+                                 a->raw || a->image_size != NULL || a->signal != NULL ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;

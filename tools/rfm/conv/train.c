@@ -36,6 +36,7 @@ void conv_check(const call *a) {
             usage("--conv, --patch, --layers, --deep, --filters and --agop-rows: expected --image CxPxQ with them");
         return;
     }
+    if (a->signal != NULL) usage("--image: expected no --signal with it");
     if (a->layers != SIZE_MAX && (a->layers < 1 || a->layers > RFM_CONV_DEPTH))
         usage("--layers: expected 1 to %d, found %zu", RFM_CONV_DEPTH, a->layers);
     if (a->layers != SIZE_MAX && a->layers > 1 && kernel_asked(a) == RFM_CONV_LAPLACE)
@@ -46,9 +47,11 @@ void conv_check(const call *a) {
     if (a->filters == 0) usage("--filters: expected at least 1, found 0");
     if (a->patch == 0) usage("--patch: expected at least 1, found 0");
     if (strcmp(a->metric, "auto") != 0 || a->center || strcmp(a->normalize, "none") != 0 || a->exponent >= 0 ||
-        a->coverage >= 0 || a->one_hot || a->missing != NULL || strcmp(a->form, "exact") != 0)
-        usage("--image: expected none of --metric, --center, --normalize, --exponent, --coverage, --one-hot, --missing "
-              "and --method with it");
+        a->coverage >= 0 || a->one_hot || a->missing != NULL || strcmp(a->form, "exact") != 0 || a->unit_rows ||
+        a->metric_from != NULL || a->depth != SIZE_MAX)
+        usage(
+            "--image: expected none of --metric, --center, --normalize, --exponent, --coverage, --one-hot, --missing, "
+            "--method, --unit-rows, --metric-from and --depth with it");
     f = conv_asked(a);
     if (f.patch > f.width || (f.height > 1 && f.patch > f.height))
         usage("--patch %zu: expected at most the %zu rows and %zu columns of --image", f.patch, f.height, f.width);

@@ -32,8 +32,9 @@ static size_t window_of(const call *a, size_t *channels) {
 void signal_check(const call *a) {
     size_t channels, samples, taps, places;
     if (a->signal == NULL) {
-        if (a->taps != SIZE_MAX || a->segments != SIZE_MAX || a->interleaved)
-            usage("--taps, --segments and --interleaved: expected --signal C,Q with them");
+        if ((a->filters != SIZE_MAX && a->image_size == NULL) || a->taps != SIZE_MAX || a->segments != SIZE_MAX ||
+            a->interleaved)
+            usage("--filters, --taps, --segments and --interleaved: expected --signal C,Q with them");
         return;
     }
     samples = window_of(a, &channels);
