@@ -243,7 +243,6 @@ int metric_given(const any_model *model) {
 }
 
 void certifiable(const any_model *model, const char *file) {
-    if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
     if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
