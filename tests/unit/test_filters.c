@@ -153,7 +153,7 @@ static const int32_t model_bias[1] = {-60000}, model_offset[2] = {5, -7};
 static const uint8_t model_shifts[1] = {9};
 static const int8_t model_centers[2] = {-100, 90}, model_alpha[4] = {100, -50, 3, 120};
 static const float model_units[2] = {0.5f, 0.5f};
-static uint16_t model_phi[100];
+static uint16_t model_phi[60];
 
 static void add_model(rfm_filters *f) {
     rfm_model_i *m = &f->model;
@@ -166,9 +166,9 @@ static void add_model(rfm_filters *f) {
         model_inputs[i].shift = 3, model_inputs[i].exponent = 0;
         model_p[i] = (int8_t)whole(77, i, -127, 127);
     }
-    for (i = 0; i < 100; i++) model_phi[i] = (uint16_t)(32767 - 320 * i);
+    for (i = 0; i < 60; i++) model_phi[i] = (uint16_t)(32767 - 540 * i);
     m->inputs = model_inputs, m->p = model_p, m->bias = model_bias, m->shifts = model_shifts;
-    m->centers = model_centers, m->phi = model_phi, m->nodes = 100, m->alpha = model_alpha;
+    m->centers = model_centers, m->phi = model_phi, m->nodes = 60, m->alpha = model_alpha;
     m->offset = model_offset, m->units = model_units;
     m->class_names = "no\0yes";
 }
@@ -482,18 +482,21 @@ static void test_integers_follow_the_filters(void) {
 }
 
 static void make_refused(int status, size_t channels, rfm_cmat filters, const rfm_filters_options *o, rfm_cmat from) {
-    static RFM_ALIGNED unsigned char memory[1024];
+    const size_t mark = test_mark(), room = 512;
+    unsigned char *memory = (unsigned char *)test_take(room);
     rfm_arena arena;
     rfm_ctx ctx;
     size_t a = 1, b = 2;
+    if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
     memset(&ctx, 0, sizeof ctx);
     ctx.arena = &arena;
-    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, sizeof memory));
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, room));
     memset(&bank, 0x33, sizeof bank);
     CHECK_INT(status, rfm_filters_make(&ctx, channels, filters, o, from, &arena, &bank));
     CHECK(arena.used == 0 && arena.status == RFM_OK && bank.taps == 0x33333333u);
     if (status != RFM_EFINITE && status != RFM_ERANGE)
         CHECK_INT(status, rfm_filters_make_need(channels, filters, o, from, &a, &b));
+    test_rewind(mark);
 }
 
 static void test_banks_that_are_refused(void) {
@@ -538,7 +541,7 @@ static void test_banks_that_are_refused(void) {
 /* Noise in two channels, and in one class a jump at a random place, always in the same direction of the two: with one
  * tap the first filter is that direction. */
 enum { ROWS = 36, SAMPLES = 3, SIZE = 2 };
-static rfm_real windows[ROWS * SIZE * SAMPLES], targets[ROWS], learned[SIZE * SIZE];
+static rfm_real learned[SIZE * SIZE];
 static const double pattern[SIZE] = {0.8, -0.6};
 
 static void test_filters_find_the_pattern(void) {
@@ -549,6 +552,9 @@ static void test_filters_find_the_pattern(void) {
     unsigned char *memory;
     size_t need, i, j;
     double along = 0, length = 0;
+    rfm_real *windows = (rfm_real *)test_take(ROWS * SIZE * SAMPLES * sizeof *windows);
+    rfm_real *targets = (rfm_real *)test_take(ROWS * sizeof *targets);
+    if (windows == NULL || targets == NULL) TEST_IGNORE_MESSAGE("no room");
     for (i = 0; i < ROWS; i++) {
         size_t place = (size_t)whole(41, i, 0, SAMPLES - 1);
         for (j = 0; j < SIZE * SAMPLES; j++) windows[i * SIZE * SAMPLES + j] = (rfm_real)(0.5 * test_number(40, i, j));
@@ -591,12 +597,13 @@ static void test_filters_find_the_pattern(void) {
 static void test_features_of_rows(void) {
     int8_t exponents[C];
     rfm_filters_options o = usual(exponents);
-    static rfm_real table[N * (3 * K * 3 + 1)];
+    rfm_real *table = (rfm_real *)test_take(N * (3 * K * 3 + 1) * sizeof *table);
     rfm_arena arena, kept;
     rfm_ctx ctx;
     size_t scratch, store, need, i, j, count;
     unsigned char *memory, *keep;
     rfm_mat out;
+    if (table == NULL) TEST_IGNORE_MESSAGE("no room");
     o.segments = 3, o.pools = 7;
     CHECK_INT(RFM_OK, rfm_filters_make_need(C, all_filters(), &o, all_rows(), &scratch, &store));
     memory = (unsigned char *)test_take(scratch), keep = (unsigned char *)test_take(store);
