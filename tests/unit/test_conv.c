@@ -441,19 +441,27 @@ static void test_degenerate(void) {
     }
 }
 
+/* Multiples of 1/256, plus an offset: exact in float. */
+static void fill_steps(rfm_mat a, uint32_t stream, double offset) {
+    size_t i, j;
+    for (i = 0; i < a.rows; i++)
+        for (j = 0; j < a.cols; j++)
+            a.at[i * a.stride + j] = (rfm_real)(floor(256 * test_number(stream, i, j)) / 256 + offset);
+}
+
 /* Laplace: what is added to all pixels of all images changes nothing. */
 static void test_offset(void) {
     rfm_mat before;
     size_t i, j;
     if (!make(&shapes[3], 9, 7, 1)) TEST_IGNORE_MESSAGE("no room");
     before = test_mat(s.n, s.v, 0, 0);
-    for (i = 0; i < s.n * s.x.stride; i++) s.x.at[i] = (rfm_real)floor(256 * test_number(1, i, 0)) / 256;
-    for (i = 0; i < s.v * s.z.stride; i++) s.z.at[i] = (rfm_real)floor(256 * test_number(2, i, 0)) / 256;
+    fill_steps(s.x, 1, 0);
+    fill_steps(s.z, 2, 0);
     if (before.at == NULL || run(KERNEL, 0) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
     for (i = 0; i < s.n; i++)
         for (j = 0; j < s.v; j++) before.at[i * s.v + j] = s.k.at[i * s.k.stride + j];
-    for (i = 0; i < s.n * s.x.stride; i++) s.x.at[i] += 1024; /* exact */
-    for (i = 0; i < s.v * s.z.stride; i++) s.z.at[i] += 1024;
+    fill_steps(s.x, 1, 1024);
+    fill_steps(s.z, 2, 1024);
     CHECK_INT(RFM_OK, run(KERNEL, 0));
     for (i = 0; i < s.n; i++)
         for (j = 0; j < s.v; j++)

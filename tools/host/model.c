@@ -46,8 +46,16 @@ any_model any_of_patches(const rfm_conv_model *model) {
     return a;
 }
 
+any_model any_of_filters(const rfm_filters *model) {
+    any_model a = any_of_integers(&model->model);
+    a.type = TYPE_FILTERS, a.filters = *model;
+    a.numbers.d = (size_t)model->channels * model->samples, a.numbers.input_names = model->input_names;
+    return a;
+}
+
 int has_integers(const any_model *model) { return model->type < RFM_F32; }
 int is_tiny(const any_model *model) { return model->type == TYPE_TINY; }
+int is_filters(const any_model *model) { return model->type == TYPE_FILTERS; }
 
 void model_read(const char *file, char **blob, size_t *size, any_model *model) {
     any_read(file, blob, size, model);
@@ -107,8 +115,10 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
         at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
     else if (any->of_patches)
         at = rfm_conv_record(blob, size, &bytes), r.bytes = bytes;
-    else
+    else {
+        if (is_filters(any)) blob = rfm_filters_model(blob, &size);
         at = rfm_record_open(blob, size, &bytes), r.bytes = bytes;
+    }
     if (at == NULL) return r;
     r.has_options = rfm_record_options(at, bytes, &r.options) == RFM_OK;
     r.targets = strings_of(at, bytes, RFM_RECORD_TARGETS, targets);
@@ -157,8 +167,7 @@ int patches_read(const char *file, char **blob, size_t *size, any_model *model) 
     if (!status) return 0;
     *blob = file_read(file, size);
     status = rfm_conv_open(*blob, *size, &patches);
-    if (status != RFM_OK)
-        fail("%s: expected a model made by rfm train --image: %s", file, rfm_status_text(status));
+    if (status != RFM_OK) fail("%s: expected a model made by rfm train --image: %s", file, rfm_status_text(status));
     *model = any_of_patches(&patches);
     model->record = record_of(*blob, *size, model);
     return 1;
@@ -177,6 +186,13 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
         status = rfm_tiny_open(*blob, *size, &tiny);
         if (status == RFM_OK) *model = any_of_tiny(&tiny), model->record = record_of(*blob, *size, model);
         if (status != RFM_OK) fail("%s: expected a tiny model: %s", file, rfm_status_text(status));
+        return;
+    }
+    if (*size >= 4 && memcmp(*blob, "rfmf", 4) == 0) {
+        rfm_filters filters;
+        status = rfm_filters_open(*blob, *size, &filters);
+        if (status != RFM_OK) fail("%s: expected a bank of filters: %s", file, rfm_status_text(status));
+        *model = any_of_filters(&filters), model->record = record_of(*blob, *size, model);
         return;
     }
     status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);
@@ -228,6 +244,7 @@ int metric_given(const any_model *model) {
 
 void certifiable(const any_model *model, const char *file) {
     if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
+    if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
     if (!has_integers(model) && on_sphere(&model->numbers))
@@ -235,11 +252,12 @@ void certifiable(const any_model *model, const char *file) {
 }
 
 const char *type_word(int type) {
-    return type == RFM_I8      ? "i8"
-           : type == RFM_I16   ? "i16"
-           : type == TYPE_TINY ? "tiny"
-           : type == RFM_F32   ? "f32"
-                               : "f64";
+    return type == RFM_I8         ? "i8"
+           : type == RFM_I16      ? "i16"
+           : type == TYPE_TINY    ? "tiny"
+           : type == TYPE_FILTERS ? "filters"
+           : type == RFM_F32      ? "f32"
+                                  : "f64";
 }
 
 /* ---- the metric ----------------------------------------------------------------------------- */

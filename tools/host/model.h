@@ -3,6 +3,7 @@
 #define MODEL_H
 
 #include "rfm_conv.h"
+#include "rfm_filters.h"
 #include "rfm_small.h"
 #include "rfm_tiny.h"
 #include "text.h"
@@ -22,13 +23,17 @@ typedef struct {
 /* A type of numbers beside RFM_I8 ... RFM_F64: 8-bit integers in the form of rfm_tiny.h. */
 #define TYPE_TINY 3
 
+/* And a bank of filters with a model of integers behind it, rfm_filters.h. */
+#define TYPE_FILTERS 0
+
 typedef struct {
-    int type;             /* RFM_I8 ... RFM_F64, TYPE_TINY */
+    int type;             /* RFM_I8 ... RFM_F64, TYPE_TINY, TYPE_FILTERS */
     rfm_model numbers;    /* of a model of integers: sizes, task, names and summary; its arrays are NULL */
     rfm_model_i integers; /* RFM_I8, RFM_I16 */
     rfm_tiny tiny;        /* TYPE_TINY */
     int of_patches;       /* 1: the model is the next; numbers has its sizes, task and class names */
     rfm_conv_model patches;
+    rfm_filters filters; /* TYPE_FILTERS */
     model_record record; /* of a file */
 } any_model;
 
@@ -36,6 +41,7 @@ typedef struct {
 #define MODEL_BYTES_32   (RFM_REAL_BYTES == 4 ? 72 : 88) /* with RFM_SPHERE one number more */
 #define MODEL_I_BYTES_32 84
 #define TINY_BYTES_32    72
+#define FILTERS_BYTES_32 136
 
 /* Opens a model file; *blob is to be freed. One of patches is refused: few commands have something for it. */
 void any_read(const char *file, char **blob, size_t *size, any_model *model);
@@ -50,8 +56,10 @@ any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 any_model any_of_tiny(const rfm_tiny *model);
 any_model any_of_patches(const rfm_conv_model *model);
-int has_integers(const any_model *model); /* of any type */
+any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of a window */
+int has_integers(const any_model *model);           /* of any type */
 int is_tiny(const any_model *model);
+int is_filters(const any_model *model);
 
 size_t model_classes(const rfm_model *model); /* 0: regression */
 size_t model_targets(const rfm_model *model); /* columns */
@@ -82,7 +90,7 @@ int metric_given(
 /* Fails unless there are certificates of such a model: labels by the kernels laplace and gaussian, or of integers. */
 void certifiable(const any_model *model, const char *file);
 
-const char *type_word(int type); /* i8, i16, f32, f64, tiny */
+const char *type_word(int type); /* i8, i16, f32, f64, tiny, filters */
 
 /* M of an opened model in the units it was trained in: (d, d), or (1, d) if it is diagonal. Returns how it is called:
  * full, diag, identity. `m` NULL: only that. */

@@ -4,8 +4,8 @@
  *     rfm-papers noisy-digits    a digit somewhere in noise
  *     rfm-papers layers          accuracy against the number of feature layers
  *
- * Every number is of test images. Ridge, round and layers are chosen on every fifth training image; then alpha is solved
- * for with all of them. */
+ * Every number is of test images. Ridge, round and layers are chosen on every fifth training image; then alpha is
+ * solved for with all of them. */
 #include "host/host.h"
 
 #include "papers.h"

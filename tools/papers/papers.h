@@ -7,5 +7,6 @@ int table1(char **argv);
 int bars(char **argv);
 int noisy_digits(char **argv);
 int layers(char **argv);
+int vibration(char **argv);
 
 #endif

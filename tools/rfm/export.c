@@ -2,6 +2,7 @@
 #include "compress/compress.h"
 #include "export/identifier.h"
 #include "export/standalone.h"
+#include "signal/signal_model.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -128,7 +129,8 @@ int command_export(const call *c) {
     unsigned char *blob;
     int integers;
     if (out == NULL) usage("export: expected -o model.h");
-    if (c->certify && !c->standalone) usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
+    if (c->certify && !c->standalone)
+        usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
     if (c->standalone) {
         standalone_export(file, out, id, c->certify);
@@ -136,6 +138,7 @@ int command_export(const call *c) {
         return 0;
     }
     any_read(file, &file_blob, &size, &any);
+    if (is_filters(&any)) return signal_export(&any.filters, id, out);
     blob = firmware_blob(&any, file_blob, size, &size);
     file_check(out);
     model = any.numbers, integers = has_integers(&any);

@@ -200,6 +200,7 @@ int command_report(const call *c) {
     if (patches_read(model_file, &blob, &r.model_bytes, &r.any))
         return conv_report(c, &m, &r.any, blob, r.model_bytes);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
+    if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;
     if (c->pictures != NULL || c->pictures_of != SIZE_MAX)
         usage("--pictures and --pictures-of: expected a model of rfm train --image, found another");

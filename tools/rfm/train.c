@@ -3,6 +3,7 @@
 #include "conv/conv.h"
 #include "learn/learn.h"
 #include "learn/search.h"
+#include "signal/signal_model.h"
 
 #include <float.h>
 #include <math.h>
@@ -34,7 +35,8 @@ static void check_arguments(const call *a) {
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
-    if (!is_network(a) && (a->network_centers != SIZE_MAX || a->network_rank != SIZE_MAX))
+    signal_check(a);
+    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL) || a->network_rank != SIZE_MAX))
         usage(
             "--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
     if (is_network(a) && a->coverage > 0)
@@ -163,9 +165,10 @@ typedef struct {
     any_model opened;
     size_t blob_bytes;
     void *blob;
-    double bandwidth; /* of the fit */
-    recipe recipe;    /* of the network, if there is one */
-    void *network;    /* its memory */
+    double bandwidth;   /* of the fit */
+    recipe recipe;      /* of the network, if there is one */
+    void *network;      /* its memory */
+    signal_job *signal; /* of --signal, else NULL */
 } job;
 
 static void say_constant(const job *t) {
@@ -218,15 +221,17 @@ static void read_data(job *t) {
     t->c = form_outputs(&t->form);
     t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
     t->d = t->inputs.count;
+    if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
     if (t->train.count > a->rows) {
         rows_draw(&t->train, a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
     }
-    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
-                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
-                                        NULL, a->raw || a->image_size != NULL ? LOSS_STAYS : LOSS_MOVED));
+    t->learn =
+        sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
+                    offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
+                                 a->raw || a->image_size != NULL || a->signal != NULL ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL) {
         csv other;
@@ -270,7 +275,7 @@ static void check_network(job *t) {
 
 static void prepare(job *t) {
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    (void)sample_impute(&t->check, t->d, t->lesson.mean);
+    if (t->signal == NULL) (void)sample_impute(&t->check, t->d, t->lesson.mean);
 }
 
 /* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
@@ -415,6 +420,7 @@ static void report(job *t, const score *s, double seconds) {
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
         json_text(&out, "method", t->a->form);
+        if (t->signal != NULL) signal_json(&out, t->signal);
         if (is_network(t->a)) {
             json_number(&out, "centers", (double)t->fit.model.n);
             json_number(&out, "rank", (double)t->fit.model.r);
@@ -439,6 +445,7 @@ static void report(job *t, const score *s, double seconds) {
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
+        if (t->signal != NULL) signal_show(&out, t->signal);
         text_add(&out, "kernel        %s", rfm_kernels[o->kernel].name);
         if (kernel_has_depth(o->kernel))
             text_add(&out, " of depth %g", (double)o->exponent);
@@ -470,7 +477,7 @@ static void report(job *t, const score *s, double seconds) {
         if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
         text_add(&out, "model         ");
         text_name(&out, t->a->out);
-        text_add(&out, ", %zu bytes, %zu centres\n", t->blob_bytes, t->fit.model.n);
+        text_add(&out, ", %zu bytes, %zu centres\n", t->blob_bytes, t->opened.numbers.n);
         text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds, t->fit.arena_bytes);
     }
     file_show(&out, t->a->out);
@@ -489,6 +496,7 @@ int command_train(const call *a) {
     machine_start(&t->machine, t->a->threads, t->a->port);
     read_data(t);
     file_check(t->a->out);
+    if (t->signal != NULL) t->d = signal_pool(t->signal, &t->machine, &t->form, &t->learn, &t->inputs, fit_tick);
     memset(&t->problem, 0, sizeof t->problem);
     read_settings(t->a, &t->problem, t->d);
     check_network(t);
@@ -505,6 +513,9 @@ int command_train(const call *a) {
     take_metric(t);
     choose(t);
     fit(t);
+    if (t->signal != NULL)
+        t->opened =
+            signal_finish(t->signal, &t->machine, &t->form, &t->choice.options, &t->opened, &t->blob, &t->blob_bytes);
     if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check, NULL);
     file_write(t->a->out, t->blob, t->blob_bytes);
     report(t, &s, seconds_now() - start);

@@ -31,11 +31,12 @@ static rfm_conv conv_asked(const call *a) {
 void conv_check(const call *a) {
     rfm_conv f;
     if (a->image_size == NULL) {
-        if (a->conv != NULL || a->patch != SIZE_MAX || a->layers != SIZE_MAX || a->deep || a->filters != SIZE_MAX ||
-            a->agop_rows > 0)
+        if (a->conv != NULL || a->patch != SIZE_MAX || a->layers != SIZE_MAX || a->deep ||
+            (a->filters != SIZE_MAX && a->signal == NULL) || a->agop_rows > 0)
             usage("--conv, --patch, --layers, --deep, --filters and --agop-rows: expected --image CxPxQ with them");
         return;
     }
+    if (a->signal != NULL) usage("--image: expected no --signal with it");
     if (a->layers != SIZE_MAX && (a->layers < 1 || a->layers > RFM_CONV_DEPTH))
         usage("--layers: expected 1 to %d, found %zu", RFM_CONV_DEPTH, a->layers);
     if (a->layers != SIZE_MAX && a->layers > 1 && kernel_asked(a) == RFM_CONV_LAPLACE)

@@ -221,7 +221,9 @@ static facts facts_of(const any_model *any) {
     facts f;
     f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
     f.class_names = m->class_names, f.input_names = m->input_names;
-    f.words = is_tiny(any)           ? "tiny"
+    if (is_filters(any)) f.d = any->filters.model.d, f.input_names = NULL;
+    f.words = is_filters(any)        ? "a bank of filters and integers of 8 bits"
+              : is_tiny(any)         ? "tiny"
               : any->type == RFM_I8  ? "integers of 8 bits"
               : any->type == RFM_I16 ? "integers of 16 bits"
                                      : "floats";
@@ -251,6 +253,8 @@ void standalone_export(const char *file, const char *out, const char *id, int ce
     if (is_tiny(&any)) {
         put_tiny(&h, &any.tiny);
         if (certify) put_certify_tiny(&h, &any.tiny);
+    } else if (is_filters(&any)) {
+        put_filters(&h, &any.filters);
     } else if (has_integers(&any)) {
         put_integers(&h, &any.integers);
         if (certify) put_certify_integers(&h, &any.integers, file);

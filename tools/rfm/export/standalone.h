@@ -2,6 +2,7 @@
 #ifndef STANDALONE_H
 #define STANDALONE_H
 
+#include "rfm_filters.h"
 #include "rfm_tiny.h"
 
 #include "host/host.h"
@@ -37,6 +38,7 @@ void put_from_floats(header *h, size_t d, int task, const int *exponents, const 
 /* The arrays and functions of each kind. */
 void put_tiny(header *h, const rfm_tiny *m);
 void put_integers(header *h, const rfm_model_i *m);
+void put_filters(header *h, const rfm_filters *m);
 void put_floats(header *h, const rfm_model *m, int certify);
 
 /* A loop over the centres of class k - 1: `score`. What is put between makes phi of the centre at `center`. */

@@ -261,6 +261,32 @@ int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real
     return status;
 }
 
+int predict_filters(const rfm_filters *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                    size_t *saturated) {
+    const rfm_model_i *m = &model->model;
+    size_t i, j, k, d = (size_t)model->channels * model->samples, c = m->c;
+    int16_t *xi = allocate(d, sizeof *xi, "a window");
+    int16_t *scratch = allocate(RFM_FILTERS_SCRATCH(m->d, m->r), sizeof *scratch, "scratch");
+    int32_t *scores = allocate(c, sizeof *scores, "scores");
+    int status = RFM_OK;
+    *saturated = 0;
+    for (i = 0; i < rows && status == RFM_OK; i++) {
+        status = rfm_filters_integers(model, x + i * d, xi);
+        if (status == RFM_OK) status = rfm_filters_predict(model, xi, scores, scratch, NULL, NULL);
+        if (status != RFM_OK) break;
+        for (k = 0; k < c; k++) y[i * c + k] = (rfm_real)((double)scores[k] * (double)m->units[k]);
+        if (classes != NULL) classes[i] = (uint32_t)rfm_class_i(m, scores);
+        for (j = 0; j < d; j++) {
+            double exact = ldexp((double)x[i * d + j], model->exponents[j / model->samples]);
+            *saturated += exact > 32767.5 || exact < -32768.5;
+        }
+    }
+    free(xi);
+    free(scratch);
+    free(scores);
+    return status;
+}
+
 static int numbers_of_rows(machine *m, const rfm_model *model, const rfm_real *x, size_t rows, rfm_real *y) {
     size_t first, count, bytes = 0;
     int status = rfm_predict_need(&m->ctx, model, rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE, &bytes);
@@ -282,6 +308,8 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
     if (rows == 0) return;
     if (is_tiny(model))
         status = predict_tiny(&model->tiny, x, rows, y, classes, saturated);
+    else if (is_filters(model))
+        status = predict_filters(&model->filters, x, rows, y, classes, saturated);
     else if (has_integers(model))
         status = predict_integers(&model->integers, x, rows, y, classes, saturated);
     else {
@@ -294,9 +322,10 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
 
 void saturated_note(const any_model *model, size_t saturated, size_t rows) {
     if (saturated > 0)
-        note(is_tiny(model) ? "%zu of %zu inputs were more than an integer of 16 bits holds; they were taken as its end"
-                            : "%zu of %zu inputs were outside of the range that the model was calibrated for; they "
-                              "were taken as its end (rfm info shows the ranges)",
+        note(is_tiny(model) || is_filters(model)
+                 ? "%zu of %zu inputs were more than an integer of 16 bits holds; they were taken as its end"
+                 : "%zu of %zu inputs were outside of the range that the model was calibrated for; they "
+                   "were taken as its end (rfm info shows the ranges)",
              saturated, rows * model->numbers.d);
 }
 

@@ -109,6 +109,8 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
  * are its integers. */
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                      size_t *saturated);
+int predict_filters(const rfm_filters *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                    size_t *saturated);
 int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated);
 
