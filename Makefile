@@ -109,7 +109,7 @@ $(BUILD)/flags: FORCE
 demo: all # trains on recorded gestures, exports a header, compiles firmware with it and runs it
 	@tools/demo/run $(BUILD)
 
-test: # every configuration: this machine's compilers, sanitizers, valgrind, the boards
+test: # every configuration: this machine's compilers, sanitizers, the boards
 	@BOARDS='$(BOARDS)' UNITY='$(filter-out build/unity,$(UNITY))' tools/setup test
 	@BOARDS='$(BOARDS)' UNITY='$(UNITY)' SUITE='$(SUITE)' CONFIG='$(CONFIG)' tests/run
 

@@ -117,7 +117,7 @@ again 'classes' '--task classify --kernel' "$out/three.csv" $quick
 again 'classes as values, raw' '--task regress --raw --kernel' "$out/three.csv" $quick --task regress --raw
 again 'texts and gaps' '--task classify --one-hot --missing mean --kernel' "$out/colours.csv" $quick --one-hot --missing mean
 check 'json of texts' "$rfm" info "$out/first.rfm" --json
-says 'json of texts' '"raw": 0, "one_hot": 1}'
+says 'json of texts' '"raw": 0, "one_hot": 1,'
 check 'a small raw model' sh -c "'$rfm' train '$out/three.csv' --raw $quick --quiet -o '$out/raw.rfm' && '$rfm' compress '$out/raw.rfm' --data '$out/three.csv' --type i8 --quiet -o '$out/t.rfm'"
 check 'info of a small raw model' "$rfm" info "$out/t.rfm"
 says 'info of a small raw model' '^trained with  --task classify --raw --kernel'
