@@ -337,6 +337,21 @@ static void test_the_bound_of_the_bias(void) {
     open_with_bias(RFM_ECONTENT, -most - 1);
 }
 
+/* The model ends with the whole: bytes behind it that the length counts are refused, others do no harm. */
+static void test_bytes_behind_the_model(void) {
+    unsigned char *longer;
+    NEED_BLOBS();
+    if (!small_bank()) TEST_IGNORE_MESSAGE("no room");
+    longer = (unsigned char *)test_take(size + 16);
+    if (longer == NULL) TEST_IGNORE_MESSAGE("no room");
+    memset(longer, 0, size + 16);
+    memcpy(longer, blob, size);
+    CHECK_INT(RFM_OK, rfm_filters_open(longer, size + 16, &opened));
+    rfm_put_u32(longer + AT_BYTES, (uint32_t)size + 16);
+    seal(longer, size + 16);
+    CHECK_INT(RFM_ECONTENT, rfm_filters_open(longer, size + 16, &opened));
+}
+
 static void test_what_cannot_be_written(void) {
     rfm_filters f;
     size_t bytes = 7;
@@ -646,6 +661,7 @@ int main(void) {
     RUN_TEST(test_the_bytes_are_those_of_the_format);
     RUN_TEST(test_forged_blobs);
     RUN_TEST(test_the_bound_of_the_bias);
+    RUN_TEST(test_bytes_behind_the_model);
     RUN_TEST(test_what_cannot_be_written);
     RUN_TEST(test_calls_without_arguments);
     RUN_TEST(test_exponents);
