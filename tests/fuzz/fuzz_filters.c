@@ -1,5 +1,5 @@
-/* libFuzzer's harness for rfm_filters_open: the bytes as they are, and then with a right length and checksum, of the bank
- * and of the model inside. What opens is used with samples at their ends. */
+/* libFuzzer's harness for rfm_filters_open: the bytes as they are, and then with a right length and checksum, of the
+ * bank and of the model inside. What opens is used with samples at their ends. */
 #include "fuzz.h"
 
 #include <stdlib.h>
