@@ -82,9 +82,8 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
 $(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
-# Tests at -O1: thirty configurations compile them.
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
-    -O1 -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
+    -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
 
 $(BUILD)/obj/tools/%.o: flags += -Itools
 
