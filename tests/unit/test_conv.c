@@ -113,7 +113,11 @@ static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x
 /* Boards compute doubles slowly: they take every fourth. Those with the least memory have no stack for a fit. */
 #define BOARD    (TEST_RAM < (16ul << 20))
 #define NO_STACK (TEST_RAM < 32768)
-#define STEP     (BOARD ? 4 : 1)
+#ifdef TEST_EVERY /* whatever the size of the arena */
+#define STEP 1
+#else
+#define STEP (BOARD ? 4 : 1)
+#endif
 
 static const rfm_conv shapes[] = {
     {1, 1, 1, 1, 0, RFM_CONV_LAPLACE, 1, (rfm_real)2},
