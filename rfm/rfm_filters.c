@@ -207,21 +207,6 @@ int rfm_filters_predict(const rfm_filters *f, const int16_t *x, int32_t *scores,
     return rfm_predict_i(&f->model, scratch, scores, scratch + f->model.d, loop, notes);
 }
 
-/* 2^e for a normal float, by its bits. */
-static float power_of_two(int e) {
-    uint32_t bits = (uint32_t)(e + 127) << 23;
-    float power;
-    memcpy(&power, &bits, 4);
-    return power;
-}
-
-static int16_t integer_of(rfm_real x, int exponent) {
-    rfm_real value = x * R(power_of_two(exponent));
-    if (value >= R(32767)) return 32767;
-    if (value <= R(-32768)) return -32768;
-    return (int16_t)(value < R(0) ? value - R(0.5) : value + R(0.5));
-}
-
 int rfm_filters_integers(const rfm_filters *f, const rfm_real *x, int16_t *xi) {
     uint32_t c, t;
     if (f == NULL || x == NULL || xi == NULL) return RFM_ENULL;

@@ -6,6 +6,7 @@
 #include "rfm.h"
 
 #include <float.h>
+#include <string.h>
 
 #define R(x)       ((rfm_real)(x)) /* a constant of the number type */
 #define REAL_EPS   RFM_LIMIT(EPSILON)
@@ -24,6 +25,28 @@ static inline int on_sphere(const rfm_model *m) {
     (void)m; /* rfm_model_open refuses them */
     return 0;
 #endif
+}
+
+/* ---- inputs as integers ---- */
+
+/* 2^e, made of its bits, because firmware may have no libm. */
+static inline rfm_real power_of_two(int e) {
+    rfm_real value;
+#if RFM_REAL_BYTES == 8
+    uint64_t bits = (uint64_t)(1023 + e) << 52;
+#else
+    uint32_t bits = (uint32_t)(127 + e) << 23;
+#endif
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* x 2^exponent to the nearest integer, halves away from 0, or the nearest end of the range. */
+static inline int16_t integer_of(rfm_real x, int exponent) {
+    rfm_real value = x * power_of_two(exponent);
+    if (value >= R(32767)) return 32767;
+    if (value <= R(-32768)) return -32768;
+    return (int16_t)(value < R(0) ? value - R(0.5) : value + R(0.5));
 }
 
 /* ---- certificates in integers ---- */

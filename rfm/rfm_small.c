@@ -290,18 +290,6 @@ size_t rfm_class_i(const rfm_model_i *m, const int32_t *scores) {
     return best;
 }
 
-/* 2^e, made of its bits, because firmware may have no libm. */
-static rfm_real power_of_two(int e) {
-    rfm_real value;
-#if RFM_REAL_BYTES == 8
-    uint64_t bits = (uint64_t)(1023 + e) << 52;
-#else
-    uint32_t bits = (uint32_t)(127 + e) << 23;
-#endif
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* x 2^exponent, to the nearest integer: halves go up. */
 static int16_t input_integer(rfm_real x, int exponent) {
     /* In two steps, because 2^-128 itself is not a normal number. */

@@ -224,21 +224,6 @@ size_t rfm_tiny_class(const rfm_tiny *m, const int32_t *scores) {
     return best;
 }
 
-/* 2^e for a normal float, by its bits. */
-static float power_of_two(int e) {
-    uint32_t bits = (uint32_t)(e + 127) << 23;
-    float power;
-    memcpy(&power, &bits, 4);
-    return power;
-}
-
-static int16_t integer_of(rfm_real x, int exponent) {
-    rfm_real value = x * R(power_of_two(exponent));
-    if (value >= R(32767)) return 32767;
-    if (value <= R(-32768)) return -32768;
-    return (int16_t)(value < R(0) ? value - R(0.5) : value + R(0.5));
-}
-
 int rfm_tiny_integers(const rfm_tiny *m, const rfm_real *x, int16_t *xi) {
     size_t j;
     if (m == NULL || x == NULL || xi == NULL) return RFM_ENULL;
@@ -409,7 +394,7 @@ static int check_numbers(const rfm_hyperbf *f) {
 
 /* zi for one count of input j where W_pj is 1. */
 static rfm_real gain_of(const rfm_tiny_inputs *in, rfm_real unit, size_t j) {
-    return unit * ((in->scale != NULL ? R(1) / in->scale[j] : R(1)) * R(power_of_two(-in->exponents[j])));
+    return unit * ((in->scale != NULL ? R(1) / in->scale[j] : R(1)) * power_of_two(-in->exponents[j]));
 }
 
 /* unit and s. RFM_ERANGE: not even s = 0 has room, or a gain is no number. */
@@ -433,7 +418,7 @@ static int choose_unit(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real
 /* P_pj, if row p has this shift. */
 static rfm_real rounded_p(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_real unit, size_t p, size_t j,
                           int shift) {
-    return round_byte(f->p[p * f->d + j] * gain_of(in, unit, j) * R(power_of_two(shift)));
+    return round_byte(f->p[p * f->d + j] * gain_of(in, unit, j) * power_of_two(shift));
 }
 
 /* RFM_ERANGE: not even 0 serves. */
@@ -443,7 +428,7 @@ static int choose_shift(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_rea
     int s;
     for (j = 0; j < f->d; j++) most = max_real(most, RFM_MATH(fabs)(f->p[p * f->d + j] * gain_of(in, unit, j)));
     for (s = SHIFT_MOST; s >= 0; s--) {
-        if (!(most * R(power_of_two(s)) < R(127.5))) continue;
+        if (!(most * power_of_two(s) < R(127.5))) continue;
         for (sum = R(0), j = 0; j < f->d; j++) sum += RFM_MATH(fabs)(rounded_p(f, in, unit, p, j, s));
         if (sum <= R(P_MOST)) break;
     }
@@ -494,7 +479,7 @@ int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen) {
         status = choose_shift(f, in, unit, i, &shift);
         for (j = 0; status == RFM_OK && j < f->d; j++)
             seen->p[i * f->d + j] =
-                rounded_p(f, in, unit, i, j, shift) * R(power_of_two(-shift)) / gain_of(in, unit, j);
+                rounded_p(f, in, unit, i, j, shift) * power_of_two(-shift) / gain_of(in, unit, j);
     }
     for (k = 0; status == RFM_OK && k < f->c; k++) {
         if (k == 0 || in->task == RFM_REGRESS) status = choose_step(f, in->task, k, &step);

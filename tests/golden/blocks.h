@@ -1,4 +1,4 @@
-/* A golden case as its file has it: blocks of numbers by name. For check.c and hyperbf.c. */
+/* A golden case as its file has it: blocks of numbers by name. For check.c, hyperbf.c and conv.c. */
 #ifndef BLOCKS_H
 #define BLOCKS_H
 

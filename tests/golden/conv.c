@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "rfm_conv.h"
-#include "rfm_port.h"
 
 #include "blocks.h"
+#include "ports.h"
 
 #define ROUNDS   2
 #define GRADIENT 3 /* images whose gradients are stored */
@@ -200,15 +200,6 @@ static int fit_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_real *fo
     return good;
 }
 
-typedef struct {
-    size_t workers;
-} deal;
-
-static void deal_run(void *pool, rfm_job job, void *arg, size_t jobs) {
-    size_t i;
-    for (i = 0; i < jobs; i++) job(arg, jobs - 1 - i, i % ((deal *)pool)->workers);
-}
-
 static int rounds_right(const rfm_ctx *ctx, const golden *g, rfm_real *found) {
     size_t t, i;
     int good = 1;
@@ -255,20 +246,4 @@ static int case_right(const char *path, const rfm_port *port) {
     return good;
 }
 
-int main(int argc, char **argv) {
-    int passed = 0, failed = 0, i;
-    size_t k;
-    for (i = 1; i < argc; i++)
-        for (k = 0; rfm_port_name(k) != NULL; k++) {
-            const rfm_port *port = rfm_port_find(rfm_port_name(k));
-            if (port == NULL) continue;
-            if (case_right(argv[i], port))
-                passed++;
-            else {
-                printf("FAIL  %s on %s\n", argv[i], port->name);
-                failed++;
-            }
-        }
-    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
-    return failed > 0;
-}
+int main(int argc, char **argv) { return on_every_port(argc, argv, case_right); }

@@ -40,7 +40,7 @@ static void test_arc(void) {
     size_t i;
 
     for (i = 0; i <= 200; i++) {
-        const double t = i < 40 ? pow(10, -6 + (double)i * 0.1) : i == 200 ? pi : (double)i * pi / 200, half = t / 2;
+        const double at = (double)i, t = at < 40 ? pow(10, -6 + at * 0.1) : at / 200 * pi, half = t / 2;
         const rfm_real minus = (rfm_real)(2 * sin(half) * sin(half)), plus = (rfm_real)(2 * cos(half) * cos(half));
         const rfm_arc arc = rfm_arc_at(minus, plus);
 
