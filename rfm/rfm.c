@@ -864,11 +864,11 @@ static rfm_real *take_panels(rfm_arena *arena, const rfm_port *port, size_t rows
  */
 
 static const rfm_port *port_of(const rfm_ctx *ctx) { return ctx->port != NULL ? ctx->port : &rfm_port_scalar; }
-static size_t workers_of(const rfm_ctx *ctx) { return ctx->run != NULL && ctx->workers > 1 ? ctx->workers : 1; }
+size_t rfm_workers(const rfm_ctx *ctx) { return ctx->run != NULL && ctx->workers > 1 ? ctx->workers : 1; }
 
-static void run_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs) {
+void rfm_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs) {
     size_t i;
-    if (workers_of(ctx) > 1 && jobs > 1) {
+    if (rfm_workers(ctx) > 1 && jobs > 1) {
         ctx->run(ctx->pool, job, arg, jobs);
         return;
     }
@@ -1103,7 +1103,7 @@ typedef struct {
 /* Room for any product of at most m, n, k. */
 static int packing_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t m, size_t n, size_t k, packing *s) {
     const rfm_port *port = port_of(ctx);
-    size_t workers = workers_of(ctx), kb = min_size(k, port->kc), nb = min_size(n, port->nc);
+    size_t workers = rfm_workers(ctx), kb = min_size(k, port->kc), nb = min_size(n, port->nc);
     s->ctx = ctx;
     s->port = port;
     s->a_size = min_size(round_up(min_size(m, port->mc * port->kc), port->mr) * kb, port->mc * port->kc);
@@ -1281,7 +1281,7 @@ static void product_rows(product_args *t) {
     most = min_size(most, round_up(max_size(JOB_ROWS, (t->m + 3) / 4), port->mr));
     t->mb = piece(t->m, most, port->mr);
     t->in_place = !t->a.symmetric && t->a.cs == 1 && t->n <= 2 * port->nr;
-    run_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
+    rfm_jobs(t->s->ctx, product_job, t, (t->m + t->mb - 1) / t->mb);
 }
 
 /* C = alpha A B or, with add, C += alpha A B; with l1 the sums of |a - b|; with upper only the part of the square C on
@@ -1309,7 +1309,7 @@ static void product_and(const packing *s, int l1, int upper, size_t m, size_t n,
         for (p = 0; p < k; p += kb) {
             t.k = t.b_rows = u.k = min_size(kb, k - p);
             u.b = operand_of(b.at + p * b.rs + j * b.cs, b.cs, b.rs);
-            run_jobs(s->ctx, pack_job, &u, (u.n + PACK_PANELS * port->nr - 1) / (PACK_PANELS * port->nr));
+            rfm_jobs(s->ctx, pack_job, &u, (u.n + PACK_PANELS * port->nr - 1) / (PACK_PANELS * port->nr));
             t.a = operand_from(a, 0, p);
             t.add = add || p > 0;
             t.finish = p + kb >= k ? finish : NULL;
@@ -1439,7 +1439,7 @@ static int solving_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t chol_rows
     size_t panels = (max_size(chol_rows, solve_rows) + port->mr - 1) / port->mr;
     s->panel_size = round_up(solve_rows, port->mr) * port->nr;
     s->triangle = take_panels(arena, port, panels * (panels + 1) / 2, port->mr * port->mr);
-    s->panel = take_panels(arena, port, solve_rows > 0 ? workers_of(ctx) : 0, s->panel_size);
+    s->panel = take_panels(arena, port, solve_rows > 0 ? rfm_workers(ctx) : 0, s->panel_size);
     return packing_layout(arena, ctx, m, n, max_size(k, round_up(chol_rows, port->mr)), &s->pack);
 }
 
@@ -1504,7 +1504,7 @@ static void solve_job(void *arg, size_t index, size_t worker) {
 static void solve_panels(const solving *s, int backward, int keep, size_t rows, size_t n, rfm_real *b, size_t ldb) {
     solve_args t;
     t.s = s, t.b = b, t.ldb = ldb, t.rows = rows, t.n = n, t.backward = backward, t.keep = keep;
-    run_jobs(s->pack.ctx, solve_job, &t, (n + s->pack.port->nr - 1) / s->pack.port->nr);
+    rfm_jobs(s->pack.ctx, solve_job, &t, (n + s->pack.port->nr - 1) / s->pack.port->nr);
 }
 
 /* A small A = U'U; returns n, or the row where it failed. */
@@ -2597,7 +2597,7 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->block = rfm_arena_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
     s->alpha = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
     s->ignored =
-        rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? workers_of(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
+        rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? rfm_workers(ctx) : 0, min_size(m->n, group_columns(port_of(ctx))));
     return packing_layout(arena, ctx, s->rows, max_size(max_size(m->r, m->c), min_size(m->n, CENTER_COLUMNS)),
                           max_size(max_size(m->d, m->r), min_size(m->n, CENTER_COLUMNS)), &s->pack);
 }
@@ -2698,7 +2698,7 @@ static void turn_alpha(predictor *s) {
     size_t n = s->m.n, c = s->m.c, i, k;
     for (k = 0; k < c; k++)
         for (i = 0; i < n; i++) s->alpha[k * n + i] = s->m.alpha[i * c + k];
-    memset(s->ignored, 0, workers_of(s->pack.ctx) * min_size(n, group_columns(s->pack.port)) * sizeof *s->ignored);
+    memset(s->ignored, 0, rfm_workers(s->pack.ctx) * min_size(n, group_columns(s->pack.port)) * sizeof *s->ignored);
 }
 
 /* RFM_ECANCEL; RFM_ERANGE: rows or results that are too large. */
@@ -2987,7 +2987,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     rows = min_size(n, AGOP_ROWS);
     f->centred = rfm_arena_reals(arena, full ? rows : 0, d);
     if (updates(f)) {
-        f->turned = take_panels(arena, port, workers_of(f->ctx) * 2 * port->nr,
+        f->turned = take_panels(arena, port, rfm_workers(f->ctx) * 2 * port->nr,
                                 min_size(round_up(n, port->nr), group_columns(port)));
         f->ax = rfm_arena_reals(arena, n, wide);
         f->h = rfm_arena_reals(arena, rows, wide);
@@ -3360,7 +3360,7 @@ static int fold_lengths(training *f) {
         }
     }
     if (!finite_row(f->solve.pack.port, n * c, f->alpha)) return RFM_ERANGE;
-    if (f->want_w && sees_lengths(&f->m)) run_jobs(f->ctx, toward_job, f, f->points);
+    if (f->want_w && sees_lengths(&f->m)) rfm_jobs(f->ctx, toward_job, f, f->points);
     return RFM_OK;
 }
 
@@ -3502,7 +3502,7 @@ static int agop_sums(training *f) {
             if (is_l1(f->o->kernel)) {
                 signs_args t;
                 t.f = f, t.first = first, t.g = g;
-                run_jobs(f->ctx, agop_signs, &t, rows);
+                rfm_jobs(f->ctx, agop_signs, &t, rows);
             } else
                 product(&f->solve.pack, 0, rows, wide, n, R(1), operand_symmetric(f->k, f->ld, f->picked, first),
                         operand_of(f->ax, wide, 1), 0, f->h, wide);

@@ -393,6 +393,10 @@ typedef struct {
     void *tick_arg;
 } rfm_ctx;
 
+/* job(arg, 0..jobs-1, worker) by the workers of the context, or one after the other. worker < rfm_workers(ctx). */
+size_t rfm_workers(const rfm_ctx *ctx);
+void rfm_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs);
+
 /* ---- matrix views --------------------------------------------------------------------------- */
 
 /* Row-major: element (i, j) at at[i * stride + j]. */

@@ -453,7 +453,6 @@ size_t rfm_conv_class(const rfm_conv_model *m, const rfm_real *scores) {
 
 #define BLOB_MAGIC    0x706d6672u /* "rfmp" */
 #define BLOB_VERSION  1
-#define BLOB_COVERED  8  /* the checksum is of everything from here on */
 #define BLOB_HEAD     80 /* bytes */
 #define HAS_P         1
 #define HAS_OFFSET    2
@@ -515,13 +514,6 @@ static int plan_blob(const rfm_conv_model *m, int has_p, int has_offset, size_t 
     return RFM_OK;
 }
 
-static int little_endian(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
 /* c strings, or two if c = 1; the last byte is a 0. */
 static int names_right(const unsigned char *text, size_t bytes, size_t c) {
     size_t strings = c == 1 ? 2 : c, i;
@@ -571,16 +563,13 @@ static int read_head(const unsigned char *b, rfm_conv_model *m, blob_plan *plan)
 
 static int check_bytes(const void *blob, size_t size) {
     const unsigned char *b = (const unsigned char *)blob;
-    size_t bytes;
+    uint32_t bytes;
+    int status;
     if (blob == NULL) return RFM_ENULL;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
-    if (size < BLOB_HEAD) return RFM_ETRUNCATED;
-    if (rfm_get_u32(b) != BLOB_MAGIC) return RFM_EMAGIC;
-    if ((b[12] | b[13] << 8) != BLOB_VERSION) return RFM_EVERSION;
-    bytes = rfm_get_u32(b + 8);
-    if (bytes > size || bytes < BLOB_HEAD) return RFM_ETRUNCATED;
-    if (rfm_crc32(0, b + BLOB_COVERED, bytes - BLOB_COVERED) != rfm_get_u32(b + 4)) return RFM_ECHECKSUM;
-    return b[14] == sizeof(rfm_real) && little_endian() ? RFM_OK : RFM_ETYPE;
+    status = check_blob(blob, size, BLOB_MAGIC, BLOB_VERSION, BLOB_HEAD, &bytes);
+    if (status != RFM_OK) return status;
+    return b[13] == 0 && b[14] == sizeof(rfm_real) ? RFM_OK : RFM_ETYPE;
 }
 
 int rfm_conv_open(const void *blob, size_t size, rfm_conv_model *model) {
@@ -678,17 +667,6 @@ static int advance(progress *p, rfm_real work) {
     return p->ctx->tick(p->ctx->tick_arg, p->done < p->total ? p->done / p->total : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
 }
 
-static size_t workers_of(const rfm_ctx *ctx) { return ctx->run != NULL && ctx->workers > 1 ? ctx->workers : 1; }
-
-static void run_jobs(const rfm_ctx *ctx, rfm_job job, void *arg, size_t jobs) {
-    size_t i;
-    if (workers_of(ctx) > 1 && jobs > 1) {
-        ctx->run(ctx->pool, job, arg, jobs);
-        return;
-    }
-    for (i = 0; i < jobs; i++) job(arg, i, 0);
-}
-
 /* ==== 7. Sets of images ========================================================================= */
 
 /* Some rows of a matrix. */
@@ -756,17 +734,17 @@ static void job_arena(rfm_arena *arena, unsigned char *memory, size_t bytes, siz
 
 /* Jobs report failures here, each worker in its own place. */
 static int *take_status(rfm_arena *arena, const rfm_ctx *ctx) {
-    return (int *)rfm_arena_take(arena, workers_of(ctx), sizeof(int));
+    return (int *)rfm_arena_take(arena, rfm_workers(ctx), sizeof(int));
 }
 
 static void clear_status(const rfm_ctx *ctx, int *status) {
     size_t i;
-    for (i = 0; i < workers_of(ctx); i++) status[i] = RFM_OK;
+    for (i = 0; i < rfm_workers(ctx); i++) status[i] = RFM_OK;
 }
 
 static int worst_status(const rfm_ctx *ctx, const int *status) {
     size_t i;
-    for (i = 0; i < workers_of(ctx); i++)
+    for (i = 0; i < rfm_workers(ctx); i++)
         if (status[i] != RFM_OK) return in_range(status[i]);
     return RFM_OK;
 }
@@ -833,7 +811,7 @@ static int image_norms(const work *w, image_set x, rfm_real *norms, unsigned cha
     norm_job t;
     t.w = w, t.x = x, t.norms = norms, t.memory = memory, t.bytes = norm_bytes(&w->ctx, w->f), t.status = status;
     clear_status(&w->ctx, status);
-    run_jobs(&w->ctx, norm_run, &t, x.count);
+    rfm_jobs(&w->ctx, norm_run, &t, x.count);
     return worst_status(&w->ctx, status);
 }
 
@@ -995,7 +973,7 @@ static void shallow_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv 
     s->status = take_status(arena, ctx);
     s->tile_rows = min_size(TILE_ROWS, c > 0 ? v : n), s->tile_cols = min_size(TILE_COLS, c > 0 ? n : v);
     s->tile_bytes = tile_bytes(ctx, s->tile_rows, s->tile_cols, d);
-    s->tiles = (unsigned char *)rfm_arena_take(arena, workers_of(ctx), s->tile_bytes);
+    s->tiles = (unsigned char *)rfm_arena_take(arena, rfm_workers(ctx), s->tile_bytes);
     product_bytes(&most, ctx, max_size(n, v), d, d);
     if (c > 0) {
         s->rows = min_size(v, BLOCK_ROWS), s->group = min_size(c, max_size(GROUP_COLUMNS / d, 1));
@@ -1138,7 +1116,7 @@ static int run_tiles(work *w, const shallow *s, tile_job *t) {
     const size_t across = (t->cols + s->tile_cols - 1) / s->tile_cols;
     t->w = w, t->s = s;
     clear_status(&w->ctx, s->status);
-    run_jobs(&w->ctx, tile_run, t, down * across);
+    rfm_jobs(&w->ctx, tile_run, t, down * across);
     return worst_status(&w->ctx, s->status);
 }
 
@@ -1355,7 +1333,7 @@ static void deep_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv *f,
     s->half = rfm_arena_reals(arena, c > 0 ? d : 0, d);
     s->status = take_status(arena, ctx);
     s->bytes = max_size(pair_bytes(ctx, f, s->rows, s->cols, c), norm_bytes(ctx, f));
-    s->memory = (unsigned char *)rfm_arena_take(arena, workers_of(ctx), s->bytes);
+    s->memory = (unsigned char *)rfm_arena_take(arena, rfm_workers(ctx), s->bytes);
     product_bytes(&most, ctx, d, d, d);
     reserve(arena, most);
 }
@@ -1665,7 +1643,7 @@ static int run_pairs(work *w, deep *s, pair_job *t) {
     for (t->first = 0; status == RFM_OK && t->first < jobs; t->first += count) {
         count = min_size(BATCH_JOBS, jobs - t->first);
         clear_status(&w->ctx, s->status);
-        run_jobs(&w->ctx, pair_run, t, count);
+        rfm_jobs(&w->ctx, pair_run, t, count);
         status = worst_status(&w->ctx, s->status);
         for (i = 0; status == RFM_OK && t->use != NULL && t->use->s != NULL && i < count; i++)
             add_numbers(d2, s->slots + i * d2, s->sum);
@@ -2058,7 +2036,7 @@ typedef struct {
 static void features_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv *f, size_t count, feature_space *s) {
     s->status = take_status(arena, ctx);
     s->bytes = feature_bytes(ctx, f, count);
-    s->memory = (unsigned char *)rfm_arena_take(arena, workers_of(ctx), s->bytes);
+    s->memory = (unsigned char *)rfm_arena_take(arena, rfm_workers(ctx), s->bytes);
 }
 
 static int make_features(const rfm_ctx *ctx, const feature_space *s, const rfm_conv *f, rfm_cmat filters, int relu,
@@ -2067,7 +2045,7 @@ static int make_features(const rfm_ctx *ctx, const feature_space *s, const rfm_c
     t.ctx = ctx, t.f = f, t.filters = filters, t.relu = relu, t.z = z, t.to = to, t.ld = ld;
     t.memory = s->memory, t.bytes = s->bytes, t.status = s->status;
     clear_status(ctx, s->status);
-    run_jobs(ctx, feature_run, &t, z.count);
+    rfm_jobs(ctx, feature_run, &t, z.count);
     return worst_status(ctx, s->status);
 }
 
@@ -2383,7 +2361,7 @@ void rfm_conv_options_init(rfm_conv_options *o) {
     o->patch = 3, o->kernel = RFM_CONV_NTK, o->depth = 1, o->bandwidth = R(10), o->rounds = 4;
     o->ridges = 3, o->ridge[0] = R(1e-8), o->ridge[1] = R(1e-5), o->ridge[2] = R(1e-3);
     o->scale = 1, o->select = RFM_SELECT_VALIDATION, o->score = RFM_SCORE_ACCURACY, o->task = RFM_CLASSIFY;
-    o->layers = 2, o->filters = 64, o->best = 1;
+    o->layers = 0, o->filters = 64, o->best = 1;
 }
 
 typedef struct {
@@ -2421,7 +2399,7 @@ static void fit_phases(rfm_arena *arena, const fitting *t, size_t most) {
     if (t->o->rounds > 0) gradient_layout(arena, t->ctx, t->f, t->n, t->points, t->c, 0, &e);
     if (arena->status == RFM_OK) rfm_arena_release(arena, used);
     (void)take_status(arena, t->ctx);
-    (void)rfm_arena_take(arena, workers_of(t->ctx), norm_bytes(t->ctx, t->f));
+    (void)rfm_arena_take(arena, rfm_workers(t->ctx), norm_bytes(t->ctx, t->f));
     if (arena->status == RFM_OK) rfm_arena_release(arena, used);
     product_bytes(&most, t->ctx, min_size(max_size(t->v, 1), t->n), t->ridges * t->c, t->n);
     product_bytes(&most, t->ctx, t->d, t->d, t->d);
@@ -2735,7 +2713,7 @@ static int fit_rounds(fitting *t, rfm_conv_step *path, size_t *chosen, rfm_real 
     work_start(t->ctx, t->f, kept_p ? t->p : NULL, r, t->progress, &w);
     {
         int *jobs = take_status(arena, t->ctx);
-        unsigned char *memory = (unsigned char *)rfm_arena_take(arena, workers_of(t->ctx), norm_bytes(t->ctx, t->f));
+        unsigned char *memory = (unsigned char *)rfm_arena_take(arena, rfm_workers(t->ctx), norm_bytes(t->ctx, t->f));
         status = image_norms(&w, set_of(t->x), t->norms, memory, jobs);
         rfm_arena_release(arena, t->used);
     }
@@ -2751,57 +2729,6 @@ static rfm_conv conv_of(size_t channels, size_t height, size_t width, const rfm_
     f.channels = channels, f.height = height, f.width = width;
     f.patch = o->patch, f.padded = o->padded, f.kernel = o->kernel, f.depth = o->depth, f.bandwidth = o->bandwidth;
     return f;
-}
-
-int rfm_conv_fit_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
-                      const rfm_conv_options *options, size_t *scratch, size_t *store) {
-    rfm_arena measure, kept;
-    fitting t;
-    rfm_conv f;
-    int status;
-    if (ctx == NULL || data == NULL || options == NULL || scratch == NULL || store == NULL) return RFM_ENULL;
-    f = conv_of(channels, height, width, options);
-    status = check_fit(&f, data, options);
-    if (status != RFM_OK) return status;
-    rfm_arena_measure(&measure);
-    rfm_arena_measure(&kept);
-    fit_start(ctx, &f, data, options, &t);
-    status = fit_layout(&kept, &measure, &t);
-    if (status == RFM_OK) *scratch = measure.peak, *store = kept.peak;
-    return status;
-}
-
-int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
-                 const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report) {
-    progress done;
-    rfm_conv_model made;
-    fitting t;
-    rfm_conv f;
-    rfm_real score;
-    size_t kept, used, chosen;
-    int status;
-    if (ctx == NULL || data == NULL || options == NULL || store == NULL || model == NULL) return RFM_ENULL;
-    status = check_arena(ctx->arena);
-    if (status == RFM_OK) status = check_arena(store);
-    f = conv_of(channels, height, width, options);
-    if (status == RFM_OK) status = check_fit(&f, data, options);
-    if (status == RFM_OK) status = check_fit_values(data);
-    if (status != RFM_OK) return status;
-    kept = store->used, used = ctx->arena->used;
-    fit_start(ctx, &f, data, options, &t);
-    status = fit_layout(store, ctx->arena, &t);
-    done.ctx = ctx, done.done = R(0), done.total = fit_cost(&t);
-    t.progress = &done;
-    if (status == RFM_OK) status = fit_rounds(&t, report != NULL ? report->path : NULL, &chosen, &score, &made);
-    if (ctx->arena != store) (void)leave(ctx->arena, used, status);
-    if (status != RFM_OK) return leave(store, kept, status);
-    rfm_arena_release(store, t.store_end);
-    *model = made;
-    if (report != NULL) {
-        report->best = chosen, report->layers = 0;
-        for (used = 0; used <= RFM_CONV_LAYERS; used++) report->scores[used] = used == 0 ? score : R(0);
-    }
-    return RFM_OK;
 }
 
 /* ==== 15. Deep ConvRFM ==========================================================================
@@ -2983,9 +2910,33 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
     return status;
 }
 
-int rfm_conv_deep_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
-                       const rfm_conv_options *options, size_t *scratch, size_t *store) {
+/* No filters: the arrays are made where they stay. */
+static int plain_layout(rfm_arena *store, rfm_arena *arena, stack *s, fitting *t) {
+    int status;
+    level_start(s, 0, t);
+    status = fit_layout(store, arena, t);
+    s->store_end = t->store_end;
+    return status;
+}
+
+static int plain_fit(fitting *t, rfm_conv_model *model, rfm_conv_report *report) {
+    progress done;
+    rfm_real score;
+    size_t chosen, l;
+    int status;
+    done.ctx = t->ctx, done.done = R(0), done.total = fit_cost(t);
+    t->progress = &done;
+    status = fit_rounds(t, report != NULL ? report->path : NULL, &chosen, &score, model);
+    if (status != RFM_OK || report == NULL) return status;
+    report->best = chosen, report->layers = 0;
+    for (l = 0; l <= RFM_CONV_LAYERS; l++) report->scores[l] = l == 0 ? score : R(0);
+    return RFM_OK;
+}
+
+int rfm_conv_fit_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
+                      const rfm_conv_options *options, size_t *scratch, size_t *store) {
     rfm_arena measure, kept;
+    fitting t;
     rfm_conv f;
     stack s;
     int status;
@@ -2995,14 +2946,15 @@ int rfm_conv_deep_need(const rfm_ctx *ctx, size_t channels, size_t height, size_
     if (status != RFM_OK) return status;
     rfm_arena_measure(&measure);
     rfm_arena_measure(&kept);
-    status = stack_layout(&kept, &measure, &s);
+    status = s.levels > 1 ? stack_layout(&kept, &measure, &s) : plain_layout(&kept, &measure, &s, &t);
     if (status == RFM_OK) *scratch = measure.peak, *store = kept.peak;
     return status;
 }
 
-int rfm_conv_deep(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
-                  const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report) {
+int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
+                 const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report) {
     rfm_conv_model made;
+    fitting t;
     rfm_conv f;
     stack s;
     size_t kept, used;
@@ -3015,8 +2967,13 @@ int rfm_conv_deep(const rfm_ctx *ctx, size_t channels, size_t height, size_t wid
     if (status == RFM_OK) status = check_fit_values(data);
     if (status != RFM_OK) return status;
     kept = store->used, used = ctx->arena->used;
-    status = stack_layout(store, ctx->arena, &s);
-    if (status == RFM_OK) status = stack_levels(&s, &made, report);
+    if (s.levels > 1) {
+        status = stack_layout(store, ctx->arena, &s);
+        if (status == RFM_OK) status = stack_levels(&s, &made, report);
+    } else {
+        status = plain_layout(store, ctx->arena, &s, &t);
+        if (status == RFM_OK) status = plain_fit(&t, &made, report);
+    }
     if (ctx->arena != store) (void)leave(ctx->arena, used, status);
     if (status != RFM_OK) return leave(store, kept, status);
     rfm_arena_release(store, s.store_end);
@@ -3091,7 +3048,7 @@ int rfm_conv_write(const rfm_conv_model *m, const void *record, size_t record_by
     put_head(m, &plan, b);
     for (i = 0; i < SECTIONS; i++)
         if (plan.bytes[i] > 0) memcpy(b + plan.at[i], from[i], plan.bytes[i]);
-    rfm_put_u32(b + 4, rfm_crc32(0, b + BLOB_COVERED, plan.total - BLOB_COVERED));
+    rfm_put_u32(b + 4, rfm_crc32(0, b + COVERED, plan.total - COVERED));
     return RFM_OK;
 }
 

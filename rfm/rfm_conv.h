@@ -85,8 +85,8 @@ int rfm_conv_open(const void *blob, size_t size, rfm_conv_model *model);
 /* Numbers of scratch that rfm_conv_predict_one needs. */
 size_t rfm_conv_scratch(const rfm_conv_model *model);
 
-/* scores (c) = f(x), x an image of model->input. No memory but `scratch`. The model is trusted: rfm_conv_fit,
- * rfm_conv_deep or rfm_conv_open made it. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
+/* scores (c) = f(x), x an image of model->input. No memory but `scratch`. The model is trusted: rfm_conv_fit
+ * or rfm_conv_open made it. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
  * RFM_ERANGE: a score is not finite. */
 int rfm_conv_predict_one(const rfm_conv_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch);
 
@@ -142,7 +142,7 @@ typedef struct {
     int task;                        /* (RFM_CLASSIFY) of the model */
 
     /* Deep ConvRFM: */
-    size_t layers;  /* (2) of filters at most; depth falls by one with each, and has to stay at least 1 (Laplace: 1) */
+    size_t layers;  /* (0) of filters at most; depth falls by one with each, and has to stay at least 1 (Laplace: 1) */
     size_t filters; /* (64) of each layer */
     int best;       /* (1) as many layers as score best on the validation rows; 0: all */
 } rfm_conv_options;
@@ -157,7 +157,7 @@ typedef struct {
     uint32_t rank;    /* of M */
 } rfm_conv_step;
 
-/* Of a fit with `layers` layers of filters. path has T + 1 steps, or layers + 1 times as many for rfm_conv_deep. */
+/* Of a fit with `layers` layers of filters. path has (layers + 1)(T + 1) steps. */
 typedef struct {
     rfm_conv_step *path;                  /* the caller's room, or NULL */
     size_t best;                          /* round that became the model */
@@ -168,19 +168,15 @@ typedef struct {
 /* data->x are the images, channels x height x width, data->y (n, c), validation rows likewise. data->start, if there,
  * is M to begin with; weights must be NULL. M = I, then T times: solve for alpha, update M by the patch AGOP. The
  * model's arrays come from `store`, scratch from ctx->arena; they may be one. alpha is of K itself: it is divided by
- * `largest`. RFM_ESHAPE also: x.cols is not channels height width. RFM_EVALUE: an option outside its range, or
- * weights. After a failure neither *model nor `store` has changed. Ticks. */
+ * `largest`.
+ * Deep ConvRFM, options->layers times: filters from M, feature images, and a ConvRFM of them with a kernel that has one
+ * convolution less.
+ * RFM_ESHAPE also: x.cols is not channels height width. RFM_EVALUE: an option outside its range, or weights. After a
+ * failure neither *model nor `store` has changed. Ticks. */
 int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
                  const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report);
 int rfm_conv_fit_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
                       const rfm_conv_options *options, size_t *scratch, size_t *store);
-
-/* Deep ConvRFM: a ConvRFM; then, options->layers times, filters from its M, feature images, and a ConvRFM of them with
- * a kernel that has one convolution less. */
-int rfm_conv_deep(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
-                  const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report);
-int rfm_conv_deep_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
-                       const rfm_conv_options *options, size_t *scratch, size_t *store);
 
 /* Y (v, c) = f(Z), Z (v, pixels of model->input). Status as rfm_predict. Ticks. */
 int rfm_conv_predict(const rfm_ctx *ctx, const rfm_conv_model *model, rfm_cmat z, rfm_mat y);

@@ -26,20 +26,12 @@
 #define MAGIC         0x666d6672u /* "rfmf" */
 #define VERSION       1
 #define HEAD          32
-#define COVERED       8 /* the checksum is of everything from here on */
 #define SIZE_MOST     65535u
 #define SHIFT_MOST    31
 #define EXPONENT_MOST 126 /* 2^e and 2^-e are normal floats */
 #define ALL_POOLS     (RFM_POOL_MAX | RFM_POOL_MEAN | RFM_POOL_ENERGY)
 #define H_MOST        32767
 #define WEIGHTS_MOST  65535u /* sum |w| of a filter, times 2^15 below 2^31 */
-
-static uint32_t get_u16(const unsigned char *at) { return (uint32_t)(at[0] | at[1] << 8); }
-
-static int little_endian(void) {
-    const uint16_t one = 1;
-    return *(const unsigned char *)&one == 1;
-}
 
 static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
@@ -105,15 +97,11 @@ int rfm_filters_open(const void *blob, size_t size, rfm_filters *filters) {
     const unsigned char *b = (const unsigned char *)blob, *at, *bias, *bank, *shifts, *exponents, *names;
     uint32_t bytes, left, name_bytes;
     rfm_filters f;
+    int status;
     if (blob == NULL || filters == NULL) return RFM_ENULL;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
-    if (size < HEAD) return RFM_ETRUNCATED;
-    if (rfm_get_u32(b) != MAGIC) return RFM_EMAGIC;
-    if (b[12] != VERSION) return RFM_EVERSION;
-    bytes = rfm_get_u32(b + 8);
-    if (bytes > size || bytes < HEAD) return RFM_ETRUNCATED;
-    if (rfm_crc32(0, b + COVERED, bytes - COVERED) != rfm_get_u32(b + 4)) return RFM_ECHECKSUM;
-    if (!little_endian()) return RFM_ETYPE;
+    status = check_blob(blob, size, MAGIC, VERSION, HEAD, &bytes);
+    if (status != RFM_OK) return status;
     f.rectify = b[13], f.pools = b[14];
     f.channels = get_u16(b + 16), f.samples = get_u16(b + 18), f.taps = get_u16(b + 20), f.filters = get_u16(b + 22);
     f.span = get_u16(b + 24), name_bytes = rfm_get_u32(b + 28);

@@ -27,6 +27,34 @@ static inline int on_sphere(const rfm_model *m) {
 #endif
 }
 
+/* ---- blobs of the extensions ----
+ *
+ * Each begins with: 0 magic, 4 CRC-32 of what lies behind 8, 8 bytes of all of it, 12 version (one byte). */
+
+#define COVERED 8 /* the checksum is of everything from here on */
+
+static inline int little_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+static inline uint32_t get_u16(const unsigned char *at) { return (uint32_t)(at[0] | at[1] << 8); }
+
+/* RFM_OK: all *bytes of it are there, and as they were written. */
+static inline int check_blob(const void *blob, size_t size, uint32_t magic, unsigned version, uint32_t head,
+                             uint32_t *bytes) {
+    const unsigned char *b = (const unsigned char *)blob;
+    if (size < head) return RFM_ETRUNCATED;
+    if (rfm_get_u32(b) != magic) return RFM_EMAGIC;
+    if (b[12] != version) return RFM_EVERSION;
+    *bytes = rfm_get_u32(b + 8);
+    if (*bytes > size || *bytes < head) return RFM_ETRUNCATED;
+    if (rfm_crc32(0, b + COVERED, *bytes - COVERED) != rfm_get_u32(b + 4)) return RFM_ECHECKSUM;
+    return little_endian() ? RFM_OK : RFM_ETYPE;
+}
+
 /* ---- inputs as integers ---- */
 
 /* 2^e, made of its bits, because firmware may have no libm. */

@@ -27,7 +27,6 @@
 #define MAGIC         0x636d6672u /* "rfmc" */
 #define VERSION       1
 #define HEAD          24
-#define COVERED       8 /* the checksum is of everything from here on */
 #define SHIFT_MOST    31
 #define PHI_MOST      14
 #define EXPONENT_MOST 126 /* 2^e and 2^-e are normal floats */
@@ -44,13 +43,6 @@
 #define TAG_INPUT_NAMES 257u
 
 #define ARRAYS 9
-
-static uint32_t get_u16(const unsigned char *at) { return (uint32_t)(at[0] | at[1] << 8); }
-
-static int little_endian(void) {
-    const uint16_t one = 1;
-    return *(const unsigned char *)&one == 1;
-}
 
 /* Bytes of the arrays, in the order of the blob: units, bias, offset, P, centres, alpha, counts, shifts, exponents. */
 static void array_bytes(const rfm_tiny *m, uint32_t flags, uint32_t *bytes) {
@@ -137,15 +129,11 @@ int rfm_tiny_open(const void *blob, size_t size, rfm_tiny *model) {
     const unsigned char *b = (const unsigned char *)blob, *array[ARRAYS];
     uint32_t bytes, flags, at = HEAD, lengths[ARRAYS], i;
     rfm_tiny m;
+    int status;
     if (blob == NULL || model == NULL) return RFM_ENULL;
     if ((uintptr_t)blob % 4 != 0) return RFM_EALIGN;
-    if (size < HEAD) return RFM_ETRUNCATED;
-    if (rfm_get_u32(b) != MAGIC) return RFM_EMAGIC;
-    if (b[12] != VERSION) return RFM_EVERSION;
-    bytes = rfm_get_u32(b + 8);
-    if (bytes > size || bytes < HEAD) return RFM_ETRUNCATED;
-    if (rfm_crc32(0, b + COVERED, bytes - COVERED) != rfm_get_u32(b + 4)) return RFM_ECHECKSUM;
-    if (!little_endian()) return RFM_ETYPE;
+    status = check_blob(blob, size, MAGIC, VERSION, HEAD, &bytes);
+    if (status != RFM_OK) return status;
     flags = b[13], m.phi_shift = b[14], m.exponent = (int8_t)b[15];
     m.d = get_u16(b + 16), m.n = get_u16(b + 18), m.c = get_u16(b + 20), m.r = b[22];
     m.task = flags & HAS_UNITS ? RFM_REGRESS : RFM_CLASSIFY;
@@ -478,8 +466,7 @@ int rfm_tiny_project(void *inputs, const rfm_hyperbf *f, rfm_hyperbf *seen) {
     for (i = 0; status == RFM_OK && i < f->r; i++) {
         status = choose_shift(f, in, unit, i, &shift);
         for (j = 0; status == RFM_OK && j < f->d; j++)
-            seen->p[i * f->d + j] =
-                rounded_p(f, in, unit, i, j, shift) * power_of_two(-shift) / gain_of(in, unit, j);
+            seen->p[i * f->d + j] = rounded_p(f, in, unit, i, j, shift) * power_of_two(-shift) / gain_of(in, unit, j);
     }
     for (k = 0; status == RFM_OK && k < f->c; k++) {
         if (k == 0 || in->task == RFM_REGRESS) status = choose_step(f, in->task, k, &step);

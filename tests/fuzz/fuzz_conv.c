@@ -42,8 +42,8 @@ size_t target_seed(size_t index, unsigned char *to) {
     (void)rfm_arena_init(&arena, memory, sizeof memory);
     (void)rfm_arena_init(&store, kept, sizeof kept);
     ctx.arena = &arena;
-    require(rfm_conv_deep(&ctx, seeds[index].channels, seeds[index].height, seeds[index].width, &data, &o, &store, &m,
-                          NULL) == RFM_OK,
+    require(rfm_conv_fit(&ctx, seeds[index].channels, seeds[index].height, seeds[index].width, &data, &o, &store, &m,
+                         NULL) == RFM_OK,
             "a seed is fitted");
     if (index % 2) m.class_names = seeds[index].c == 1 ? "a\0b" : "one\0two";
     require(rfm_conv_size(&m, 0, &bytes) == RFM_OK && bytes <= FUZZ_LARGEST, "size of a seed");

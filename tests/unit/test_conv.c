@@ -624,7 +624,6 @@ typedef struct {
     rfm_conv_report report;
     rfm_conv_step path[12];
     rfm_arena store;
-    int deep;
 } task;
 
 static task t;
@@ -658,19 +657,17 @@ static int make_task(size_t channels, size_t height, size_t width, size_t n, siz
     t.data.x_validation = rfm_const(t.xv), t.data.y_validation = rfm_const(t.yv);
     rfm_conv_options_init(&t.o);
     t.o.rounds = 2, t.o.ridges = 2, t.o.ridge[0] = (rfm_real)1e-2, t.o.ridge[1] = (rfm_real)0.3;
-    t.o.filters = 5, t.o.layers = 1;
+    t.o.filters = 5;
     t.report.path = t.path;
     return 1;
 }
 
 static int fit_need(size_t *scratch, size_t *kept) {
-    return (t.deep ? rfm_conv_deep_need : rfm_conv_fit_need)(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o,
-                                                             scratch, kept);
+    return rfm_conv_fit_need(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o, scratch, kept);
 }
 
 static int fit_call(void) {
-    return (t.deep ? rfm_conv_deep : rfm_conv_fit)(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o, &t.store, &t.m,
-                                                   &t.report);
+    return rfm_conv_fit(&s.ctx, t.channels, t.height, t.width, &t.data, &t.o, &t.store, &t.m, &t.report);
 }
 
 /* On exactly the memory that it needs; the model stays in the pool. */
@@ -737,7 +734,6 @@ static int make_fit(size_t i) {
     if (!make_task(1, fits[i].height, 8, 26, 12, fits[i].c)) return 0;
     t.o.kernel = fits[i].kernel, t.o.depth = fits[i].depth, t.o.padded = fits[i].padded, t.o.patch = fits[i].patch;
     t.o.layers = fits[i].layers;
-    t.deep = fits[i].layers > 0;
     return 1;
 }
 
@@ -754,7 +750,7 @@ static void test_fit(void) {
         test_reset();
         test_note("fit", i, 0, 0);
         if (!make_fit(i)) continue;
-        if (t.deep) t.o.best = 0;
+        t.o.best = 0;
         mark = test_mark();
         status = run_fit();
         if (status == TEST_SKIP) continue;
@@ -900,7 +896,7 @@ static void test_deep(void) {
     rfm_mat f[3];
     size_t i, best;
     if (!make_task(1, 5, 6, 16, 8, 1)) TEST_IGNORE_MESSAGE("no room");
-    t.deep = 1, t.o.depth = 2, t.o.patch = 2, t.o.best = 0;
+    t.o.layers = 1, t.o.depth = 2, t.o.patch = 2, t.o.best = 0;
     for (i = 0; i < 3; i++) {
         t.o.seed = i == 1 ? 9 : 3;
         f[i] = test_mat(5, 4, 0, 0);
@@ -1077,8 +1073,7 @@ static void test_fit_refusals(void) {
     for (deep = 0; deep < 2; deep++) {
         test_reset();
         if (!make_task(1, 5, 6, 8, 4, 1)) TEST_IGNORE_MESSAGE("no room");
-        t.deep = deep;
-        if (deep) t.o.depth = 2, t.o.patch = 2;
+        if (deep) t.o.layers = 1, t.o.depth = 2, t.o.patch = 2;
         good = t;
         t.channels = 2;
         refused(RFM_ESHAPE);
@@ -1141,7 +1136,7 @@ static void test_fit_refusals(void) {
     CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, NULL, &t.o, &t.store, &t.m, NULL));
     CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, NULL, &t.store, &t.m, NULL));
     CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, &t.o, NULL, &t.m, NULL));
-    CHECK_INT(RFM_ENULL, rfm_conv_deep(&s.ctx, 1, 5, 6, &t.data, &t.o, &t.store, NULL, NULL));
+    CHECK_INT(RFM_ENULL, rfm_conv_fit(&s.ctx, 1, 5, 6, &t.data, &t.o, &t.store, NULL, NULL));
 }
 
 /* One image; images that are all equal, or black: a fit, finite predictions. */
@@ -1206,7 +1201,7 @@ static void test_blob(void) {
         test_reset();
         test_note("fit", i, 0, 0);
         if (!make_fit(i) || !test_little_endian()) continue;
-        if (t.deep) t.o.best = 0;
+        t.o.best = 0;
         if (run_fit() == TEST_SKIP) continue;
         if (i % 2) t.m.offset = offset;
         if (i % 3) t.m.class_names = names;

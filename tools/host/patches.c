@@ -64,14 +64,13 @@ static void failed(int status, const patch_rows *r, const rfm_conv_options *o) {
 }
 
 /* The model's arrays are in *memory, which is to be freed. */
-static void fit_once(const patch_rows *r, const rfm_conv_options *o, int deep, rfm_conv_model *model,
-                     rfm_conv_report *report, void **memory, size_t *most) {
+static void fit_once(const patch_rows *r, const rfm_conv_options *o, rfm_conv_model *model, rfm_conv_report *report,
+                     void **memory, size_t *most) {
     machine *m = r->machine;
     const image_size *s = &r->size;
     size_t scratch = 0, store = 0;
     rfm_arena kept;
-    int status = (deep ? rfm_conv_deep_need : rfm_conv_fit_need)(&m->ctx, s->channels, s->height, s->width, &r->data, o,
-                                                                 &scratch, &store);
+    int status = rfm_conv_fit_need(&m->ctx, s->channels, s->height, s->width, &r->data, o, &scratch, &store);
     if (status != RFM_OK) failed(status, r, o);
     if (machine_room() > 0 && (double)(scratch + store) > machine_room())
         fail("out of memory: learning from %zu images takes %zu bytes, this machine has %.0f; fewer rows: --rows N",
@@ -81,8 +80,7 @@ static void fit_once(const patch_rows *r, const rfm_conv_options *o, int deep, r
     machine_memory(m, scratch, "learning from images (fewer rows take less: --rows N)");
     if (scratch + store > *most) *most = scratch + store;
     m->ctx.tick = r->tick;
-    status = (deep ? rfm_conv_deep : rfm_conv_fit)(&m->ctx, s->channels, s->height, s->width, &r->data, o, &kept, model,
-                                                   report);
+    status = rfm_conv_fit(&m->ctx, s->channels, s->height, s->width, &r->data, o, &kept, model, report);
     m->ctx.tick = NULL;
     progress_end();
     if (status != RFM_OK) failed(status, r, o);
@@ -125,7 +123,7 @@ static void solve_all(const patch_rows *all, const rfm_conv_options *tried, patc
     patch_rows rows = *all;
     memset(&report, 0, sizeof report);
     o.depth = found->f.depth, o.bandwidth = found->f.bandwidth, o.rounds = 0, o.select = RFM_SELECT_LAST;
-    o.ridges = 1, o.ridge[0] = (rfm_real)fit->ridge;
+    o.layers = 0, o.ridges = 1, o.ridge[0] = (rfm_real)fit->ridge;
     rows.size.channels = found->f.channels, rows.size.height = found->f.height, rows.size.width = found->f.width;
     if (images != NULL) rows.data.x = rfm_cview(images, all->data.x.rows, rfm_conv_pixels(&found->f));
     if (found->p != NULL) {
@@ -133,7 +131,7 @@ static void solve_all(const patch_rows *all, const rfm_conv_options *tried, patc
         must(rfm_conv_metric(found, rfm_view(metric, d, d)), "the metric");
         rows.data.start = rfm_cview(metric, d, d);
     }
-    fit_once(&rows, &o, 0, &model, &report, &fit->memory[1], &fit->arena_bytes);
+    fit_once(&rows, &o, &model, &report, &fit->memory[1], &fit->arena_bytes);
     model.layers = found->layers, model.input = found->input;
     memcpy(model.layer, found->layer, sizeof model.layer);
     fit->model = model;
@@ -179,8 +177,7 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         void *memory;
         size_t l;
         if (plan->bandwidth_count > 0) o.bandwidth = (rfm_real)plan->bandwidths[turn];
-        fit_once(&rows, &o, plan->deep, &model, &report, &memory, &fit->arena_bytes);
-        if (!plan->deep) report.layers = 0;
+        fit_once(&rows, &o, &model, &report, &memory, &fit->arena_bytes);
         step = &report.path[report.layers * (o.rounds + 1) + report.best];
         better = o.score == RFM_SCORE_SQUARED ? (double)step->score < fit->score : (double)step->score > fit->score;
         if (turn > 0 && !better) {
@@ -190,11 +187,10 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         free(fit->memory[0]);
         fit->memory[0] = memory, fit->model = model;
         fit->score = (double)step->score, fit->round = report.best, fit->ridge = (double)step->ridge;
-        for (l = 0; l <= RFM_CONV_LAYERS; l++)
-            fit->scores[l] = plan->deep ? (double)report.scores[l] : l == 0 ? fit->score : 0;
+        for (l = 0; l <= RFM_CONV_LAYERS; l++) fit->scores[l] = (double)report.scores[l];
     }
     fit->held = held;
-    fit->tried = turns * (o.rounds + 1) * (chooses ? o.ridges : 1) * (plan->deep ? o.layers + 1 : 1);
+    fit->tried = turns * (o.rounds + 1) * (chooses ? o.ridges : 1) * (o.layers + 1);
     if (chooses) {
         solve_all(&all, &o, fit);
         part_free(&some);

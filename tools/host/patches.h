@@ -20,7 +20,6 @@ extern const char *const conv_words[]; /* laplace, cnngp, cntk: in the order of 
 typedef struct {
     rfm_conv_options options;
     int hold;                            /* 1: every fifth row is held out, and says what is best */
-    int deep;                            /* layers of filters, up to options.layers of them */
     double bandwidths[PATCH_BANDWIDTHS]; /* in pixels; none: options.bandwidth */
     size_t bandwidth_count;
     int (*tick)(void *arg, rfm_real done); /* NULL: none */

@@ -208,7 +208,7 @@ static void noise_table(machine *m, const setting *a, const image_set *digits, c
                 patch_plan plan = plan_of(a);
                 outcome o;
                 if (k == 0) plan.options.rounds = 0;
-                if (k == 2) plan.deep = 1, plan.options.layers = a->layers;
+                if (k == 2) plan.options.layers = a->layers;
                 o = run(m, &train, &test, &plan);
                 accuracy[k] += o.accuracy / (double)a->draws, held[k] += o.held / (double)a->draws;
                 seconds += o.seconds;
@@ -311,7 +311,7 @@ static void layers_table(machine *m, const setting *a, const image_set *train, c
         patch_plan plan = plan_of(a);
         char name[80];
         if (l == 0) plan.options.rounds = 0;
-        if (l > 1) plan.deep = 1, plan.options.layers = l - 1, plan.options.best = 0;
+        if (l > 1) plan.options.layers = l - 1, plan.options.best = 0;
         snprintf(name, sizeof name,
                  l == 0   ? "fixed kernel, 0 layers"
                  : l == 1 ? "ConvRFM, 1 layer"

@@ -73,7 +73,7 @@ static patch_plan plan_of(const call *a, const search_problem *open, rfm_cmat x,
     o->score = task == RFM_CLASSIFY ? RFM_SCORE_ACCURACY : RFM_SCORE_SQUARED;
     o->rounds = open->last_iterations;
     if (a->agop_rows > 0) o->agop_points = a->agop_rows < x.rows ? a->agop_rows : 0;
-    plan.deep = a->deep, plan.tick = tick;
+    plan.tick = tick;
     o->layers = !a->deep ? 0 : f.kernel == RFM_CONV_LAPLACE ? LAPLACE_LAYERS : (size_t)f.depth - 1;
     if (a->filters != SIZE_MAX) o->filters = a->filters;
     if (open->ridge_count == 1) {
@@ -176,7 +176,7 @@ static void show_json(text *out, const summary *s) {
     if (s->check->rows > 0) score_json(out, &s->score, m->task);
     json_number(out, "validation", s->fit->held > 0 ? s->fit->score : (double)NAN);
     json_number(out, "validation_rows", (double)s->fit->held);
-    if (s->plan->deep) {
+    if (s->plan->options.layers > 0) {
         for (l = 0; l <= s->plan->options.layers; l++) text_add(&layers, l > 0 ? ", %.6g" : "%.6g", s->fit->scores[l]);
         json_array(out, "validation_layers", &layers);
     }
@@ -204,9 +204,9 @@ static void show_text(text *out, const summary *s) {
         text_add(out, "validation    %s %.4f on %zu held-out training rows, best of %zu settings\n",
                  m->task == RFM_CLASSIFY ? "accuracy" : "mean squared error", s->fit->score, s->fit->held,
                  s->fit->tried);
-    for (l = 0; s->plan->deep && l <= s->plan->options.layers; l++)
+    for (l = 0; s->plan->options.layers > 0 && l <= s->plan->options.layers; l++)
         text_add(out, "%s %.4f with %zu", l == 0 ? "              by layers of filters:" : ",", s->fit->scores[l], l);
-    if (s->plan->deep) text_add(out, "\n");
+    if (s->plan->options.layers > 0) text_add(out, "\n");
     if (s->check->rows > 0) score_text(out, &s->score, m->task, s->check->rows, "test rows");
     text_add(out, "model         ");
     text_name(out, s->a->out);
