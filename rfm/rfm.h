@@ -131,7 +131,7 @@ rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus);
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
-#define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z) */
+#define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z), P = M^1/2 */
 
 /* Network kernels: infinitely wide ReLU networks with q hidden layers, q = 1..8. rho is the cosine of the angle between
  * P x and P z. K is 0 where one of them is 0. L has no meaning for them, and X is not shifted. */
@@ -145,7 +145,7 @@ typedef struct {
     int norm;          /* s is this norm of P (x - z): 2, or 1 for the sum of absolute values */
     rfm_real exponent; /* q; 0: every model has its own, ... */
     rfm_real most;     /* ... 0 < q <= most */
-    int axes;          /* 1: phi depends on the axes of the inputs, so rfm_fit refuses RFM_FULL */
+    int axes;          /* 1: phi depends on P, not only on M = P'P; with RFM_FULL P is the symmetric root of M */
     int layers;        /* 1: a network kernel; q is its depth, a whole number */
 } rfm_kernel;
 extern const rfm_kernel rfm_kernels[RFM_KERNELS];
@@ -367,6 +367,10 @@ typedef struct {
     /* A tile row of the Laplace kernel: s = sqrt(s2[i]), phi[i] = exp(-s * inverse), and if w is not NULL also w[i] =
      * inverse * phi[i] / s, 0 where s = 0. s2 >= 0; phi == s2 is allowed. inverse = 1 / L. */
     void (*laplace)(size_t n, rfm_real inverse, const rfm_real *s2, rfm_real *phi, rfm_real *w);
+
+    /* As gemm, with sums of absolute differences in place of products: C (mr, nr) = sum_p |A(i, p) - B(p, j)|, or that
+     * added to C if add. Without add C is not read. */
+    void (*l1)(size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc, int add);
 } rfm_port;
 
 /* The portable C in rfm.c, always there, named "scalar". The others: port/rfm_port.h. */

@@ -102,8 +102,6 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
         p->base.exponent = (rfm_real)a->depth;
     }
     p->base.unit_rows = a->unit_rows;
-    if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
-        usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (kernel_has_depth(p->base.kernel)) {
         if (strcmp(a->bandwidth, "auto") != 0) usage("--bandwidth: the kernel %s has none", a->kernel);
@@ -136,7 +134,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
-        if (d > 1 && !rfm_kernels[p->base.kernel].axes) p->metrics[p->metric_count++] = RFM_FULL;
+        if (d > 1) p->metrics[p->metric_count++] = RFM_FULL;
     }
     if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
     p->centers[p->center_count++] = a->center;
@@ -296,8 +294,6 @@ static void take_metric(job *t) {
             fail("%s: its input %zu is %s, expected %s as in %s", file, j + 1, rfm_name(m->input_names, j),
                  rfm_name(t->inputs.names, j), t->file.file);
     full = m->metric == RFM_FULL;
-    if (full && rfm_kernels[t->problem.base.kernel].axes)
-        fail("%s: its metric is full, and the kernel %s has a metric per input only", file, t->a->kernel);
     memset(&summary, 0, sizeof summary);
     if (rfm_model_summary(m, &summary, NULL, 0) != RFM_OK) summary.bandwidth = 1;
     start = allocate(full ? d : 1, d * sizeof *start, "the metric");
