@@ -393,8 +393,8 @@ AVX2 static void avx2_pack(size_t width, size_t k, const float *a, size_t rs, si
 }
 
 const rfm_port rfm_port_avx2 = {
-    "avx2",    MR,         NR,       144,         384,       4080,         avx2_gemm,
-    avx2_trsm, avx2_rows4, avx2_exp, avx2_finite, avx2_pack, avx2_laplace, avx2_l1,
+    "avx2",     MR,       NR,          144,       384,          4080,    avx2_gemm, avx2_trsm,
+    avx2_rows4, avx2_exp, avx2_finite, avx2_pack, avx2_laplace, avx2_l1, NULL,
 };
 
 #else

@@ -426,8 +426,8 @@ static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t 
 }
 
 const rfm_port rfm_port_neon = {
-    "neon",    MR,         NR,       128,         256,       3072,         neon_gemm,
-    neon_trsm, neon_rows4, neon_exp, neon_finite, neon_pack, neon_laplace, neon_l1,
+    "neon",     MR,       NR,          128,       256,          3072,    neon_gemm, neon_trsm,
+    neon_rows4, neon_exp, neon_finite, neon_pack, neon_laplace, neon_l1, NULL,
 };
 
 #else

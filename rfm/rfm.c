@@ -1028,6 +1028,21 @@ static void l1_portable(size_t mr, size_t nr, size_t k, const rfm_real *a, size_
         }
 }
 
+static void signs_portable(size_t n, size_t r, size_t c, const rfm_real *z, const rfm_real *x, const rfm_real *w,
+                           rfm_real *h, size_t ldh) {
+    rfm_real signs[16];
+    size_t i, k, q, first, count;
+    for (first = 0; first < r; first += count) {
+        count = min_size(16, r - first);
+        for (i = 0; i < n; i++) {
+            const rfm_real *at = z + i * r + first;
+            for (q = 0; q < count; q++) signs[q] = R((at[q] > x[first + q]) - (at[q] < x[first + q]));
+            for (k = 0; k < c; k++)
+                for (q = 0; q < count; q++) h[k * ldh + first + q] += w[i * c + k] * signs[q];
+        }
+    }
+}
+
 static void rows4_portable(size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x,
                            rfm_real *y, rfm_real dots[4]) {
     const rfm_real *a0 = a, *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
@@ -1047,7 +1062,7 @@ static void exp_portable(size_t n, const rfm_real *x, rfm_real *y) {
 }
 
 const rfm_port rfm_port_scalar = {
-    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL, NULL, NULL,
+    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL, NULL, NULL, NULL,
 };
 
 static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_real *b) {
@@ -1063,6 +1078,11 @@ static void port_l1(const rfm_port *port, size_t k, const rfm_real *a, size_t rs
         port->l1(k, a, rs, cs, b, c, ldc, add);
     else
         l1_portable(port->mr, port->nr, k, a, rs, cs, b, c, ldc, add);
+}
+
+static void port_signs(const rfm_port *port, size_t n, size_t r, size_t c, const rfm_real *z, const rfm_real *x,
+                       const rfm_real *w, rfm_real *h, size_t ldh) {
+    (port->signs != NULL ? port->signs : signs_portable)(n, r, c, z, x, w, h, ldh);
 }
 
 static void port_exp(const rfm_port *port, size_t n, rfm_real *x) {
@@ -3456,27 +3476,28 @@ typedef struct {
 } signs_args;
 
 /* The same with signs, for norm 1, one point per job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), where a is the last
- * column of ax. h_jk[r] stays 0, because there is nothing to subtract. Signs are made a few at a time, for all
- * outputs. */
-#define SIGNS 32
+ * column of ax. h_jk[r] stays 0, because there is nothing to subtract. The port takes SIGN_ROWS rows and SIGN_OUTPUTS
+ * outputs at a time. */
+#define SIGN_ROWS    32
+#define SIGN_OUTPUTS 8
 static void agop_signs(void *arg, size_t index, size_t worker) {
     const signs_args *t = (const signs_args *)arg;
     const training *f = t->f;
-    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), first, i, k, q;
-    const rfm_real *x = f->centers + at * r;
-    rfm_real *h = f->h + index * wide, signs[SIGNS];
+    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), first, rows, base, outputs, i, k;
+    rfm_real *h = f->h + index * wide, w[SIGN_ROWS * SIGN_OUTPUTS];
     (void)worker;
     memset(h, 0, wide * sizeof *h);
-    for (i = 0; i < f->n; i++) {
-        rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
-        const rfm_real *y = f->centers + i * r, *a = f->ax + i * wide + r;
-        for (first = 0; w != R(0) && first < r; first += SIGNS) {
-            size_t count = min_size(SIGNS, r - first);
-            for (q = 0; q < count; q++) signs[q] = R((y[first + q] > x[first + q]) - (y[first + q] < x[first + q]));
-            for (k = 0; k < t->g; k++) {
-                rfm_real *to = h + k * (r + 1) + first, weight = w * a[k * (r + 1)];
-                for (q = 0; q < count; q++) to[q] += weight * signs[q];
+    for (first = 0; first < f->n; first += rows) {
+        rows = min_size(SIGN_ROWS, f->n - first);
+        for (base = 0; base < t->g; base += outputs) {
+            outputs = min_size(SIGN_OUTPUTS, t->g - base);
+            for (i = first; i < first + rows; i++) {
+                rfm_real weight = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
+                const rfm_real *a = f->ax + i * wide + base * (r + 1) + r;
+                for (k = 0; k < outputs; k++) w[(i - first) * outputs + k] = weight * a[k * (r + 1)];
             }
+            port_signs(f->solve.pack.port, rows, r, outputs, f->centers + first * r, f->centers + at * r, w,
+                       h + base * (r + 1), r + 1);
         }
     }
 }

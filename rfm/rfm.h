@@ -371,6 +371,11 @@ typedef struct {
     /* As gemm, with sums of absolute differences in place of products: C (mr, nr) = sum_p |A(i, p) - B(p, j)|, or that
      * added to C if add. Without add C is not read. */
     void (*l1)(size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc, int add);
+
+    /* Its gradients: h[k * ldh + q] += sum_i w[i * c + k] sign(z[i * r + q] - x[q]), i < n, k < c <= 8, q < r, where
+     * sign(0) is 0. */
+    void (*signs)(size_t n, size_t r, size_t c, const rfm_real *z, const rfm_real *x, const rfm_real *w, rfm_real *h,
+                  size_t ldh);
 } rfm_port;
 
 /* The portable C in rfm.c, always there, named "scalar". The others: port/rfm_port.h. */

@@ -25,6 +25,11 @@ static int is_network(const call *a) {
     return options_word("--method", a->form, words) == 1;
 }
 
+static int kernel_is_auto(const call *a) { return strcmp(a->kernel, "auto") == 0; }
+
+/* The kernel, of auto the first that is tried. */
+static int kernel_wanted(const call *a) { return kernel_is_auto(a) ? RFM_LAPLACE : kernel_of("--kernel", a->kernel); }
+
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -44,9 +49,9 @@ static void check_arguments(const call *a) {
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
     conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
-    if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
+    if (is_network(a) && rfm_kernels[kernel_wanted(a)].axes)
         usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
-    if (is_network(a) && kernel_has_depth(kernel_of("--kernel", a->kernel)))
+    if (is_network(a) && kernel_has_depth(kernel_wanted(a)))
         usage("--method hyperbf: expected a kernel of distances, found %s", a->kernel);
     if (is_network(a) && a->unit_rows) usage("--method hyperbf: expected rows as they are, found --unit-rows");
     if (a->metric_from != NULL && strcmp(a->metric, "auto") != 0)
@@ -84,7 +89,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     double number = 0;
     size_t i;
     rfm_options_init(&p->base);
-    p->base.kernel = kernel_of("--kernel", a->kernel);
+    p->base.kernel = kernel_wanted(a);
+    p->kernels[p->kernel_count++] = p->base.kernel;
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
     if (a->exponent >= 0) {
@@ -139,6 +145,9 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
     p->centers[p->center_count++] = a->center;
     if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
+    if (kernel_is_auto(a) && p->bandwidth_count > 1 && d > 1 && !a->unit_rows && a->metric_from == NULL &&
+        a->signal == NULL && !is_network(a))
+        p->kernels[p->kernel_count++] = RFM_L1;
     p->time_limit = a->time_limit;
     p->coverage = fmax(a->coverage, 0);
     p->interrupted = &interrupted;

@@ -14,7 +14,9 @@ typedef struct {
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
     rfm_cmat start;   /* of M, as rfm_data has it; at NULL: the identity */
-    rfm_options base; /* kernel, exponent, scale, seed, unit rows */
+    rfm_options base; /* exponent, scale, seed, unit rows */
+    int kernels[2];
+    size_t kernel_count;
     int metrics[3], centers[2];
     size_t metric_count, center_count;
     int bandwidth_rule; /* of all of: */
@@ -29,7 +31,7 @@ typedef struct {
 typedef struct {
     rfm_options options; /* of the last fit */
     double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
-    size_t tried;        /* settings: metric, centring, bandwidth, ridge, T */
+    size_t tried;        /* settings: kernel, metric, centring, bandwidth, ridge, T */
     double temperature;  /* 0: not known */
     double threshold;    /* of conformal sets with the coverage, from held-out rows; negative: not known */
     size_t folds, held;  /* what both are from: the rows of so many folds, or of one hold-out; 0: none */
