@@ -348,9 +348,10 @@ static int kernel_right(const unsigned char *b) {
     /* the upper halves of 1.0f ... 8.0f */
     static const uint16_t depths[NETWORK_DEPTH] = {0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100};
     uint32_t exponent = get_u32(b + 36), metric = b[18] & (RFM_UNIT_ROWS - 1u), i;
-    if (b[17] >= RFM_KERNELS || b[18] >= 2 * RFM_UNIT_ROWS) return 0;
+    if (b[17] >= RFM_KERNELS || b[18] - metric > (b[16] < RFM_F32 ? RFM_ABSOLUTE : RFM_UNIT_ROWS)) return 0;
     if (metric != RFM_FULL && (metric != RFM_DIAGONAL || get_u32(b + 32) != get_u32(b + 24))) return 0;
-    if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || metric != b[18])) return 0; /* integers are not on the sphere */
+    if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || (b[18] & RFM_UNIT_ROWS) != 0))
+        return 0; /* integers are not on the sphere */
     if (b[17] < RFM_NNGP) return exponent_fits(b);
     for (i = 0; i < NETWORK_DEPTH; i++)
         if (exponent == (uint32_t)depths[i] << 16) return 1;
@@ -358,7 +359,9 @@ static int kernel_right(const unsigned char *b) {
 }
 #else
 static int kernel_right(const unsigned char *b) {
-    return b[17] < RFM_NNGP && (b[18] == RFM_FULL || (b[18] == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
+    uint32_t metric = b[18];
+    if (b[16] < RFM_F32) metric &= ~(uint32_t)RFM_ABSOLUTE;
+    return b[17] < RFM_NNGP && (metric == RFM_FULL || (metric == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
            exponent_fits(b);
 }
 #endif
@@ -4053,6 +4056,7 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
 
 /* The lowest minor version that has what is written. */
 static uint32_t minor_version(const rfm_blob *head, uint32_t sections) {
+    if (head->metric >= RFM_ABSOLUTE) return 4;
     if (head->kernel >= RFM_NNGP || head->metric >= RFM_UNIT_ROWS) return 3;
     return head->kernel == RFM_L1 || sections > RFM_SECTION_RECORD ? 2 : head->type < RFM_F32 ? 1 : 0;
 }

@@ -241,12 +241,14 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 #define RFM_SECTION_RADIUS      14 /* since format 1.3: of unit rows */
 
 #define RFM_UNIT_ROWS 4 /* added to the metric of a blob: its rows are unit rows */
+#define RFM_ABSOLUTE  8 /* added to the metric of a blob of integers: distances are sums of absolute differences */
 
 /* The head of a blob. */
 typedef struct {
     const unsigned char *at; /* the blob; from here on as it has them */
     uint8_t type, kernel;    /* RFM_I8 ..., RFM_LAPLACE ... */
-    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL (+ RFM_UNIT_ROWS), RFM_REGRESS or RFM_CLASSIFY */
+    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL (+ RFM_UNIT_ROWS or RFM_ABSOLUTE), RFM_REGRESS or
+                                RFM_CLASSIFY */
     uint32_t n, d, c, r;     /* centres, inputs, outputs, rank: none is 0 */
     float exponent, temperature;
 } rfm_blob;
