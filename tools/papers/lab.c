@@ -185,14 +185,20 @@ double lab_accuracy(const trial *t, const fitted *f, const lab_rows *s) {
     return right;
 }
 
-double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
-    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+static double error_of(const rfm_real *y, const lab_rows *s) {
     double sum = 0;
     size_t i;
-    lab_predict(t, f, s, y);
     for (i = 0; i < s->n * s->c; i++) sum += pow((double)y[i] - (double)s->y[i], 2);
-    free(y);
     return sum / (double)(s->n * s->c);
+}
+
+double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double error;
+    lab_predict(t, f, s, y);
+    error = error_of(y, s);
+    free(y);
+    return error;
 }
 
 void lab_diagonal(const fitted *f, double *diagonal) {
@@ -201,4 +207,91 @@ void lab_diagonal(const fitted *f, double *diagonal) {
     must(rfm_metric(&f->model, rfm_view(m, 1, d)), "M");
     for (j = 0; j < d; j++) diagonal[j] = (double)m[j];
     free(m);
+}
+
+/* ---- networks ------------------------------------------------------------------------------- */
+
+network lab_network(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first) {
+    rfm_nfa_start_options o;
+    rfm_arena arena;
+    size_t bytes, l;
+    network w;
+    rfm_nfa_start_init(&o);
+    o.layers = layers, o.seed = (uint32_t)t->seed;
+    o.width[0] = inputs, o.width[layers + 1] = outputs;
+    for (l = 1; l <= layers; l++) o.width[l] = width;
+    for (l = 0; l <= layers; l++) o.scale[l] = (rfm_real)(1.0 / 3);
+    if (first > 0) o.scale[0] = (rfm_real)(first * first * (double)inputs);
+    must(rfm_nfa_start_need(&o, &bytes), "the size of a network");
+    w.memory = allocate_aligned(bytes, "a network");
+    must(rfm_arena_init(&arena, w.memory, bytes), "memory");
+    must(rfm_nfa_start(&o, &arena, &w.f), "a network");
+    return w;
+}
+
+void network_free(network *w) { free(w->memory); }
+
+/* A context with an arena of so many bytes, to be freed. */
+static rfm_ctx with_arena(const trial *t, rfm_arena *arena, size_t bytes, void **memory) {
+    rfm_ctx ctx = t->m->ctx;
+    *memory = allocate_aligned(bytes, "a network");
+    must(rfm_arena_init(arena, *memory, bytes), "memory");
+    ctx.arena = arena;
+    return ctx;
+}
+
+void lab_descend(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options) {
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes;
+    void *memory;
+    must(rfm_nfa_descend_need(&t->m->ctx, options, &w->f, s->n, &bytes), "the size of a descent");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    must(rfm_nfa_descend(&ctx, options, rfm_cview(s->x, s->n, s->d), rfm_cview(s->y, s->n, s->c), &w->f, NULL),
+         "gradient descent");
+    free(memory);
+}
+
+void lab_network_predict(const trial *t, const network *w, const lab_rows *s, rfm_real *y) {
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes;
+    void *memory;
+    must(rfm_nfa_predict_need(&t->m->ctx, &w->f, s->n, &bytes), "the size of a prediction");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    must(rfm_nfa_predict(&ctx, &w->f, rfm_cview(s->x, s->n, s->d), rfm_view(y, s->n, s->c)), "a prediction");
+    free(memory);
+}
+
+double lab_network_accuracy(const trial *t, const network *w, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double right;
+    lab_network_predict(t, w, s, y);
+    right = lab_right(y, s);
+    free(y);
+    return right;
+}
+
+double lab_network_error(const trial *t, const network *w, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double error;
+    lab_network_predict(t, w, s, y);
+    error = error_of(y, s);
+    free(y);
+    return error;
+}
+
+void lab_network_features(const trial *t, const network *w, const lab_rows *s, rfm_real *f, rfm_real *g) {
+    rfm_nfa_layer layer;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes, d = s->d;
+    void *memory;
+    memset(&layer, 0, sizeof layer);
+    if (f != NULL) layer.f = rfm_view(f, d, d);
+    if (g != NULL) layer.g = rfm_view(g, d, d);
+    must(rfm_nfa_measure_need(&t->m->ctx, &w->f, 0, s->n, 0, &bytes), "the size of a layer");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    must(rfm_nfa_measure(&ctx, &w->f, NULL, rfm_cview(s->x, s->n, d), 0, &layer), "a layer");
+    free(memory);
 }

@@ -5,6 +5,7 @@
 
 #include "papers.h"
 #include "rfm.h"
+#include "rfm_nfa.h"
 
 double lab_uniform(uint64_t *state); /* between 0 and 1 */
 double lab_normal(uint64_t *state);  /* mean 0, variance 1 */
@@ -52,5 +53,27 @@ double lab_error(const trial *t, const fitted *f, const lab_rows *s);           
 double lab_right(const rfm_real *y, const lab_rows *s);
 
 void lab_diagonal(const fitted *f, double *diagonal); /* (d) of M */
+
+/* ---- networks ------------------------------------------------------------------------------- */
+
+typedef struct {
+    rfm_nfa f;
+    void *memory;
+} network;
+
+/* ReLU, no biases; so many hidden layers of one width. Weights N(0, 1 / 3 fan-in), whose variance is that of PyTorch's
+ * start; the first layer's have the deviation `first` instead, if that is not 0. */
+network lab_network(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first);
+void network_free(network *w);
+
+/* Ends the program unless it converges. */
+void lab_descend(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options);
+
+void lab_network_predict(const trial *t, const network *w, const lab_rows *s, rfm_real *y);
+double lab_network_accuracy(const trial *t, const network *w, const lab_rows *s);
+double lab_network_error(const trial *t, const network *w, const lab_rows *s);
+
+/* Of the first layer: F = W'W and G, the average gradient outer product at the rows; (d, d) each, or NULL. */
+void lab_network_features(const trial *t, const network *w, const lab_rows *s, rfm_real *f, rfm_real *g);
 
 #endif

@@ -12,6 +12,8 @@ const experiment experiments[] = {
     {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid},
     {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular},
     {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned},
+    {"low-rank", "RFM paper, Fig. 10, 14 and 16", "Targets of a few directions", 20, low_rank},
+    {"depth", "RFM paper, Fig. 10 and 14", "Depth and the first layer", 20, depth},
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
     {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
@@ -24,7 +26,6 @@ static const struct {
 } commands[] = {
     {"page", "[-o FOLDER] [--quick] [--data FOLDER]", page},
     {"metrics", "SCORES.csv", metrics},
-    {"low-rank", "[train rows] [test rows] [seed]", low_rank},
     {"table1", "DATA.csv [--split FILE] [options]", table1},
     {"bars", "[options]", bars},
     {"noisy-digits", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", noisy_digits},
