@@ -248,7 +248,7 @@ static void refused_call(int what) {
 /* An arena that only measures has no memory to work with. */
 static void test_measuring(void) {
     const model_shape s = {4, 2, 1};
-    static RFM_ALIGNED unsigned char memory[64];
+    RFM_ALIGNED static unsigned char memory[64];
     rfm_arena measure, real;
     rfm_ctx ctx;
     int what;
