@@ -10,6 +10,7 @@
 
 const experiment experiments[] = {
     {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid},
+    {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular},
     {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned},
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},

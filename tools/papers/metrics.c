@@ -13,36 +13,32 @@
  */
 #include "host/host.h"
 
+#include "metrics.h"
 #include "papers.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* Sums of one method, and over how many sets: of scores, of shares of the best, of ADTM. */
 typedef struct {
     double average, pma, pma_square, p90, p95, rank, adtm;
-    double sets, shares, spreads; /* how many sets the means are over: of scores, of shares of the best, of ADTM */
-} summary;
+    double sets, shares, spreads;
+} sums;
 
-static int here(double x) { return csv_kind(x) == CSV_NUMBER; }
-
-/* Adds one set, x (methods), to the sums. */
-static void add_set(summary *s, const double *x, size_t methods) {
-    double best = -HUGE_VAL, worst = HUGE_VAL, mean = 0;
-    size_t count = 0, j, k;
+/* Adds one set, x (methods), whose scores that are there have this mean. */
+static void add_set(sums *s, const double *x, size_t methods, double mean) {
+    double best = -HUGE_VAL, worst = HUGE_VAL;
+    size_t j, k;
+    for (j = 0; j < methods; j++)
+        if (!isnan(x[j])) best = fmax(best, x[j]), worst = fmin(worst, x[j]);
     for (j = 0; j < methods; j++) {
-        if (!here(x[j])) continue;
-        best = fmax(best, x[j]), worst = fmin(worst, x[j]);
-        mean += x[j], count++;
-    }
-    mean /= (double)count;
-    for (j = 0; j < methods; j++) {
-        double mine = here(x[j]) ? x[j] : mean, better = 0, equal = 0;
+        double mine = isnan(x[j]) ? mean : x[j], better = 0, equal = 0;
         for (k = 0; k < methods; k++) {
-            double other = here(x[k]) ? x[k] : mean;
+            double other = isnan(x[k]) ? mean : x[k];
             better += other > mine, equal += other == mine; /* itself among them */
         }
         s[j].rank += better + (equal + 1) / 2;
-        if (!here(x[j])) continue;
+        if (isnan(x[j])) continue;
         s[j].sets++, s[j].average += x[j];
         if (best > 0) {
             double share = 100 * x[j] / best;
@@ -53,10 +49,36 @@ static void add_set(summary *s, const double *x, size_t methods) {
     }
 }
 
-/* A mean, or nothing where there is nothing to take it of. */
-static void add_mean(text *t, double sum, double count) {
+static double mean_of(double sum, double count) { return count > 0 ? sum / count : (double)NAN; }
+
+void metrics_of(const double *x, size_t sets, size_t methods, summary *to) {
+    sums *all = allocate(methods, sizeof *all, "sums");
+    double ranked = 0;
+    size_t i, j;
+    for (i = 0; i < sets; i++) {
+        double sum = 0, count = 0;
+        for (j = 0; j < methods; j++)
+            if (!isnan(x[i * methods + j])) sum += x[i * methods + j], count++;
+        if (count == 0) continue;
+        ranked++;
+        add_set(all, x + i * methods, methods, sum / count);
+    }
+    for (j = 0; j < methods; j++) {
+        const sums *s = &all[j];
+        to[j].average = mean_of(s->average, s->sets);
+        to[j].pma = mean_of(s->pma, s->shares);
+        to[j].pma_deviation = sqrt(fmax(0, mean_of(s->pma_square, s->shares) - to[j].pma * to[j].pma));
+        to[j].p90 = mean_of(s->p90, s->shares), to[j].p95 = mean_of(s->p95, s->shares);
+        to[j].rank = mean_of(s->rank, ranked);
+        to[j].adtm = mean_of(s->adtm, s->spreads);
+    }
+    free(all);
+}
+
+/* Empty where there is none. */
+static void add_number(text *t, double value) {
     text_add(t, ",");
-    if (count > 0) text_add(t, "%.15g", sum / count);
+    if (!isnan(value)) text_add(t, "%.15g", value);
 }
 
 int metrics(char **argv) {
@@ -64,9 +86,10 @@ int metrics(char **argv) {
     command_line line = {"metrics", "SCORES.csv", 1, 1, "; see rfm-papers metrics --help", none};
     const char *file;
     csv c;
-    summary *sums;
+    summary *all;
+    double *scores;
     text t = {NULL, 0, 0};
-    size_t i, j, methods, ranked = 0, dark = 0;
+    size_t i, j, methods, empty = 0, dark = 0;
     if (options_read(&line, argv, &file)) {
         puts("usage: rfm-papers metrics SCORES.csv\n\nSets in rows, the first column their names; methods in columns; "
              "an empty cell is a missing score.\nPrints a line for each method: average, PMA, P90, P95, mean rank "
@@ -76,45 +99,39 @@ int metrics(char **argv) {
     csv_read(&c, file, 1);
     if (c.columns < 2) fail("%s: one column, expected names of sets and a column for each method", file);
     methods = c.columns - 1;
-    sums = allocate(methods, sizeof *sums, "sums");
+    all = allocate(methods, sizeof *all, "sums");
+    scores = allocate(c.rows, methods * sizeof *scores, "scores");
     for (i = 0; i < c.rows; i++) {
-        const double *x = c.values + i * c.columns + 1;
-        size_t count = 0;
+        double best = -HUGE_VAL;
         for (j = 0; j < methods; j++) {
-            int kind = csv_kind(x[j]);
+            double value = c.values[i * c.columns + 1 + j];
+            int kind = csv_kind(value);
             if (kind == CSV_TEXT || kind == CSV_HUGE) csv_fail(&c, i, j + 1, "a score, or nothing where it is missing");
-            count += kind == CSV_NUMBER;
+            scores[i * methods + j] = kind == CSV_NUMBER ? value : (double)NAN;
+            if (kind == CSV_NUMBER) best = fmax(best, value);
         }
-        if (count == 0) {
-            note("%s: line %zu: no score at all, the set is left out", file, csv_line(&c, i));
-            continue;
-        }
-        add_set(sums, x, methods), ranked++;
-        for (j = 0; j < methods && !(here(x[j]) && x[j] > 0); j++) continue;
-        dark += j == methods;
+        if (isinf(best)) note("%s: line %zu: no score at all, the set is left out", file, csv_line(&c, i));
+        empty += isinf(best) != 0, dark += !isinf(best) && best <= 0;
     }
-    if (ranked == 0) fail("%s: no score in it", file);
+    if (empty == c.rows) fail("%s: no score in it", file);
     if (dark > 0) note("%zu sets have no positive score and are left out of PMA, P90 and P95", dark);
+    metrics_of(scores, c.rows, methods, all);
     text_add(&t, "method,average,PMA,P90,P95,rank,ADTM,PMA deviation\n");
     for (j = 0; j < methods; j++) {
-        const summary *s = &sums[j];
         csv_add(&t, c.names[j + 1]);
-        add_mean(&t, s->average, s->sets);
-        add_mean(&t, s->pma, s->shares);
-        add_mean(&t, s->p90, s->shares);
-        add_mean(&t, s->p95, s->shares);
-        add_mean(&t, s->rank, (double)ranked);
-        add_mean(&t, s->adtm, s->spreads);
-        text_add(&t, ",");
-        if (s->shares > 0) {
-            double mean = s->pma / s->shares;
-            text_add(&t, "%.9g", sqrt(fmax(0, s->pma_square / s->shares - mean * mean)));
-        }
+        add_number(&t, all[j].average);
+        add_number(&t, all[j].pma);
+        add_number(&t, all[j].p90);
+        add_number(&t, all[j].p95);
+        add_number(&t, all[j].rank);
+        add_number(&t, all[j].adtm);
+        add_number(&t, all[j].pma_deviation);
         text_add(&t, "\n");
     }
     file_show(&t, NULL);
     free(t.at);
-    free(sums);
+    free(all);
+    free(scores);
     csv_free(&c);
     return 0;
 }

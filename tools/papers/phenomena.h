@@ -9,5 +9,6 @@ void pruned(const trial *t, text *sheet);
 void hybrid(const trial *t, text *sheet);
 void simplicity(const trial *t, text *sheet);
 void spurious(const trial *t, text *sheet);
+void tabular(const trial *t, text *sheet); /* tabular.c */
 
 #endif
