@@ -167,7 +167,7 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 /* Models and the memory of arenas start at a multiple of this, and so does every part of them. */
 #define RFM_ALIGN 16
 
-/* For a declaration of such memory: static RFM_ALIGNED unsigned char memory[4096]; */
+/* The first word of a declaration of such memory: RFM_ALIGNED static unsigned char memory[4096]; */
 #if defined(__GNUC__)
 #define RFM_ALIGNED __attribute__((aligned(RFM_ALIGN)))
 #elif defined(_MSC_VER)
