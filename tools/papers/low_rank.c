@@ -159,7 +159,8 @@ static void show(text *sheet, const char *name, const task *t, const drawn *s, c
     sheet_row(sheet, "%s|%.3g|%.4f|%.1f|%s", name, error, 1 - error / s->variance, beyond(s, y), learned);
 }
 
-static void show_kernel(const trial *a, text *sheet, const char *name, const task *t, const drawn *s, const rfm_options *o) {
+static void show_kernel(const trial *a, text *sheet, const char *name, const task *t, const drawn *s,
+                        const rfm_options *o) {
     rfm_real *y = allocate(s->test.n, sizeof *y, "predictions"), m[MOST * MOST];
     fitted f = lab_fit(a, &s->train, o, NULL);
     lab_predict(a, &f, &s->test, y);
@@ -181,8 +182,9 @@ static void show_network(const trial *a, text *sheet, const task *t, const drawn
     lab_descend(a, &w, &s->train, &o);
     lab_network_predict(a, &w, &s->test, y);
     lab_network_features(a, &w, &s->train, f, NULL);
-    show(sheet, plain ? "network, one hidden layer, 1,000 steps of descent" : "network, one hidden layer, 1,000 steps of Adam", t,
-         s, y, f);
+    show(sheet,
+         plain ? "network, one hidden layer, 1,000 steps of descent" : "network, one hidden layer, 1,000 steps of Adam",
+         t, s, y, f);
     network_free(&w);
     free(y);
 }
@@ -190,17 +192,21 @@ static void show_network(const trial *a, text *sheet, const task *t, const drawn
 void low_rank(const trial *a, text *sheet) {
     static const size_t updates[] = {0, 1, 2, 5};
     size_t n = a->quick ? 300 : 1000, tests = a->quick ? 1000 : 10000, i, k;
-    sheet_say(sheet,
-              "%zu training rows, %zu test rows, L = 10; RFM with a full M. The error's share beyond: on test rows whose target "
-              "is beyond every training target. Found: of M's diagonal (networks: W'W of the first layer) on the inputs that the "
-              "target depends on, or of its trace along u. Cosine: with the expected gradient outer product of the target.",
-              n, tests);
+    sheet_say(
+        sheet,
+        "%zu training rows, %zu test rows, L = 10; RFM with a full M. The error's share beyond: on test rows whose "
+        "target "
+        "is beyond every training target. Found: of M's diagonal (networks: W'W of the first layer) on the inputs that "
+        "the "
+        "target depends on, or of its trace along u. Cosine: with the expected gradient outer product of the target.",
+        n, tests);
     for (i = 0; i < sizeof tasks / sizeof *tasks; i++) {
         const task *t = &tasks[i];
         drawn s = draw(t, n, tests, a->seed);
         rfm_options o;
         text columns = {NULL, 0, 0};
-        text_add(&columns, "%s, %zu inputs, variance %.4g|test MSE|R^2|beyond %%|found %%|cosine", t->name, t->d, s.variance);
+        text_add(&columns, "%s, %zu inputs, variance %.4g|test MSE|R^2|beyond %%|found %%|cosine", t->name, t->d,
+                 s.variance);
         text_bytes(&columns, "", 1);
         sheet_table(sheet, columns.at);
         free(columns.at);
@@ -226,7 +232,8 @@ void low_rank(const trial *a, text *sheet) {
         progress_show("low-rank", (double)i + 1, (double)(sizeof tasks / sizeof *tasks));
     }
     progress_end();
-    sheet_say(sheet, "The paper gives figure 16 as a picture: RFM and the network near R^2 = 1 on 16a, the kernels far below; on 16d "
+    sheet_say(sheet, "The paper gives figure 16 as a picture: RFM and the network near R^2 = 1 on 16a, the kernels far "
+                     "below; on 16d "
                      "RFM far above all others. What RFM leaves of 16d is extrapolation: see the column beyond.");
 }
 
@@ -248,12 +255,14 @@ static double under(const trial *a, const drawn *s, int kernel, double exponent,
 
 void depth(const trial *a, text *sheet) {
     /* Figure 14: network, NTK, NTK + W'W, Laplace, Laplace + W'W, by depth; figure 10 is a picture. */
-    static const char *const paper[] = {".083, .280, .038, .712, .055", ".073, .465, .042, .712, .063", ".071, .574, .043, .712, .061",
-                                        ""};
+    static const char *const paper[] = {".083, .280, .038, .712, .055", ".073, .465, .042, .712, .063",
+                                        ".071, .574, .043, .712, .061", ""};
     size_t n = a->quick ? 200 : 1000, i, layers;
     sheet_say(sheet,
-              "30 inputs, %zu rows to train, %zu to test. Networks of width %d, 100 epochs of Adam, rate 0.003, batches of 50. Then kernels "
-              "under M = W'W of the first layer: NTK of the network's depth, and Laplace with L three times the median distance; "
+              "30 inputs, %zu rows to train, %zu to test. Networks of width %d, 100 epochs of Adam, rate 0.003, "
+              "batches of 50. Then kernels "
+              "under M = W'W of the first layer: NTK of the network's depth, and Laplace with L three times the median "
+              "distance; "
               "ridge 0.001. Errors in units of the variance.",
               n, n, a->quick ? 64 : 256);
     for (i = 2; i < 4; i++) {
@@ -265,7 +274,9 @@ void depth(const trial *a, text *sheet) {
         wide.d = 30;
         s = draw(t, n, n, a->seed);
         laplace = under(a, &s, RFM_LAPLACE, 1, NULL);
-        text_add(&columns, "%s: hidden layers|network|NTK|NTK + W'W|Laplace|Laplace + W'W|found in W'W %%|paper, in this order", t->name);
+        text_add(&columns,
+                 "%s: hidden layers|network|NTK|NTK + W'W|Laplace|Laplace + W'W|found in W'W %%|paper, in this order",
+                 t->name);
         text_bytes(&columns, "", 1);
         sheet_table(sheet, columns.at);
         free(columns.at);
@@ -281,8 +292,8 @@ void depth(const trial *a, text *sheet) {
             e[0] = lab_network_error(a, &w, &s.test) / s.variance;
             e[1] = under(a, &s, RFM_NTK, (double)layers, NULL), e[2] = under(a, &s, RFM_NTK, (double)layers, m);
             e[3] = laplace, e[4] = under(a, &s, RFM_LAPLACE, 1, m);
-            sheet_row(sheet, "%zu|%.3f|%.3f|%.3f|%.3f|%.3f|%.1f|%s", layers, e[0], e[1], e[2], e[3], e[4], found(t, &s, m),
-                      i == 2 ? paper[layers - 1] : "");
+            sheet_row(sheet, "%zu|%.3f|%.3f|%.3f|%.3f|%.3f|%.1f|%s", layers, e[0], e[1], e[2], e[3], e[4],
+                      found(t, &s, m), i == 2 ? paper[layers - 1] : "");
             network_free(&w);
             progress_show("depth", (double)((i - 2) * 4 + layers), 8);
         }
@@ -297,6 +308,8 @@ void depth(const trial *a, text *sheet) {
         drawn_free(&s);
     }
     progress_end();
-    sheet_say(sheet, "The paper does not say how many inputs there are, nor how its networks were trained; its figure 14 is read as "
-                     "errors in units of the variance.");
+    sheet_say(
+        sheet,
+        "The paper does not say how many inputs there are, nor how its networks were trained; its figure 14 is read as "
+        "errors in units of the variance.");
 }

@@ -18,4 +18,8 @@ void tabular(const trial *t, text *sheet);
 void low_rank(const trial *t, text *sheet);
 void depth(const trial *t, text *sheet);
 
+/* features.c */
+void features(const trial *t, text *sheet);
+void layers_of_networks(const trial *t, text *sheet);
+
 #endif
