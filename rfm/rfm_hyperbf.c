@@ -253,11 +253,11 @@ static rfm_real make_row(const source *s, size_t index, const rfm_real *shift, r
     } else {
         const uint32_t *pair = s->pairs + 3 * (index - s->n);
         const rfm_real *a = row_at(s->data->x, pair[0]), *b = row_at(s->data->x, pair[1]);
-        rfm_real part = s->parts[index - s->n];
+        const rfm_real part = s->parts[index - s->n], rest = R(1) - part;
         uint32_t state = pair[2];
-        for (j = 0; j < s->d; j++) x[j] = part * a[j] + (R(1) - part) * b[j];
+        for (j = 0; j < s->d; j++) x[j] = part * a[j] + rest * b[j];
         for (j = 0; state != 0 && j < s->d; j++) x[j] += s->noise * s->spread[j] * random_normal(&state);
-        weight = part * weight_at(s, pair[0]) + (R(1) - part) * weight_at(s, pair[1]);
+        weight = part * weight_at(s, pair[0]) + rest * weight_at(s, pair[1]);
     }
     for (j = 0; shift != NULL && j < s->d; j++) x[j] -= shift[j];
     return weight;
@@ -326,6 +326,7 @@ typedef struct {
     rfm_real *placed;          /* (n, r) and */
     rfm_real *t;               /* (n, d), where centres are inputs: u_a, t_a - shift */
     rfm_real *du, *pulled;     /* (n, r) dH/dU, and what a block adds to it, likewise */
+    rfm_real *own;             /* (3, n) prototypes: the one alpha of each centre, dH by it, E of its output */
     const rfm_real *u;         /* (n, r) */
     int far;                   /* a row of the block, or a centre, is far from 0 */
     unsigned char *memory;     /* for the calls of rfm.h and rfm_small.h */
@@ -364,6 +365,7 @@ static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf 
     s->t = rfm_arena_reals(arena, placed ? n : 0, d);
     s->du = rfm_arena_reals(arena, placed ? n : 0, r);
     s->pulled = rfm_arena_reals(arena, placed ? n : 0, r);
+    s->own = rfm_arena_reals(arena, f->labels != NULL ? 3 : 0, n);
     product_bytes(s, ctx, b, r, d); /* Z */
     product_bytes(s, ctx, b, n, r); /* Z U' */
     product_bytes(s, ctx, b, c, n); /* F */
@@ -425,6 +427,7 @@ static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
     sizes_of(f, sizes);
     for (k = 0; g != NULL && k < ARRAYS; k++) memset(g->at[k], 0, sizes[k] * sizeof *g->at[k]);
     if (g != NULL && f->inputs != NULL) memset(s->du, 0, s->n * s->r * sizeof *s->du);
+    for (a = 0; f->labels != NULL && a < s->n; a++) s->own[a] = f->alpha[a * s->c + f->labels[a]], s->own[s->n + a] = R(0);
     return status;
 }
 
@@ -452,32 +455,73 @@ static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
     return status;
 }
 
-/* The loss of one row, whose f (c) becomes the derivative by f. */
+/* exp of numbers that are not positive, in place. */
+static void exp_below(const rfm_port *port, size_t n, rfm_real *x) {
+    size_t i;
+    if (port != NULL && port->exp != NULL)
+        port->exp(n, x, x);
+    else
+        for (i = 0; i < n; i++) x[i] = RFM_MATH(exp)(x[i]);
+}
+
+/* Squares, or the cross-entropy of one output: the loss of one row, whose f (c) becomes the derivative by f. */
 static rfm_real row_loss(const rfm_hyperbf_cost *cost, size_t c, const rfm_real *y, rfm_real *f) {
-    rfm_real loss = R(0), most, sum = R(0), total = R(0), inverse = R(1) / cost->temperature;
+    rfm_real loss = R(0), inverse = R(1) / cost->temperature;
     size_t k;
-    if (cost->kind == RFM_HYPERBF_SQUARED) {
-        for (k = 0; k < c; k++) {
-            rfm_real off = f[k] - y[k];
-            loss += off * off;
-            f[k] = R(2) * off;
-        }
-        return loss;
-    }
-    if (c == 1) {
+    if (cost->kind == RFM_HYPERBF_ENTROPY) {
         rfm_real t = f[0] * inverse, small = RFM_MATH(exp)(-RFM_MATH(fabs)(t)), q = (R(1) + y[0]) / R(2);
         f[0] = ((t > R(0) ? R(1) : small) / (R(1) + small) - q) * inverse;
         return max_real(t, R(0)) + RFM_MATH(log)(R(1) + small) - q * t;
     }
-    for (most = f[0], k = 1; k < c; k++) most = max_real(most, f[k]);
     for (k = 0; k < c; k++) {
-        loss -= y[k] * (f[k] - most) * inverse;
-        total += y[k];
-        f[k] = RFM_MATH(exp)((f[k] - most) * inverse);
-        sum += f[k];
+        rfm_real off = f[k] - y[k];
+        loss += off * off;
+        f[k] = R(2) * off;
     }
-    for (k = 0; k < c; k++) f[k] = (total * f[k] / sum - y[k]) * inverse;
-    return loss + total * RFM_MATH(log)(sum);
+    return loss;
+}
+
+/* sum_i weight_i scale loss(y_i, f_i), whose f (count, c) become the derivatives by f. */
+static rfm_real rows_loss(const rfm_port *port, const rfm_hyperbf_cost *cost, size_t count, size_t c, const rfm_real *y,
+                          const rfm_real *weights, rfm_real scale, rfm_real *f) {
+    const rfm_real inverse = R(1) / cost->temperature;
+    rfm_real loss = R(0);
+    size_t i, k;
+    if (cost->kind == RFM_HYPERBF_SQUARED || c == 1) {
+        for (i = 0; i < count; i++) {
+            loss += weights[i] * scale * row_loss(cost, c, y + i * c, f + i * c);
+            for (k = 0; k < c; k++) f[i * c + k] *= weights[i] * scale;
+        }
+        return loss;
+    }
+    for (i = 0; i < count; i++) {
+        rfm_real *row = f + i * c, most = row[0], told = R(0);
+        for (k = 1; k < c; k++) most = max_real(most, row[k]);
+        for (k = 0; k < c; k++) {
+            row[k] = (row[k] - most) * inverse;
+            told += y[i * c + k] * row[k];
+        }
+        loss -= weights[i] * scale * told;
+    }
+    exp_below(port, count * c, f);
+    for (i = 0; i < count; i++) {
+        rfm_real *row = f + i * c, sum = R(0), total = R(0), share, factor = weights[i] * scale * inverse;
+        for (k = 0; k < c; k++) sum += row[k], total += y[i * c + k];
+        loss += weights[i] * scale * total * RFM_MATH(log)(sum);
+        share = total / sum;
+        for (k = 0; k < c; k++) row[k] = (share * row[k] - y[i * c + k]) * factor;
+    }
+    return loss;
+}
+
+/* In four chains: one would wait for every addition. */
+static rfm_real sum_of(size_t n, const rfm_real *x) {
+    rfm_real sums[4] = {R(0), R(0), R(0), R(0)};
+    size_t i, k;
+    for (i = 0; i + 4 <= n; i += 4)
+        for (k = 0; k < 4; k++) sums[k] += x[i + k];
+    for (k = 0; i + k < n; k++) sums[k] += x[i + k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* dz = A U - diag(A 1) Z, du += A'Z - diag(A'1) U; *spread += <A, S o S>, S o S being |Z|^2 + |U|^2 - 2 Z U'. */
@@ -489,16 +533,15 @@ static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) 
     if (status == RFM_OK) status = multiply(s, RFM_NN, R(1), a, u, R(0), rfm_view(s->dz, count, s->r));
     memset(column, 0, s->n * sizeof *column);
     for (i = 0; i < count; i++) {
-        rfm_real sum = R(0);
-        for (j = 0; j < s->n; j++) {
-            sum += s->w[i * s->n + j];
-            column[j] += s->w[i * s->n + j];
-        }
+        const rfm_real *row = s->w + i * s->n, sum = sum_of(s->n, row);
+        rfm_real squares = R(0);
+        for (j = 0; j < s->n; j++) column[j] += row[j];
         for (j = 0; j < s->r; j++) {
-            rfm_real at = s->z[i * s->r + j], *pull = s->dz + i * s->r + j;
-            *spread += at * (sum * at - R(2) * *pull);
-            *pull -= sum * at;
+            rfm_real at = s->z[i * s->r + j], pull = s->dz[i * s->r + j];
+            squares += at * (sum * at - R(2) * pull);
+            s->dz[i * s->r + j] = pull - sum * at;
         }
+        *spread += squares;
     }
     for (i = 0; i < s->n; i++) {
         *spread += column[i] * s->norms[i];
@@ -527,14 +570,13 @@ static void pull_pairs(pass *s, size_t count, rfm_real *du, rfm_real *spread, rf
         }
 }
 
-/* A = (E alpha') o w in w; what it adds to the gradient by centres, W and log L. */
+/* What A = (E alpha') o w, which is in w, adds to the gradient by centres, W and log L. */
 static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *g) {
     const int placed = f->inputs != NULL;
     const rfm_mat dw = rfm_view(g->at[P], s->r, s->d);
     rfm_real *du = placed ? s->pulled : g->at[CENTERS];
     size_t i;
     int status = RFM_OK;
-    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
     if (placed) memset(du, 0, s->n * s->r * sizeof *du);
     if (s->far)
         pull_pairs(s, count, du, g->at[BANDWIDTH], placed ? dw.at : NULL);
@@ -548,29 +590,49 @@ static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *
     return status;
 }
 
+/* dH/dalpha, and A in w, by products. */
+static int pass_weights(pass *s, const rfm_hyperbf *f, size_t count, const arrays *g) {
+    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c), e = rfm_cview(s->e, count, s->c);
+    size_t i;
+    int status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
+    if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
+    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
+    return status;
+}
+
+/* The same for prototypes: one output of E for each centre. */
+static void pass_prototypes(pass *s, const uint32_t *labels, size_t count) {
+    rfm_real *alpha = s->own, *dalpha = s->own + s->n, *told = s->own + 2 * s->n;
+    size_t i, a;
+    for (i = 0; i < count; i++) {
+        const rfm_real *phi = s->phi + i * (s->n + 1), *e = s->e + i * s->c;
+        rfm_real *w = s->w + i * s->n;
+        for (a = 0; a < s->n; a++) told[a] = e[labels[a]];
+        for (a = 0; a < s->n; a++) dalpha[a] += phi[a] * told[a];
+        for (a = 0; a < s->n; a++) w[a] *= told[a] * alpha[a];
+    }
+}
+
 /* Adds `count` rows (s->x, y, weights) to *loss and to the gradient, both times `scale`. */
 static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost, size_t count, rfm_real scale,
                      rfm_real *loss, const arrays *g) {
-    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c), e = rfm_cview(s->e, count, s->c);
-    rfm_real sum = R(0);
+    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c);
     size_t i, k;
     int status = set_phi(s, f, count, g != NULL);
     if (status == RFM_OK)
         status = multiply(s, RFM_NN, R(1), phi_view(s, count, s->n), alpha, R(0), rfm_view(s->e, count, s->c));
     if (status != RFM_OK) return status;
-    for (i = 0; i < count; i++) {
-        rfm_real *row = s->e + i * s->c, factor = s->weights[i] * scale;
-        for (k = 0; f->offset != NULL && k < s->c; k++) row[k] += f->offset[k];
-        sum += factor * row_loss(cost, s->c, s->y + i * s->c, row);
-        for (k = 0; k < s->c; k++) row[k] *= factor;
-    }
-    *loss += sum;
+    for (i = 0; f->offset != NULL && i < count; i++)
+        for (k = 0; k < s->c; k++) s->e[i * s->c + k] += f->offset[k];
+    *loss += rows_loss(s->ctx.port, cost, count, s->c, s->y, s->weights, scale, s->e);
     if (!rfm_finite(1, loss)) return RFM_ERANGE;
     if (g == NULL) return RFM_OK;
     for (i = 0; f->offset != NULL && i < count; i++)
         for (k = 0; k < s->c; k++) g->at[OFFSET][k] += s->e[i * s->c + k];
-    status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
-    if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
+    if (f->labels != NULL)
+        pass_prototypes(s, f->labels, count);
+    else
+        status = pass_weights(s, f, count, g);
     return status == RFM_OK ? pass_pull(s, f, count, g) : status;
 }
 
@@ -584,7 +646,8 @@ static int pass_end(pass *s, const rfm_hyperbf *f, rfm_real ridge, rfm_real *los
     for (i = 0; i < s->n; i++)
         for (k = 0; k < s->c; k++) {
             rfm_real *at = g->at[ALPHA] + i * s->c + k;
-            *at = f->labels == NULL || f->labels[i] == k ? *at + R(2) * ridge * f->alpha[i * s->c + k] : R(0);
+            if (f->labels != NULL) *at = f->labels[i] == k ? s->own[s->n + i] : R(0);
+            *at += R(2) * ridge * f->alpha[i * s->c + k]; /* alpha of the other outputs is 0 */
         }
     if (f->inputs != NULL)
         status = multiply(s, RFM_NN, R(1), rfm_cview(s->du, s->n, s->r), rfm_cview(f->p, s->r, s->d), R(0),
@@ -1424,12 +1487,13 @@ static int look(rfm_hyperbf_descent *g, int afresh) {
 /* The loss of f = 0, which even a good start may be near. */
 static rfm_real zero_loss(const rfm_hyperbf_descent *g) {
     const source *from = &g->from;
-    rfm_real sum = R(0), *y = g->s.y, *zero = g->s.e;
+    rfm_real sum = R(0), *y = g->s.y, *zero = g->s.e, weight;
     size_t i;
     for (i = 0; i < from->n; i++) {
         make_target(from, i, y);
         memset(zero, 0, from->c * sizeof *zero);
-        sum += weight_at(from, i) * row_loss(&g->o->cost, from->c, y, zero) / R(from->n);
+        weight = weight_at(from, i);
+        sum += rows_loss(NULL, &g->o->cost, 1, from->c, y, &weight, R(1) / R(from->n), zero);
     }
     return sum;
 }
