@@ -15,6 +15,7 @@
 
 #ifndef RFM_NO_TRAIN
 
+#define RFM_DESCENT
 #include "rfm_private.h"
 #include "rfm_small.h"
 
@@ -27,12 +28,6 @@
 #define FAR_FROM_ZERO R(16)   /* |Z| or |U| in units of L, above which pairs take the place of products */
 
 /* ==== 1. Arguments ============================================================================ */
-
-static int check_arena(const rfm_arena *arena) {
-    if (arena == NULL) return RFM_ENULL;
-    if (arena->status != RFM_OK) return arena->status;
-    return arena->base == NULL ? RFM_EARENA : RFM_OK;
-}
 
 static int kernel_right(int kernel, rfm_real exponent) {
     if (!between(0, kernel, RFM_KERNELS - 1) || rfm_kernels[kernel].norm != 2 || rfm_kernels[kernel].layers) return 0;
@@ -105,32 +100,6 @@ static int cost_right(const rfm_hyperbf_cost *cost) {
            cost->ridge >= R(0) && rfm_finite(1, &cost->temperature) && rfm_finite(1, &cost->ridge);
 }
 
-/* Targets that the cross-entropy takes. */
-static int targets_right(const rfm_hyperbf_cost *cost, rfm_cmat y) {
-    size_t i, k;
-    for (i = 0; cost->kind == RFM_HYPERBF_ENTROPY && i < y.rows; i++)
-        for (k = 0; k < y.cols; k++) {
-            rfm_real value = y.at[i * y.stride + k];
-            if (value < (y.cols == 1 ? R(-1) : R(0)) || (y.cols == 1 && value > R(1))) return 0;
-        }
-    return 1;
-}
-
-/* A block of memory that a call reads or writes. */
-typedef struct {
-    const void *at;
-    size_t bytes;
-    int written;
-} span;
-
-static void add_span(span *list, size_t *count, const void *at, size_t reals, int written) {
-    if (at == NULL || reals == 0) return;
-    list[*count].at = at, list[*count].bytes = reals * sizeof(rfm_real), list[*count].written = written;
-    ++*count;
-}
-
-static size_t view_reals(rfm_cmat a) { return (a.rows - 1) * a.stride + a.cols; }
-
 #define SPANS 16
 static void add_function(span *list, size_t *count, const rfm_hyperbf *f, int written) {
     add_span(list, count, f->shift, f->d, 0);
@@ -146,19 +115,6 @@ static void add_data(span *list, size_t *count, const rfm_data *data) {
     add_span(list, count, data->y.at, view_reals(data->y), 0);
     add_span(list, count, data->weights, data->x.rows, 0);
 }
-
-static int spans_overlap(const span *list, size_t count) {
-    size_t i, j;
-    for (i = 0; i < count; i++)
-        for (j = 0; j < i; j++) {
-            uintptr_t a = (uintptr_t)list[i].at, b = (uintptr_t)list[j].at;
-            if ((list[i].written || list[j].written) && a < b + list[j].bytes && b < a + list[i].bytes) return 1;
-        }
-    return 0;
-}
-
-/* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
-static int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
 
 static rfm_real *keep(rfm_arena *store, size_t rows, size_t cols, const rfm_real *from) {
     rfm_real *to = rfm_arena_reals(store, rows, cols);
@@ -226,18 +182,11 @@ typedef struct {
     rfm_real *drawn_targets; /* (drawn, c) */
 } source;
 
-/* In (0, 1). */
-static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
-
 /* Nearly normal, variance 1: four bytes of one random number, added up. */
 static rfm_real random_normal(uint32_t *state) {
     uint32_t u = rfm_random(state), sum = (u & 255) + (u >> 8 & 255) + (u >> 16 & 255) + (u >> 24);
     return (R(sum) - R(510)) * R(0.0067658);
 }
-
-static size_t random_index(uint32_t *state, size_t count) { return rfm_random(state) % count; }
-
-static const rfm_real *row_at(rfm_cmat a, size_t i) { return a.at + i * a.stride; }
 
 static rfm_real weight_at(const source *s, size_t i) {
     return s->data->weights != NULL ? s->data->weights[i] * s->weight_scale : R(1);
@@ -427,7 +376,10 @@ static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
     sizes_of(f, sizes);
     for (k = 0; g != NULL && k < ARRAYS; k++) memset(g->at[k], 0, sizes[k] * sizeof *g->at[k]);
     if (g != NULL && f->inputs != NULL) memset(s->du, 0, s->n * s->r * sizeof *s->du);
-    for (a = 0; f->labels != NULL && a < s->n; a++) s->own[a] = f->alpha[a * s->c + f->labels[a]], s->own[s->n + a] = R(0);
+    for (a = 0; f->labels != NULL && a < s->n; a++) {
+        s->own[a] = f->alpha[a * s->c + f->labels[a]];
+        s->own[s->n + a] = R(0);
+    }
     return status;
 }
 
@@ -453,65 +405,6 @@ static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
     for (i = 0; i < s->n; i++) most = max_real(most, s->norms[i]);
     s->far = RFM_MATH(sqrt)(most) > far;
     return status;
-}
-
-/* exp of numbers that are not positive, in place. */
-static void exp_below(const rfm_port *port, size_t n, rfm_real *x) {
-    size_t i;
-    if (port != NULL && port->exp != NULL)
-        port->exp(n, x, x);
-    else
-        for (i = 0; i < n; i++) x[i] = RFM_MATH(exp)(x[i]);
-}
-
-/* Squares, or the cross-entropy of one output: the loss of one row, whose f (c) becomes the derivative by f. */
-static rfm_real row_loss(const rfm_hyperbf_cost *cost, size_t c, const rfm_real *y, rfm_real *f) {
-    rfm_real loss = R(0), inverse = R(1) / cost->temperature;
-    size_t k;
-    if (cost->kind == RFM_HYPERBF_ENTROPY) {
-        rfm_real t = f[0] * inverse, small = RFM_MATH(exp)(-RFM_MATH(fabs)(t)), q = (R(1) + y[0]) / R(2);
-        f[0] = ((t > R(0) ? R(1) : small) / (R(1) + small) - q) * inverse;
-        return max_real(t, R(0)) + RFM_MATH(log)(R(1) + small) - q * t;
-    }
-    for (k = 0; k < c; k++) {
-        rfm_real off = f[k] - y[k];
-        loss += off * off;
-        f[k] = R(2) * off;
-    }
-    return loss;
-}
-
-/* sum_i weight_i scale loss(y_i, f_i), whose f (count, c) become the derivatives by f. */
-static rfm_real rows_loss(const rfm_port *port, const rfm_hyperbf_cost *cost, size_t count, size_t c, const rfm_real *y,
-                          const rfm_real *weights, rfm_real scale, rfm_real *f) {
-    const rfm_real inverse = R(1) / cost->temperature;
-    rfm_real loss = R(0);
-    size_t i, k;
-    if (cost->kind == RFM_HYPERBF_SQUARED || c == 1) {
-        for (i = 0; i < count; i++) {
-            loss += weights[i] * scale * row_loss(cost, c, y + i * c, f + i * c);
-            for (k = 0; k < c; k++) f[i * c + k] *= weights[i] * scale;
-        }
-        return loss;
-    }
-    for (i = 0; i < count; i++) {
-        rfm_real *row = f + i * c, most = row[0], told = R(0);
-        for (k = 1; k < c; k++) most = max_real(most, row[k]);
-        for (k = 0; k < c; k++) {
-            row[k] = (row[k] - most) * inverse;
-            told += y[i * c + k] * row[k];
-        }
-        loss -= weights[i] * scale * told;
-    }
-    exp_below(port, count * c, f);
-    for (i = 0; i < count; i++) {
-        rfm_real *row = f + i * c, sum = R(0), total = R(0), share, factor = weights[i] * scale * inverse;
-        for (k = 0; k < c; k++) sum += row[k], total += y[i * c + k];
-        loss += weights[i] * scale * total * RFM_MATH(log)(sum);
-        share = total / sum;
-        for (k = 0; k < c; k++) row[k] = (share * row[k] - y[i * c + k]) * factor;
-    }
-    return loss;
 }
 
 /* In four chains: one would wait for every addition. */
@@ -596,7 +489,7 @@ static int pass_weights(pass *s, const rfm_hyperbf *f, size_t count, const array
     size_t i;
     int status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
     if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
-    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
+    for (i = 0; status == RFM_OK && i < count * s->n; i++) s->w[i] *= s->q[i];
     return status;
 }
 
@@ -617,14 +510,19 @@ static void pass_prototypes(pass *s, const uint32_t *labels, size_t count) {
 static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost, size_t count, rfm_real scale,
                      rfm_real *loss, const arrays *g) {
     const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c);
+    rfm_real sum = R(0);
     size_t i, k;
     int status = set_phi(s, f, count, g != NULL);
     if (status == RFM_OK)
         status = multiply(s, RFM_NN, R(1), phi_view(s, count, s->n), alpha, R(0), rfm_view(s->e, count, s->c));
     if (status != RFM_OK) return status;
-    for (i = 0; f->offset != NULL && i < count; i++)
-        for (k = 0; k < s->c; k++) s->e[i * s->c + k] += f->offset[k];
-    *loss += rows_loss(s->ctx.port, cost, count, s->c, s->y, s->weights, scale, s->e);
+    for (i = 0; i < count; i++) {
+        rfm_real *row = s->e + i * s->c, factor = s->weights[i] * scale;
+        for (k = 0; f->offset != NULL && k < s->c; k++) row[k] += f->offset[k];
+        sum += factor * row_loss(cost->kind, cost->temperature, s->c, s->y + i * s->c, row);
+        for (k = 0; k < s->c; k++) row[k] *= factor;
+    }
+    *loss += sum;
     if (!rfm_finite(1, loss)) return RFM_ERANGE;
     if (g == NULL) return RFM_OK;
     for (i = 0; f->offset != NULL && i < count; i++)
@@ -736,7 +634,7 @@ static int check_loss(const rfm_hyperbf *f, const rfm_data *data, const rfm_hype
     if (!cost_right(cost)) return RFM_EVALUE;
     status = check_numbers(f);
     if (status == RFM_OK) status = check_row_numbers(data, &sum);
-    if (status == RFM_OK && !targets_right(cost, data->y)) status = RFM_EVALUE;
+    if (status == RFM_OK && !targets_right(cost->kind, data->y)) status = RFM_EVALUE;
     return status;
 }
 
@@ -1096,10 +994,6 @@ static rfm_real points_size(const beginning *g) {
     return most * RFM_MATH(sqrt)(sum / R(g->rows));
 }
 
-static int tick(const rfm_ctx *ctx, rfm_real done) {
-    return ctx->tick != NULL && ctx->tick(ctx->tick_arg, done < R(1) ? done : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
-}
-
 static int start_clusters(beginning *g) {
     rfm_hyperbf *f = &g->f;
     rfm_centers_options how;
@@ -1229,8 +1123,6 @@ int rfm_hyperbf_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
 
 /* ==== 6. Descent ============================================================================== */
 
-#define PI               R(3.14159265358979323846)
-#define ADAM_LEAST       R(1e-8)
 #define TEACHER_SHARE    R(0.2) /* of the work, as the ticks tell it */
 #define DESCENT_BYTES    2048   /* of rfm_hyperbf_descent in the arena, the same on every machine */
 #define BANDWIDTH_BOUNDS R(20)  /* log L moves at most this far: a ratio of 5e8 */
@@ -1244,7 +1136,7 @@ struct rfm_hyperbf_descent {
     size_t sizes[ARRAYS];
     arrays best, g, first, second;     /* the best state; gradient; its mean, its mean square */
     rfm_real unit[ARRAYS];             /* of the rates */
-    rfm_real fallen, fallen_second;    /* momentum^t, second^t */
+    descent_rule rule;
     rfm_real bandwidth, log_bandwidth; /* L at the start, log of L in units of it */
     rfm_real limit;                    /* a loss above this is divergence */
     rfm_hyperbf_report report;
@@ -1256,6 +1148,12 @@ struct rfm_hyperbf_descent {
     pass s;
     squares q;
 };
+
+/* The shared descent knows them by these numbers. */
+typedef char rules_agree[RFM_HYPERBF_PLAIN == DESCENT_PLAIN && RFM_HYPERBF_MOMENTUM == DESCENT_MOMENTUM &&
+                                 RFM_HYPERBF_ADAM == DESCENT_ADAM && RFM_HYPERBF_ENTROPY == LOSS_ENTROPY
+                             ? 1
+                             : -1];
 
 typedef char descent_fits[sizeof(rfm_hyperbf_descent) <= DESCENT_BYTES ? 1 : -1];
 
@@ -1269,10 +1167,6 @@ void rfm_hyperbf_options_init(rfm_hyperbf_options *o) {
     o->look = 200, o->most = R(100);
     o->noise = R(0.1), o->project_from = R(0.5);
 }
-
-static int share_right(rfm_real x) { return x >= R(0) && x <= R(1); }
-static int factor_right(rfm_real x) { return x >= R(0) && rfm_finite(1, &x); }
-static int decay_right(rfm_real x) { return x >= R(0) && x < R(1); }
 
 static int options_right(const rfm_hyperbf_options *o) {
     if (!cost_right(&o->cost) || !between(RFM_HYPERBF_PLAIN, o->method, RFM_HYPERBF_ADAM)) return 0;
@@ -1487,13 +1381,12 @@ static int look(rfm_hyperbf_descent *g, int afresh) {
 /* The loss of f = 0, which even a good start may be near. */
 static rfm_real zero_loss(const rfm_hyperbf_descent *g) {
     const source *from = &g->from;
-    rfm_real sum = R(0), *y = g->s.y, *zero = g->s.e, weight;
+    rfm_real sum = R(0), *y = g->s.y, *zero = g->s.e;
     size_t i;
     for (i = 0; i < from->n; i++) {
         make_target(from, i, y);
         memset(zero, 0, from->c * sizeof *zero);
-        weight = weight_at(from, i);
-        sum += rows_loss(NULL, &g->o->cost, 1, from->c, y, &weight, R(1) / R(from->n), zero);
+        sum += weight_at(from, i) * row_loss(g->o->cost.kind, g->o->cost.temperature, from->c, y, zero) / R(from->n);
     }
     return sum;
 }
@@ -1551,7 +1444,7 @@ int rfm_hyperbf_begin(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
     if (status == RFM_OK) status = check_descent(ctx, data, options, f);
     if (status == RFM_OK) status = check_numbers(f);
     if (status == RFM_OK) status = check_row_numbers(data, &sum);
-    if (status == RFM_OK && !targets_right(&options->cost, data->y)) status = RFM_EVALUE;
+    if (status == RFM_OK && !targets_right(options->cost.kind, data->y)) status = RFM_EVALUE;
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     g = (rfm_hyperbf_descent *)rfm_arena_take(ctx->arena, DESCENT_BYTES, 1);
@@ -1568,7 +1461,7 @@ int rfm_hyperbf_begin(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
         g->from.drawn = drawn_rows(options, data->x.rows), g->from.noise = options->noise;
         g->from.weight_scale = R(data->x.rows) / sum;
         g->state = rfm_random_start(options->seed);
-        g->fallen = g->fallen_second = R(1);
+        g->rule = descent_rule_of(options->method, options->momentum, options->second);
         g->bandwidth = f->bandwidth, g->log_bandwidth = R(0);
         status = begin(g);
     }
@@ -1607,42 +1500,18 @@ static int batch_gradient(rfm_hyperbf_descent *g, const rfm_hyperbf *f) {
     return status;
 }
 
-static void move_array(const rfm_hyperbf_descent *g, size_t n, rfm_real rate, const rfm_real *gradient, rfm_real *first,
-                       rfm_real *second, rfm_real *x) {
-    const rfm_hyperbf_options *o = g->o;
-    const rfm_real b = o->momentum, b2 = o->second;
-    const rfm_real scale = R(1) / (R(1) - g->fallen), scale2 = R(1) / (R(1) - g->fallen_second);
-    size_t i;
-    if (!(rate > R(0))) return;
-    if (o->method == RFM_HYPERBF_PLAIN)
-        for (i = 0; i < n; i++) x[i] -= rate * gradient[i];
-    if (o->method == RFM_HYPERBF_MOMENTUM)
-        for (i = 0; i < n; i++) {
-            first[i] = b * first[i] + gradient[i];
-            x[i] -= rate * first[i];
-        }
-    if (o->method == RFM_HYPERBF_ADAM)
-        for (i = 0; i < n; i++) {
-            first[i] = b * first[i] + (R(1) - b) * gradient[i];
-            second[i] = b2 * second[i] + (R(1) - b2) * gradient[i] * gradient[i];
-            x[i] -= rate * (first[i] * scale) / (RFM_MATH(sqrt)(second[i] * scale2) + ADAM_LEAST);
-        }
-}
-
 /* 0: L has left its range. Other numbers that are not finite are found by the next product. */
 static int move(rfm_hyperbf_descent *g) {
     const rfm_hyperbf_options *o = g->o;
-    const rfm_real share = R(g->report.steps) / R(o->steps);
-    const rfm_real rise = o->warm * R(o->steps), now_at = R(g->report.steps + 1);
-    const rfm_real factor = (now_at < rise ? now_at / rise : R(1)) *
-                            (o->floor + (R(1) - o->floor) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share)));
+    const rfm_real factor = descent_factor(g->report.steps, o->steps, o->warm, o->floor);
     arrays now;
     int k;
     arrays_of(g, &now);
-    g->fallen *= o->momentum, g->fallen_second *= o->second;
+    descent_advance(&g->rule);
     for (k = 0; k < ARRAYS; k++) {
         if (g->sizes[k] == 0) continue;
-        move_array(g, g->sizes[k], g->unit[k] * factor, g->g.at[k], g->first.at[k], g->second.at[k], now.at[k]);
+        descent_move(&g->rule, g->sizes[k], g->unit[k] * factor, g->g.at[k], g->first.at[k], g->second.at[k],
+                     now.at[k]);
     }
     if (!(RFM_MATH(fabs)(g->log_bandwidth) <= BANDWIDTH_BOUNDS)) return 0;
     set_bandwidth(g);
