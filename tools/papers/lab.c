@@ -368,8 +368,9 @@ void lab_network_features(const trial *t, const network *w, const lab_rows *s, r
     free(memory);
 }
 
-/* The squared loss with targets f - e_k / 2 has the derivative e_k / n by f at every row. So its derivative by biases of the
- * first layer, which are 0 here, is the mean tangent of output k there; W' times that is the mean gradient. */
+/* The squared loss with targets f - e_k / 2 has the derivative e_k / n by f at every row. So its derivative by
+ * biases of the first layer, which are 0 here, is the mean tangent of output k there; W' times that is the mean
+ * gradient. */
 void lab_network_center(const trial *t, const network *w, const lab_rows *s, rfm_real *g) {
     size_t width = w->f.width[1], d = s->d, bytes, i, j, k, l;
     rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions"), *mean = allocate(d, sizeof *mean, "a gradient");

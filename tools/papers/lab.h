@@ -1,5 +1,5 @@
-/* What the experiments share: random numbers, rows, machines that are fitted and scored. Whatever does not work ends the
- * program. */
+/* What the experiments share: random numbers, rows, machines that are fitted and scored. Whatever does not work
+ * ends the program. */
 #ifndef LAB_H
 #define LAB_H
 

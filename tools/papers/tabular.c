@@ -1,5 +1,5 @@
-/* Tables, as figures 4 and 5 of the RFM paper have them: RFM beside the kernels that learn no features, summed up by the
- * metrics of its appendix E.
+/* Tables, as figures 4 and 5 of the RFM paper have them: RFM beside the kernels that learn no features, summed up by
+ * the metrics of its appendix E.
  *
  * As in the paper: features are standardised, L = 10, the ridge is one of five, T at most 5, M full or a diagonal, NTKs
  * have 1 to 3 hidden layers (the paper: 5). Each choice is made on a fifth of the training rows; then the machine is
