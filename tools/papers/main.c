@@ -19,6 +19,8 @@ const experiment experiments[] = {
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
     {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
+    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
+    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
     {NULL, NULL, NULL, 0, NULL},
 };
 

@@ -22,4 +22,8 @@ void depth(const trial *t, text *sheet);
 void features(const trial *t, text *sheet);
 void layers_of_networks(const trial *t, text *sheet);
 
+/* conv_ansatz.c: of the paper on convolutional features */
+void conv_ansatz(const trial *t, text *sheet);
+void conv_theorem(const trial *t, text *sheet);
+
 #endif
