@@ -1,6 +1,6 @@
 #include "cnn.h"
 
-#include "host/host.h"
+#include "host/progress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ void cnn_free(cnn *f) {
 
 /* ---- forwards and backwards, of a batch -------------------------------------------------------- */
 
-/* What a batch leaves behind: for each layer its patches, outputs before ReLU, and input; and where maxima came from. */
+/* What a batch leaves behind: for each layer its patches, its outputs before ReLU, and its input. */
 typedef struct {
     size_t n;
     rfm_real *patches[CNN_LAYERS], *h[CNN_LAYERS], *input[CNN_LAYERS + 1], *y;
@@ -95,7 +95,7 @@ static void pass_free(const cnn *f, pass *p) {
     free(p->y);
 }
 
-/* Patches of one image around every place, zero beyond its border; `back`: what patches say is added up in the image. */
+/* Patches of one image around every place, zero beyond its border; `back`: the patches are added up in the image. */
 static void gather(const cnn *f, size_t l, rfm_real *image, rfm_real *patches, int back) {
     size_t q = f->patch, c = f->channels[l], i, j, a, b, k;
     for (i = 0; i < f->height[l]; i++)

@@ -1,5 +1,5 @@
-/* The convolutional ansatz, from the paper on convolutional features: filters W'W of a layer beside the average gradient
- * outer product by its patches (section 2, Fig. 9), and the theorem about one step of descent. */
+/* The convolutional ansatz, from the paper on convolutional features: W'W of a layer's filters beside the average
+ * gradient outer product by its patches (section 2, Fig. 9), and the theorem about one step of descent. */
 #include "host/host.h"
 
 #include "cnn.h"
