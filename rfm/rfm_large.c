@@ -1725,4 +1725,262 @@ int rfm_large_fit(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_opti
     return status;
 }
 
+/* ==== 9. EigenPro ===============================================================================
+ *
+ * S: s rows, K_SS = V' diag(sigma) V, sigma falling. A step on a batch B:
+ *   g = f(B) - Y_B,   alpha_B -= (eta / |B|) g,   alpha_S += (eta / |B|) V_q' D V_q K(S, B) g,
+ *   D_j = (1 - (sigma_{q+1} / sigma_j)^a) / sigma_j.
+ * Batches have one size: the last one of an epoch goes on with the epoch's first rows.
+ */
+
+#define DIRECTIONS_MOST 256 /* eigenpairs that q is chosen from */
+
+typedef struct {
+    desk desk;
+    const rfm_data *data;
+    const rfm_eigenpro_options *o;
+    rfm_model model, part; /* all rows, and those of S, projected; with alpha as it is now */
+    size_t n, c, s, pairs, most, q, batch;
+    uint32_t *order;               /* (n) the first s of the first order are S */
+    uint32_t *chosen;              /* (s) */
+    rfm_real *alpha, *best;        /* (n, c) */
+    rfm_real *centers, *zeros;     /* (s, r), (r) */
+    rfm_real *k, *sigma, *v;       /* (s, s), (pairs), (pairs, s) */
+    rfm_real *damping;             /* (q) D */
+    rfm_real *x, *g, *ksb, *h, *t; /* (most, d), (most, c), (s, most), (s, c), (pairs, c) */
+    rfm_real *predicted;           /* (v, c) */
+    rfm_real eta;
+} descent;
+
+void rfm_eigenpro_options_init(rfm_eigenpro_options *o) {
+    memset(o, 0, sizeof *o);
+    o->subsample = 2000, o->epochs = 50, o->power = R(0.95);
+}
+
+static int descent_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model,
+                         const rfm_eigenpro_options *o, descent *s) {
+    int status = ctx == NULL || data == NULL || o == NULL ? RFM_ENULL : check_model(model);
+    if (status == RFM_OK) status = check_view(data->x);
+    if (status == RFM_OK) status = check_view(data->y);
+    if (status == RFM_OK && data->x_validation.at != NULL) status = check_view(data->x_validation);
+    if (status == RFM_OK && data->x_validation.at != NULL) status = check_view(data->y_validation);
+    if (status != RFM_OK) return status;
+    if (data->x.cols != model->d || data->y.cols != model->c || data->x.rows != model->n ||
+        data->y.rows != data->x.rows)
+        return RFM_ESHAPE;
+    if (data->x_validation.at != NULL && (data->x_validation.cols != model->d || data->y_validation.cols != model->c ||
+                                          data->x_validation.rows != data->y_validation.rows))
+        return RFM_ESHAPE;
+    if (rfm_kernels[model->kernel].layers || o->subsample < 2 || o->epochs == 0 || !rfm_finite(1, &o->power) ||
+        !(o->power > R(0)) || o->power > R(1) || model->n < 2)
+        return RFM_EVALUE;
+    memset(s, 0, sizeof *s);
+    s->desk.ctx = ctx, s->desk.span = R(1), s->data = data, s->o = o;
+    s->model = *model, s->n = model->n, s->c = model->c, s->s = min_size(o->subsample, s->n);
+    if (o->directions >= s->s) return RFM_EVALUE;
+    s->pairs = o->directions > 0 ? o->directions + 1 : min_size(s->s, DIRECTIONS_MOST);
+    s->most = min_size(s->n, o->batch > 0 ? o->batch : max_size(s->s / 5, 1));
+    return RFM_OK;
+}
+
+static int descent_layout(rfm_arena *arena, descent *s) {
+    const rfm_ctx *ctx = s->desk.ctx;
+    rfm_model part = of_rank(&s->model, s->model.r), flat;
+    size_t n = s->n, c = s->c, v = s->data->x_validation.at != NULL ? s->data->x_validation.rows : 0, bytes = 0, b;
+    s->order = (uint32_t *)rfm_arena_take(arena, n, sizeof *s->order);
+    s->chosen = (uint32_t *)rfm_arena_take(arena, s->s, sizeof *s->chosen);
+    s->alpha = rfm_arena_reals(arena, n, c);
+    s->best = rfm_arena_reals(arena, v > 0 ? n : 0, c);
+    s->centers = rfm_arena_reals(arena, s->s, s->model.r);
+    s->zeros = rfm_arena_reals(arena, 1, s->model.r);
+    s->k = rfm_arena_reals(arena, s->s, s->s);
+    s->sigma = rfm_arena_reals(arena, 1, s->pairs);
+    s->v = rfm_arena_reals(arena, s->pairs, s->s);
+    s->damping = rfm_arena_reals(arena, 1, s->pairs);
+    s->x = rfm_arena_reals(arena, s->most, s->model.d);
+    s->g = rfm_arena_reals(arena, s->most, c);
+    s->ksb = rfm_arena_reals(arena, s->s, s->most);
+    s->h = rfm_arena_reals(arena, s->s, c);
+    s->t = rfm_arena_reals(arena, s->pairs, c);
+    s->predicted = rfm_arena_reals(arena, v, c);
+    part.n = s->s, flat = flat_model(&part, &somewhere);
+    desk_for(&s->desk, rfm_kernel_values_need(ctx, &flat, s->s, &bytes), &bytes);
+    desk_for(&s->desk, rfm_eig_need(ctx, s->s, s->pairs, &bytes), &bytes);
+    if (v > 0) desk_for(&s->desk, rfm_predict_need(ctx, &s->model, v, &bytes), &bytes);
+    for (b = 1; b <= s->most; b++) { /* the batch follows from the eigenvalues */
+        desk_for(&s->desk, rfm_predict_need(ctx, &s->model, b, &bytes), &bytes);
+        desk_for(&s->desk, rfm_kernel_values_need(ctx, &part, b, &bytes), &bytes);
+        desk_for(&s->desk, rfm_gemm_need(ctx, s->s, c, b, &bytes), &bytes);
+    }
+    for (b = 1; b <= s->pairs; b++) {
+        desk_for(&s->desk, rfm_gemm_need(ctx, b, c, s->s, &bytes), &bytes);
+        desk_for(&s->desk, rfm_gemm_need(ctx, s->s, c, b, &bytes), &bytes);
+    }
+    desk_layout(arena, &s->desk);
+    return arena->status;
+}
+
+int rfm_eigenpro_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model,
+                      const rfm_eigenpro_options *options, size_t *bytes) {
+    rfm_arena measure;
+    descent s;
+    int status = bytes == NULL ? RFM_ENULL : descent_start(ctx, data, model, options, &s);
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&measure);
+    status = descent_layout(&measure, &s);
+    if (status == RFM_OK) *bytes = measure.peak;
+    return status;
+}
+
+static void shuffle(size_t n, uint32_t *order, uint32_t *state) {
+    size_t i;
+    for (i = 0; i + 1 < n; i++) {
+        size_t other = i + rfm_random(state) % (n - i);
+        uint32_t row = order[i];
+        order[i] = order[other], order[other] = row;
+    }
+}
+
+/* beta and lambda for q damped directions, and the batch that follows. */
+static void set_step(descent *s, size_t q) {
+    rfm_real a = s->o->power, next = s->sigma[q], beta = R(0), lambda, fits;
+    size_t i, j;
+    lambda = s->sigma[0] / R(s->s) * RFM_MATH(pow)(next / s->sigma[0], a);
+    for (j = 0; j < q; j++) s->damping[j] = R(1) - RFM_MATH(pow)(next / s->sigma[j], a);
+    for (i = 0; i < s->s; i++) {
+        rfm_real left = R(1);
+        for (j = 0; j < q; j++) left -= s->damping[j] * s->sigma[j] * s->v[j * s->s + i] * s->v[j * s->s + i];
+        beta = max_real(beta, left);
+    }
+    for (j = 0; j < q; j++) s->damping[j] /= s->sigma[j];
+    fits = beta / lambda + R(1);
+    s->q = q;
+    s->batch = fits < R(s->most) ? (size_t)fits : s->most;
+    s->eta = R(s->batch) < fits ? R(s->batch) / beta : R(0.99) * R(2) * R(s->batch) / (beta + R(s->batch - 1) * lambda);
+}
+
+/* Eigenpairs of K_SS; q as large as the batch allows. */
+static int descent_basis(descent *s, uint32_t *state) {
+    size_t r = s->model.r, i, q;
+    rfm_model flat;
+    int status;
+    for (i = 0; i < s->n; i++) s->order[i] = (uint32_t)i;
+    shuffle(s->n, s->order, state);
+    memcpy(s->chosen, s->order, s->s * sizeof *s->chosen);
+    for (i = 0; i < s->s; i++) memcpy(s->centers + i * r, s->model.centers + s->chosen[i] * r, r * sizeof *s->centers);
+    memset(s->zeros, 0, r * sizeof *s->zeros);
+    s->part = s->model, s->part.n = s->s, s->part.centers = s->centers, s->part.alpha = s->zeros;
+    flat = flat_model(&s->part, s->zeros);
+    status =
+        rfm_kernel_values(&s->desk.inner, &flat, rfm_cview(s->centers, s->s, r), RFM_NN, rfm_view(s->k, s->s, s->s));
+    if (status == RFM_OK)
+        status =
+            rfm_eig(&s->desk.inner, rfm_view(s->k, s->s, s->s), s->pairs, s->sigma, rfm_view(s->v, s->pairs, s->s));
+    if (status != RFM_OK) return status;
+    q = s->pairs - 1;
+    while (q > 0 && !(s->sigma[q] > R(s->s) * REAL_EPS * s->sigma[0])) q--;
+    if (s->o->directions == 0) /* more directions would ask for a larger batch than fits */
+        for (; q > 1; q = q / 2) {
+            rfm_real lambda = s->sigma[0] / R(s->s) * RFM_MATH(pow)(s->sigma[q] / s->sigma[0], s->o->power);
+            if (R(1) / lambda <= R(s->most)) break;
+        }
+    set_step(s, q);
+    return RFM_OK;
+}
+
+/* One step on the batch from `first` of the order on. */
+static int descent_step(descent *s, size_t first) {
+    const rfm_cmat *x = &s->data->x, *y = &s->data->y;
+    size_t d = s->model.d, c = s->c, b = s->batch, i, k;
+    rfm_real rate = s->eta / R(b);
+    int status;
+    for (i = 0; i < b; i++) memcpy(s->x + i * d, x->at + s->order[(first + i) % s->n] * x->stride, d * sizeof *s->x);
+    status = rfm_predict(&s->desk.inner, &s->model, rfm_cview(s->x, b, d), rfm_view(s->g, b, c));
+    if (status != RFM_OK) return status;
+    for (i = 0; i < b; i++)
+        for (k = 0; k < c; k++) s->g[i * c + k] -= y->at[s->order[(first + i) % s->n] * y->stride + k];
+    if (s->q > 0) {
+        status = rfm_kernel_values(&s->desk.inner, &s->part, rfm_cview(s->x, b, d), RFM_TN, rfm_view(s->ksb, s->s, b));
+        if (status == RFM_OK)
+            status = rfm_gemm(&s->desk.inner, RFM_NN, R(1), rfm_cview(s->ksb, s->s, b), rfm_cview(s->g, b, c), R(0),
+                              rfm_view(s->h, s->s, c));
+        if (status == RFM_OK)
+            status = rfm_gemm(&s->desk.inner, RFM_NN, R(1), rfm_cview(s->v, s->q, s->s), rfm_cview(s->h, s->s, c), R(0),
+                              rfm_view(s->t, s->q, c));
+        for (i = 0; status == RFM_OK && i < s->q * c; i++) s->t[i] *= s->damping[i / c];
+        if (status == RFM_OK)
+            status = rfm_gemm(&s->desk.inner, RFM_TN, rate, rfm_cview(s->v, s->q, s->s), rfm_cview(s->t, s->q, c), R(0),
+                              rfm_view(s->h, s->s, c));
+    }
+    if (status != RFM_OK) return status;
+    for (i = 0; i < b; i++)
+        for (k = 0; k < c; k++) s->alpha[s->order[(first + i) % s->n] * c + k] -= rate * s->g[i * c + k];
+    for (i = 0; s->q > 0 && i < s->s; i++)
+        for (k = 0; k < c; k++) s->alpha[s->chosen[i] * c + k] += s->h[i * c + k];
+    return rfm_finite(s->n * c, s->alpha) ? RFM_OK : RFM_ECONVERGE;
+}
+
+static int descent_score(descent *s, rfm_real *score) {
+    rfm_cmat x = s->data->x_validation, y = s->data->y_validation;
+    size_t i, k;
+    int status = rfm_predict(&s->desk.inner, &s->model, x, rfm_view(s->predicted, x.rows, s->c));
+    *score = R(0);
+    for (i = 0; status == RFM_OK && i < x.rows; i++)
+        for (k = 0; k < s->c; k++) {
+            rfm_real diff = s->predicted[i * s->c + k] - y.at[i * y.stride + k];
+            *score += diff * diff / R(x.rows * s->c);
+        }
+    return status;
+}
+
+static int descend(descent *s, rfm_eigenpro_report *report) {
+    uint32_t state = rfm_random_start(s->o->seed);
+    size_t epoch, first, bytes = s->n * s->c * sizeof *s->alpha;
+    int scored = s->data->x_validation.at != NULL, status;
+    memset(report, 0, sizeof *report);
+    status = descent_basis(s, &state);
+    memset(s->alpha, 0, bytes);
+    s->model.alpha = s->alpha;
+    for (epoch = 1; epoch <= s->o->epochs && status == RFM_OK; epoch++) {
+        rfm_real score;
+        shuffle(s->n, s->order, &state);
+        for (first = 0; first < s->n && status == RFM_OK; first += s->batch) {
+            status = descent_step(s, first);
+            if (status == RFM_OK) status = desk_tick(&s->desk, (R(epoch - 1) + R(first) / R(s->n)) / R(s->o->epochs));
+        }
+        report->epochs = epoch;
+        if (!scored) report->best = epoch;
+        if (!scored || status != RFM_OK) continue;
+        status = descent_score(s, &score);
+        if (status == RFM_OK && (report->best == 0 || score < report->score)) {
+            report->best = epoch, report->score = score;
+            memcpy(s->best, s->alpha, bytes);
+        } else if (status == RFM_OK && epoch >= report->best + 2)
+            break;
+    }
+    report->batch = s->batch, report->directions = s->q;
+    if (scored && status == RFM_OK) memcpy(s->alpha, s->best, bytes);
+    return status;
+}
+
+int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model, const rfm_eigenpro_options *options,
+                 rfm_mat alpha, rfm_eigenpro_report *report) {
+    rfm_eigenpro_report own;
+    descent s;
+    size_t used, i;
+    int status = ctx == NULL ? RFM_ENULL : arena_right(ctx->arena);
+    if (status == RFM_OK) status = descent_start(ctx, data, model, options, &s);
+    if (status == RFM_OK) status = check_alpha(model, alpha);
+    if (status != RFM_OK) return status;
+    if (!finite_view(data->x) || !finite_view(data->y)) return RFM_EFINITE;
+    used = ctx->arena->used;
+    status = descent_layout(ctx->arena, &s);
+    if (status != RFM_OK) return leave(ctx, used, status);
+    desk_start(&s.desk);
+    status = descend(&s, report != NULL ? report : &own);
+    for (i = 0; status == RFM_OK && i < s.n; i++)
+        memcpy(alpha.at + i * alpha.stride, s.alpha + i * s.c, s.c * sizeof *s.alpha);
+    return leave(ctx, used, status);
+}
+
 #endif /* RFM_NO_TRAIN */
