@@ -19,6 +19,11 @@ const experiment experiments[] = {
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
     {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
+    {"page-bars", "Convolutional features, Fig. 5", "Bars in noise", 60, bars_on_page},
+    {"page-noisy-digits", "Convolutional features, Fig. 5", "Digits in noise", 240, noisy_digits_on_page},
+    {"page-layers", "Convolutional features, Fig. 6B", "Layers of features", 120, layers_on_page},
+    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
+    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
     {NULL, NULL, NULL, 0, NULL},
 };
 
