@@ -271,6 +271,7 @@ typedef struct {
     rfm_real *phi;             /* (b, n + 1): the last column is for least squares */
     rfm_real *w, *q;           /* (b, n) */
     rfm_real *e;               /* (b, c) f, then dH/df */
+    rfm_real *alpha, unit;     /* (n, c) alpha in units of a power of two near its largest, so that e alpha' is as e */
     rfm_real *norms;           /* (n) |u_a|^2 */
     rfm_real *placed;          /* (n, r) and */
     rfm_real *t;               /* (n, d), where centres are inputs: u_a, t_a - shift */
@@ -308,6 +309,7 @@ static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf 
     s->w = rfm_arena_reals(arena, b, n);
     s->q = rfm_arena_reals(arena, b, n);
     s->e = rfm_arena_reals(arena, b, c);
+    s->alpha = rfm_arena_reals(arena, n, c);
     s->norms = rfm_arena_reals(arena, 1, n);
     s->placed = rfm_arena_reals(arena, placed ? n : 0, r);
     s->t = rfm_arena_reals(arena, placed ? n : 0, d);
@@ -358,6 +360,16 @@ static int set_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real *norm
     return RFM_OK;
 }
 
+static void set_alpha(pass *s, const rfm_hyperbf *f) {
+    size_t i;
+    int e = 0;
+    (void)RFM_MATH(frexp)(rfm_largest(s->n * s->c, f->alpha), &e);
+    if (e < RFM_LIMIT(MIN_EXP)) e = RFM_LIMIT(MIN_EXP); /* 2^e and 2^-e are normal numbers */
+    if (e > RFM_LIMIT(MAX_EXP) - 2) e = RFM_LIMIT(MAX_EXP) - 2;
+    for (i = 0; i < s->n * s->c; i++) s->alpha[i] = RFM_MATH(ldexp)(f->alpha[i], -e);
+    s->unit = RFM_MATH(ldexp)(R(1), e);
+}
+
 /* U and its norms; the gradient, if there shall be one, is 0 before the first row. */
 static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
     size_t sizes[ARRAYS], a, j;
@@ -374,6 +386,7 @@ static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
     sizes_of(f, sizes);
     for (k = 0; g != NULL && k < ARRAYS; k++) memset(g->at[k], 0, sizes[k] * sizeof *g->at[k]);
     if (g != NULL && f->inputs != NULL) memset(s->du, 0, s->n * s->r * sizeof *s->du);
+    if (g != NULL) set_alpha(s, f);
     return status;
 }
 
@@ -491,7 +504,8 @@ static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost
     for (i = 0; f->offset != NULL && i < count; i++)
         for (k = 0; k < s->c; k++) g->at[OFFSET][k] += s->e[i * s->c + k];
     status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
-    if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
+    if (status == RFM_OK)
+        status = multiply(s, RFM_NT, R(1), e, rfm_cview(s->alpha, s->n, s->c), R(0), rfm_view(s->q, count, s->n));
     return status == RFM_OK ? pass_pull(s, f, count, g) : status;
 }
 
@@ -511,8 +525,13 @@ static int pass_end(pass *s, const rfm_hyperbf *f, rfm_real ridge, rfm_real *los
         status = multiply(s, RFM_NN, R(1), rfm_cview(s->du, s->n, s->r), rfm_cview(f->p, s->r, s->d), R(0),
                           rfm_view(g->at[CENTERS], s->n, s->d));
     sizes_of(f, sizes);
+    for (i = 0; i < sizes[CENTERS]; i++) g->at[CENTERS][i] *= s->unit;
+    for (i = 0; i < sizes[P]; i++) g->at[P][i] *= s->unit;
+    for (i = 0; f->inputs != NULL && i < s->n * s->r; i++) s->du[i] *= s->unit;
+    g->at[BANDWIDTH][0] *= s->unit;
     for (k = 0; k < ARRAYS && status == RFM_OK; k++)
         if (!rfm_finite(sizes[k], g->at[k])) status = RFM_ERANGE;
+    if (status == RFM_OK && f->inputs != NULL && !rfm_finite(s->n * s->r, s->du)) status = RFM_ERANGE;
     return status;
 }
 
@@ -1040,7 +1059,8 @@ static int start(beginning *g) {
         status = start_clusters(g);
         if (status != RFM_OK) return status;
         unit = nearest_centers(g);
-        if (!(unit > R(0))) unit = points_size(g);
+        /* Where every row is a centre, what is left is the rounding of the means. */
+        if (!(unit > R(16) * REAL_EPS * points_size(g))) unit = points_size(g);
         if (!(unit > R(0))) unit = R(1);
         if (f->inputs != NULL) status = start_inputs(g);
     } else {

@@ -20,7 +20,7 @@
 
 /* The mean of grad grad' over outer weights and rows, relative to W'W / k, and the standard error of that. */
 static void theorem1(const trial *t, text *sheet, size_t layers) {
-    const size_t draws = 16, rows = t->quick ? 100 : 1000, wide = 256;
+    const size_t draws = t->quick ? 64 : 1024, rows = 32, wide = 256;
     rfm_real w[K1 * D1], g[D1 * D1];
     double mean[D1 * D1] = {0}, square = 0, of_mean = 0, expect[D1 * D1] = {0}, off = 0, size = 0;
     uint64_t state = t->seed + layers;
@@ -59,9 +59,10 @@ static void theorem1(const trial *t, text *sheet, size_t layers) {
         off += (mean[i] - expect[i]) * (mean[i] - expect[i]);
     }
     sheet_row(sheet,
-              "%s: mean of grad grad' and W'W / k apart by|%zu hidden layer%s, relative|0|%.4f|standard error %.4f",
-              layers == 1 ? "Prop. 3" : "Theorem 1", layers, layers > 1 ? "s, outer ones of 256" : "", sqrt(off / size),
-              sqrt(fmax(square - of_mean, 0) / (PARTS - 1) / size));
+              "%s: mean of grad grad' and W'W / k apart by|%zu hidden layer%s, %zu draws, relative|0|%.4f|standard "
+              "error %.4f",
+              layers == 1 ? "Prop. 3" : "Theorem 1", layers, layers > 1 ? "s, outer ones of 256" : "", PARTS * draws,
+              sqrt(off / size), sqrt(fmax(square - of_mean, 0) / (PARTS - 1) / size));
 }
 
 /* ---- Propositions 1 and 2: the metric as a kernel --------------------------------------------- */

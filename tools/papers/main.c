@@ -10,12 +10,18 @@
 #include <string.h>
 
 const experiment experiments[] = {
+    {"features", "RFM paper, Fig. 2 and 15", "Features of networks and of RFMs", 60, features},
     {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid},
     {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular},
     {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned},
+    {"low-rank", "RFM paper, Fig. 10, 14 and 16", "Targets of a few directions", 20, low_rank},
+    {"depth", "RFM paper, Fig. 10 and 14", "Depth and the first layer", 20, depth},
+    {"network-layers", "RFM paper, Fig. 11 to 13", "Kernels on a network's first layer", 60, layers_of_networks},
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
     {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
+    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
+    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
     {"ansatz", "Ansatz paper, Fig. 1", "The neural feature ansatz, and a control", 12, ansatz_control},
     {"ansatz-scales", "Ansatz paper, Fig. 2, 4 and 5", "Centred and not, by the scale of the start", 90, ansatz_scales},
     {"ansatz-decay", "Ansatz paper, App. G, Fig. 5", "The same under decaying spectra", 90, ansatz_decay},
@@ -34,7 +40,6 @@ static const struct {
 } commands[] = {
     {"page", "[-o FOLDER] [--quick] [--data FOLDER]", page},
     {"metrics", "SCORES.csv", metrics},
-    {"low-rank", "[train rows] [test rows] [seed]", low_rank},
     {"table1", "DATA.csv [--split FILE] [options]", table1},
     {"bars", "[options]", bars},
     {"noisy-digits", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", noisy_digits},
