@@ -14,13 +14,12 @@
 
 /* ---- Theorem 1 and Proposition 3: outer layers at random -------------------------------------- */
 
-#define D1    8
-#define K1    24
-#define PARTS 20
+#define D1 8
+#define K1 24
 
 /* The mean of grad grad' over outer weights and rows, relative to W'W / k, and the standard error of that. */
 static void theorem1(const trial *t, text *sheet, size_t layers) {
-    const size_t draws = t->quick ? 64 : 1024, rows = 32, wide = 256;
+    const size_t parts = t->quick ? 20 : 100, draws = t->quick ? 64 : 256, rows = 32, wide = 256;
     rfm_real w[K1 * D1], g[D1 * D1];
     double mean[D1 * D1] = {0}, square = 0, of_mean = 0, expect[D1 * D1] = {0}, off = 0, size = 0;
     uint64_t state = t->seed + layers;
@@ -29,7 +28,7 @@ static void theorem1(const trial *t, text *sheet, size_t layers) {
     for (k = 0; k < K1; k++)
         for (i = 0; i < D1; i++)
             for (j = 0; j < D1; j++) expect[i * D1 + j] += (double)w[k * D1 + i] * (double)w[k * D1 + j] / K1;
-    for (p = 0; p < PARTS; p++) {
+    for (p = 0; p < parts; p++) {
         rfm_nfa_start_options o;
         rfm_nfa_layer layer;
         lab_rows s = rows_make(rows, D1, 1);
@@ -47,11 +46,11 @@ static void theorem1(const trial *t, text *sheet, size_t layers) {
         net_look(t, &n.f, &s, 0, &layer);
         for (i = 0; i < D1 * D1; i++) {
             const double value = (double)g[i] / (double)draws;
-            mean[i] += value / PARTS, square += value * value / PARTS;
+            mean[i] += value / (double)parts, square += value * value / (double)parts;
         }
         net_free(&n);
         rows_free(&s);
-        progress_show("Theorem 1", (double)(p + 1), PARTS);
+        progress_show("Theorem 1", (double)(p + 1), (double)parts);
     }
     progress_end();
     for (i = 0; i < D1 * D1; i++) {
@@ -61,8 +60,8 @@ static void theorem1(const trial *t, text *sheet, size_t layers) {
     sheet_row(sheet,
               "%s: mean of grad grad' and W'W / k apart by|%zu hidden layer%s, %zu draws, relative|0|%.4f|standard "
               "error %.4f",
-              layers == 1 ? "Prop. 3" : "Theorem 1", layers, layers > 1 ? "s, outer ones of 256" : "", PARTS * draws,
-              sqrt(off / size), sqrt(fmax(square - of_mean, 0) / (PARTS - 1) / size));
+              layers == 1 ? "Prop. 3" : "Theorem 1", layers, layers > 1 ? "s, outer ones of 256" : "", parts * draws,
+              sqrt(off / size), sqrt(fmax(square - of_mean, 0) / (double)(parts - 1) / size));
 }
 
 /* ---- Propositions 1 and 2: the metric as a kernel --------------------------------------------- */
