@@ -295,8 +295,11 @@ void ansatz_scales(const trial *t, text *sheet) {
 void ansatz_decay(const trial *t, text *sheet) {
     curves_of(t, sheet, 1, 1, "decay 1/(1 + k)");
     curves_of(t, sheet, 2, 1, "decay 1/(1 + k^2)");
-    sheet_say(sheet,
-              "The same networks on normal rows whose covariance has a random eigenbasis and these eigenvalues.");
+    sheet_say(
+        sheet,
+        "The same networks on normal rows whose covariance has a random eigenbasis and these eigenvalues. What differs "
+        "from the paper's words: in the first layer at s = 1 the PTK-centred correlation rises again later, and with "
+        "the fast decay the test loss is least at s = 0.1.");
 }
 
 /* ---- App. I: real images ---------------------------------------------------------------------- */

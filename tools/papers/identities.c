@@ -129,9 +129,9 @@ static void proposition2(const trial *t, text *sheet) {
         rfm_options_init(&o);
         o.kernel = RFM_GAUSSIAN, o.bandwidth = 3, o.iterations = 0, o.ridge = (rfm_real)1e-4;
         for (j = 0; j < 2; j++) {
-            fitted f = lab_fit(t, &s[0], &o, j == 0 ? NULL : egop);
+            lab_model f = lab_fit(t, &s[0], &o, j == 0 ? NULL : egop);
             error[j] = lab_error(t, &f, &s[1]);
-            fitted_free(&f);
+            lab_model_free(&f);
         }
         sheet_row(
             sheet,
