@@ -5,9 +5,10 @@
  *
  * Conventions, everywhere:
  *   - Functions that can fail return an int: RFM_OK (0) or a negative RFM_E... code; rfm_status_text() explains it.
- *     They always check their arguments, with one exception: rfm_predict_one trusts a model that rfm_fit or
- *     rfm_model_open made. The other functions (rfm_class, rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...)
- *     check nothing. After a refusal (RFM_ENULL ... RFM_EARENA) no argument has changed; scratch may have.
+ *     They always check their arguments, with one exception: a prediction of one row, here and in the extensions,
+ *     trusts the model that a fit made or an open function accepted. Functions that return no status (rfm_class,
+ *     rfm_name, the *_init functions, rfm_arena_take, rfm_phi ...) check nothing. After a refusal (RFM_ENULL ...
+ *     RFM_EARENA) no argument has changed; scratch may have.
  *   - Scratch memory comes from an arena. For every function rfm_x() that needs some there is rfm_x_need(), which runs
  *     the same layout code: exactly that many bytes succeed, one byte less is refused before any work. After a call the
  *     arena is as it was. If arena->status is a failure, every call returns it. A call with an arena that has no
@@ -167,7 +168,7 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi);
 /* Models and the memory of arenas start at a multiple of this, and so does every part of them. */
 #define RFM_ALIGN 16
 
-/* For a declaration of such memory: static RFM_ALIGNED unsigned char memory[4096]; */
+/* The first word of a declaration of such memory: RFM_ALIGNED static unsigned char memory[4096]; */
 #if defined(__GNUC__)
 #define RFM_ALIGNED __attribute__((aligned(RFM_ALIGN)))
 #elif defined(_MSC_VER)

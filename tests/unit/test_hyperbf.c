@@ -378,6 +378,7 @@ static void test_gradient(void) {
             for (kind = RFM_HYPERBF_SQUARED; kind <= RFM_HYPERBF_ENTROPY; kind++) {
                 shape s = shapes[i];
                 if (TEST_FEW && s.m > 64 && (kernel != RFM_LAPLACE || i % 2 == 0)) continue;
+                if (TEST_FEW && s.n > 4 && (kernel + kind) % 3 != (int)(i % 3)) continue;
                 s.kernel = kernel;
                 test_note("shape, kernel, kind:", i, (size_t)kernel, (size_t)kind);
                 check_gradient(s, kind, 0);

@@ -192,7 +192,7 @@ int command_export(const call *c) {
         }
         text_add(&t, "\n};\n\n");
     }
-    text_add(&t, "static RFM_ALIGNED const unsigned char %s[%s_BYTES] = {", id, upper);
+    text_add(&t, "RFM_ALIGNED static const unsigned char %s[%s_BYTES] = {", id, upper);
     for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);

@@ -198,8 +198,7 @@ int command_report(const call *c) {
     if (c->out == NULL) usage("report: expected -o report.html; see rfm help report");
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
-    if (patches_read(model_file, &blob, &r.model_bytes, &r.any))
-        return conv_report(c, &m, &r.any, blob, r.model_bytes);
+    if (patches_read(model_file, &blob, &r.model_bytes, &r.any)) return conv_report(c, &m, &r.any, blob, r.model_bytes);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
     if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;

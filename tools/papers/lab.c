@@ -1,0 +1,204 @@
+#include "host/host.h"
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- random numbers ------------------------------------------------------------------------- */
+
+double lab_uniform(uint64_t *state) { /* splitmix64 */
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+double lab_normal(uint64_t *state) { /* Box and Muller */
+    double r = sqrt(-2 * log(lab_uniform(state)));
+    return r * cos(6.283185307179586 * lab_uniform(state));
+}
+
+size_t lab_below(uint64_t *state, size_t count) { return (size_t)((double)count * lab_uniform(state)); }
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+lab_rows rows_make(size_t n, size_t d, size_t c) {
+    lab_rows s;
+    s.n = n, s.d = d, s.c = c;
+    s.x = allocate(n, d * sizeof *s.x, "inputs");
+    s.y = allocate(n, c * sizeof *s.y, "targets");
+    s.labels = allocate(n, sizeof *s.labels, "classes");
+    return s;
+}
+
+void rows_free(lab_rows *s) {
+    free(s->x);
+    free(s->y);
+    free(s->labels);
+}
+
+void rows_label(lab_rows *s, size_t i, uint32_t label) {
+    s->labels[i] = label;
+    if (s->c == 1)
+        s->y[i] = label > 0 ? 1 : -1;
+    else
+        s->y[i * s->c + label] = 1;
+}
+
+void rows_unit_rows(lab_rows *s) {
+    size_t i, j;
+    for (i = 0; i < s->n; i++) {
+        double sum = 0;
+        for (j = 0; j < s->d; j++) sum += (double)s->x[i * s->d + j] * (double)s->x[i * s->d + j];
+        for (j = 0; j < s->d && sum > 0; j++) s->x[i * s->d + j] = (rfm_real)((double)s->x[i * s->d + j] / sqrt(sum));
+    }
+}
+
+lab_rows rows_columns(const lab_rows *s, const unsigned char *keep) {
+    size_t d = 0, i, j, k;
+    lab_rows to;
+    for (j = 0; j < s->d; j++) d += keep[j] != 0;
+    to = rows_make(s->n, d, s->c);
+    for (i = 0; i < s->n; i++)
+        for (j = 0, k = 0; j < s->d; j++)
+            if (keep[j] != 0) to.x[i * d + k++] = s->x[i * s->d + j];
+    memcpy(to.y, s->y, s->n * s->c * sizeof *to.y);
+    memcpy(to.labels, s->labels, s->n * sizeof *to.labels);
+    return to;
+}
+
+static lab_rows read_images(csv *file, row_list rows, size_t most, double white) {
+    size_t target = target_find(file, NULL, 1), i;
+    input_list inputs;
+    uint32_t *labels;
+    lab_rows s;
+    if (most > 0 && most < rows.count) rows.count = most;
+    inputs = inputs_of_file(file, target, 1, rows, 0);
+    s = rows_make(rows.count, inputs.count, 10);
+    inputs_fill(file, inputs, rows, 0, NULL, s.x);
+    for (i = 0; i < s.n * s.d; i++) s.x[i] = (rfm_real)((double)s.x[i] / white);
+    labels = allocate(s.n, sizeof *labels, "classes");
+    for (i = 0; i < s.n; i++) {
+        double label = file->values[rows.at[i] * file->columns + target];
+        if (!(label >= 0 && label < 10)) csv_fail(file, rows.at[i], target, "a digit");
+        rows_label(&s, i, (uint32_t)label);
+    }
+    free(labels);
+    inputs_free(&inputs);
+    return s;
+}
+
+static void read_part(const char *name, const char *split, unsigned char which, size_t most, double white, lab_rows *s) {
+    csv file;
+    unsigned char *use;
+    row_list rows;
+    csv_read(&file, name, 1);
+    use = split_read(split, &file, which);
+    rows = rows_of(&file, use, which);
+    *s = read_images(&file, rows, most, white);
+    free(rows.at);
+    free(use);
+    csv_free(&file);
+}
+
+const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_rows *train, lab_rows *test,
+                       size_t *side) {
+    if (t->data == NULL) {
+        read_part("tools/data/digits.csv", "tools/data/digits.split", USE_TRAIN, most_train, 16, train);
+        read_part("tools/data/digits.csv", "tools/data/digits.split", USE_TEST, most_test, 16, test);
+        *side = 8;
+        return "digits of 8 x 8 pixels (tools/data)";
+    } else {
+        text name = {NULL, 0, 0};
+        size_t first;
+        text_add(&name, "%s/mnist5k-train-images-idx3-ubyte", t->data);
+        text_bytes(&name, "", 1), first = name.size;
+        text_add(&name, "%s/mnist5k-test-images-idx3-ubyte", t->data);
+        text_bytes(&name, "", 1);
+        read_part(name.at, NULL, USE_TRAIN, most_train, 255, train);
+        read_part(name.at + first, NULL, USE_TEST, most_test, 255, test);
+        free(name.at);
+        *side = 28;
+        return "a subset of MNIST, 28 x 28 pixels";
+    }
+}
+
+/* ---- machines ------------------------------------------------------------------------------- */
+
+fitted lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start) {
+    rfm_ctx ctx = t->m->ctx;
+    rfm_data data;
+    rfm_arena store, scratch;
+    size_t scratch_bytes, store_bytes;
+    fitted f;
+    void *work;
+    memset(&data, 0, sizeof data);
+    data.x = rfm_cview(s->x, s->n, s->d);
+    data.y = rfm_cview(s->y, s->n, s->c);
+    if (start != NULL) data.start = rfm_cview(start, options->metric == RFM_FULL ? s->d : 1, s->d);
+    must(rfm_fit_need(&ctx, &data, options, &scratch_bytes, &store_bytes), "the size of a fit");
+    work = allocate_aligned(scratch_bytes, "a fit");
+    f.memory = allocate_aligned(store_bytes, "a model");
+    must(rfm_arena_init(&scratch, work, scratch_bytes), "memory");
+    must(rfm_arena_init(&store, f.memory, store_bytes), "memory");
+    ctx.arena = &scratch;
+    must(rfm_fit(&ctx, &data, options, &store, &f.model, NULL), "a fit");
+    free(work);
+    return f;
+}
+
+void fitted_free(fitted *f) { free(f->memory); }
+
+void lab_predict(const trial *t, const fitted *f, const lab_rows *s, rfm_real *y) {
+    rfm_ctx ctx = t->m->ctx;
+    rfm_arena arena;
+    size_t bytes;
+    void *work;
+    must(rfm_predict_need(&ctx, &f->model, s->n, &bytes), "the size of a prediction");
+    work = allocate_aligned(bytes, "a prediction");
+    must(rfm_arena_init(&arena, work, bytes), "memory");
+    ctx.arena = &arena;
+    must(rfm_predict(&ctx, &f->model, rfm_cview(s->x, s->n, s->d), rfm_view(y, s->n, s->c)), "a prediction");
+    free(work);
+}
+
+double lab_right(const rfm_real *y, const lab_rows *s) {
+    size_t i, k, right = 0;
+    for (i = 0; i < s->n; i++) {
+        const rfm_real *row = y + i * s->c;
+        size_t best = s->c == 1 ? row[0] > 0 : 0;
+        for (k = 1; k < s->c; k++)
+            if (row[k] > row[best]) best = k;
+        right += best == s->labels[i];
+    }
+    return (double)right / (double)s->n;
+}
+
+double lab_accuracy(const trial *t, const fitted *f, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double right;
+    lab_predict(t, f, s, y);
+    right = lab_right(y, s);
+    free(y);
+    return right;
+}
+
+double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double sum = 0;
+    size_t i;
+    lab_predict(t, f, s, y);
+    for (i = 0; i < s->n * s->c; i++) sum += pow((double)y[i] - (double)s->y[i], 2);
+    free(y);
+    return sum / (double)(s->n * s->c);
+}
+
+void lab_diagonal(const fitted *f, double *diagonal) {
+    size_t d = f->model.d, j;
+    rfm_real *m = allocate(d, sizeof *m, "a diagonal");
+    must(rfm_metric(&f->model, rfm_view(m, 1, d)), "M");
+    for (j = 0; j < d; j++) diagonal[j] = (double)m[j];
+    free(m);
+}

@@ -1,0 +1,56 @@
+/* What the experiments share: random numbers, rows, machines that are fitted and scored. Whatever does not work ends the
+ * program. */
+#ifndef LAB_H
+#define LAB_H
+
+#include "papers.h"
+#include "rfm.h"
+
+double lab_uniform(uint64_t *state); /* between 0 and 1 */
+double lab_normal(uint64_t *state);  /* mean 0, variance 1 */
+size_t lab_below(uint64_t *state, size_t count);
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    size_t n, d, c;
+    rfm_real *x, *y;  /* (n, d), (n, c) */
+    uint32_t *labels; /* (n) of classes */
+} lab_rows;
+
+lab_rows rows_make(size_t n, size_t d, size_t c); /* zeros */
+void rows_free(lab_rows *s);
+
+/* y of row i: 1 in the column of its class, else 0; with one column 1 or -1. */
+void rows_label(lab_rows *s, size_t i, uint32_t label);
+
+void rows_unit_rows(lab_rows *s); /* each row to length 1, those of zeros apart */
+
+/* The columns for which keep[j] is not 0. */
+lab_rows rows_columns(const lab_rows *s, const unsigned char *keep);
+
+/* Images of digits: 28 x 28 from the folder of --data, else 8 x 8 of tools/data; pixels from 0 to 1, one-hot targets.
+ * *side becomes 28 or 8. At most so many of each; 0: all. `name` is what they are called. */
+const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_rows *train, lab_rows *test, size_t *side);
+
+/* ---- machines ------------------------------------------------------------------------------- */
+
+typedef struct {
+    rfm_model model;
+    void *memory;
+} fitted;
+
+/* start: M to begin with, (d, d) or (1, d) by the metric of the options; NULL: the identity. */
+fitted lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start);
+void fitted_free(fitted *f);
+
+void lab_predict(const trial *t, const fitted *f, const lab_rows *s, rfm_real *y); /* y (n, c) */
+double lab_accuracy(const trial *t, const fitted *f, const lab_rows *s);           /* share of rows that are right */
+double lab_error(const trial *t, const fitted *f, const lab_rows *s);              /* mean squared error */
+
+/* The share of rows whose largest output, or with one output the sign, is that of their label. */
+double lab_right(const rfm_real *y, const lab_rows *s);
+
+void lab_diagonal(const fitted *f, double *diagonal); /* (d) of M */
+
+#endif
