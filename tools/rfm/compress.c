@@ -1,7 +1,7 @@
 /* rfm compress: a smaller model for less memory. */
 #include "compress/compress.h"
 #include "command.h"
-#include "learn/metrics.h"
+#include "learn/measures.h"
 
 #include <ctype.h>
 #include <float.h>

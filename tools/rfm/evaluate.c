@@ -1,6 +1,6 @@
 #include "command.h"
 #include "conv/conv.h"
-#include "learn/metrics.h"
+#include "learn/measures.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ int command_evaluate(const call *c) {
     char *blob;
     row_list rows;
     sample given;
-    metrics s;
+    measures s;
     text out = {NULL, 0, 0};
     memset(&summary, 0, sizeof summary);
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
@@ -34,7 +34,7 @@ int command_evaluate(const call *c) {
     given = sample_read(&table.file, table.inputs, table.column, &table.form, rows,
                         model_table_offsets(&table, rows, &any));
     sample_fill(&given, &any, operands[1]);
-    s = metrics_sample(&m, &any, &given, &saturated);
+    s = measures_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
     seen = rows_seen(&any, &given);
     bytes = m.arena.size;
@@ -51,14 +51,14 @@ int command_evaluate(const call *c) {
         json_real(&out, "bandwidth", summary.bandwidth);
         json_real(&out, "ridge", summary.ridge);
         json_number(&out, "iterations", summary.iterations);
-        metrics_json(&out, &s);
+        measures_json(&out, &s);
         if (has_integers(&any)) json_number(&out, "saturated", (double)saturated);
         json_number(&out, "seconds", seconds_now() - start);
         json_number(&out, "arena_bytes", (double)bytes);
         json_number(&out, "model_bytes", (double)size);
         json_end(&out);
     } else {
-        metrics_text(&out, &s, model.class_names, kind);
+        measures_text(&out, &s, model.class_names, kind);
         if (seen != SIZE_MAX) text_add(&out, "trained on    %zu of them\n", seen);
     }
     say_useless(&s, kind);
@@ -68,7 +68,7 @@ int command_evaluate(const call *c) {
     machine_stop(&m);
     model_table_free(&table);
     sample_free(&given);
-    metrics_free(&s);
+    measures_free(&s);
     free(out.at);
     free(rows.at);
     free(blob);

@@ -1,6 +1,6 @@
 #include "command.h"
 #include "conv/conv.h"
-#include "learn/metrics.h"
+#include "learn/measures.h"
 
 #include "rfm_certify.h"
 

@@ -170,7 +170,7 @@ static void read_metric(report *r, machine *m) {
 }
 
 static void report_free(report *r) {
-    metrics_free(&r->metrics);
+    measures_free(&r->measures);
     sample_free(&r->rows);
     free(r->path);
     free((void *)r->names);

@@ -250,11 +250,11 @@ static void score_classify(text *t, const report *r) {
         html_row(t, "Mean confidence of the model");
         text_add(t, "%s</dd>", html_percent(room, mean));
     }
-    metric_row(t, "Balanced accuracy", r->metrics.balanced);
-    metric_row(t, r->classes > 2 ? "F1, mean over the classes" : "F1", r->metrics.f1);
-    metric_row(t, r->classes > 2 ? "AUC, mean over the classes" : "AUC", r->metrics.auc);
-    metric_row(t, "Log-loss", r->metrics.log_loss);
-    metric_row(t, "Brier score", r->metrics.brier);
+    metric_row(t, "Balanced accuracy", r->measures.balanced);
+    metric_row(t, r->classes > 2 ? "F1, mean over the classes" : "F1", r->measures.f1);
+    metric_row(t, r->classes > 2 ? "AUC, mean over the classes" : "AUC", r->measures.auc);
+    metric_row(t, "Log-loss", r->measures.log_loss);
+    metric_row(t, "Brier score", r->measures.brier);
     text_add(t, "</dl>\n");
     if (r->classes <= MOST_BESIDE) {
         text_add(t, "<h3 style=\"margin-top:24px\">Class by class</h3>\n");

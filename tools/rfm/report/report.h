@@ -2,7 +2,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "rfm/learn/metrics.h"
+#include "rfm/learn/measures.h"
 
 #define MOST_DIRECTIONS 40
 
@@ -27,7 +27,7 @@ typedef struct {
     uint32_t *predicted;  /* (rows) classes */
     double *confidence;   /* (rows); NULL: the model has none */
     score score;
-    metrics metrics;
+    measures measures;
     size_t seen; /* rows that were trained on; SIZE_MAX: not known */
     double main_score;  /* accuracy or r2 */
     double interval[2]; /* 95 %; equal: not known */

@@ -69,7 +69,7 @@ void report_scores(report *r, machine *m) {
     predict_any(m, &moved, r->rows.x, r->rows.rows, r->outputs, r->predicted, &saturated);
     saturated_note(&r->any, saturated, r->rows.rows);
     r->score = score_of(&r->rows, r->model.c, r->outputs, r->predicted);
-    r->metrics = metrics_of(&r->rows, r->classes, r->model.c, r->outputs, r->predicted, model_temperature(&r->any));
+    r->measures = measures_of(&r->rows, r->classes, r->model.c, r->outputs, r->predicted, model_temperature(&r->any));
     r->seen = rows_seen(&r->any, &r->rows);
     free(room);
     if (r->classes > 0)

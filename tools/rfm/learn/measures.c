@@ -1,4 +1,4 @@
-#include "metrics.h"
+#include "measures.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static double auc_of(ranked *rows, size_t n) {
     return (ranks - (double)positive * ((double)positive + 1) / 2) / ((double)positive * (double)(n - positive));
 }
 
-static void rates(metrics *m) {
+static void rates(measures *m) {
     size_t c = m->classes, i, k, present = 0;
     double recall = 0, f1 = 0;
     for (k = 0; k < c; k++) {
@@ -85,7 +85,7 @@ static double mean_auc(const sample *s, size_t classes, const double *p) {
     return count > 0 ? sum / (double)count : (double)NAN;
 }
 
-static void of_classes(metrics *m, const sample *s, size_t c, const rfm_real *y, const uint32_t *predicted,
+static void of_classes(measures *m, const sample *s, size_t c, const rfm_real *y, const uint32_t *predicted,
                        double temperature) {
     size_t n = s->rows, classes = m->classes, i, k, right = 0, known = 0;
     double *p = allocate(n, classes * sizeof *p, "probabilities"), loss = 0, brier = 0;
@@ -116,16 +116,16 @@ static void of_classes(metrics *m, const sample *s, size_t c, const rfm_real *y,
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static void of_numbers(metrics *m, const sample *s, size_t c, const rfm_real *y) {
+static void of_numbers(measures *m, const sample *s, size_t c, const rfm_real *y) {
     score plain = score_of(s, c, y, NULL);
     size_t i;
     m->r2 = plain.r2, m->mse = plain.mse, m->rmse = sqrt(plain.mse);
     for (i = 0; i < s->rows * c; i++) m->mae += fabs((double)s->y[i] - (double)y[i]) / (double)(s->rows * c);
 }
 
-metrics metrics_of(const sample *s, size_t classes, size_t c, const rfm_real *y, const uint32_t *predicted,
+measures measures_of(const sample *s, size_t classes, size_t c, const rfm_real *y, const uint32_t *predicted,
                    double temperature) {
-    metrics m;
+    measures m;
     memset(&m, 0, sizeof m);
     m.rows = s->rows, m.classes = classes;
     if (s->rows == 0) return m;
@@ -136,28 +136,28 @@ metrics metrics_of(const sample *s, size_t classes, size_t c, const rfm_real *y,
     return m;
 }
 
-metrics metrics_sample(machine *machine_of, const any_model *model, const sample *s, size_t *saturated) {
+measures measures_sample(machine *machine_of, const any_model *model, const sample *s, size_t *saturated) {
     size_t c = model->numbers.c;
     rfm_real *y = allocate(s->rows, c * sizeof *y, "predictions"), *room;
     uint32_t *predicted = allocate(s->rows, sizeof *predicted, "predictions");
     any_model moved = any_moved(model, &s->moved, &room);
-    metrics m;
+    measures m;
     predict_any(machine_of, &moved, s->x, s->rows, y, predicted, saturated);
-    m = metrics_of(s, model_classes(&model->numbers), c, y, predicted, model_temperature(model));
+    m = measures_of(s, model_classes(&model->numbers), c, y, predicted, model_temperature(model));
     free(room);
     free(y);
     free(predicted);
     return m;
 }
 
-void metrics_free(metrics *m) { free(m->confusion); }
+void measures_free(measures *m) { free(m->confusion); }
 
-double metrics_tuned(const metrics *m, int tune) {
+double measures_tuned(const measures *m, int tune) {
     const double of[] = {m->accuracy, m->balanced, m->f1, m->auc, -m->log_loss, m->r2, -m->rmse, -m->mae};
     return of[tune];
 }
 
-void metrics_json(text *t, const metrics *m) {
+void measures_json(text *t, const measures *m) {
     text rows = {NULL, 0, 0};
     size_t i, k;
     if (m->classes == 0) {
@@ -187,7 +187,7 @@ static void number_text(text *t, const char *name, double value, const char *mor
     if (!isnan(value)) text_add(t, "%-14s%.4f%s\n", name, value, more);
 }
 
-void metrics_text(text *t, const metrics *m, const char *class_names, const char *kind) {
+void measures_text(text *t, const measures *m, const char *class_names, const char *kind) {
     size_t i, k;
     if (m->classes == 0) {
         text_add(t, "r2            %.4f on %zu %s, mean squared error %.6g\n", m->r2, m->rows, kind, m->mse);
@@ -210,7 +210,7 @@ void metrics_text(text *t, const metrics *m, const char *class_names, const char
     }
 }
 
-void say_useless(const metrics *m, const char *kind) {
+void say_useless(const measures *m, const char *kind) {
     if (m->rows < 2) return;
     if (m->classes > 0 && m->accuracy <= m->baseline && m->balanced <= 1.0 / (double)m->classes + 0.05)
         note("on %zu %s the model is no better than always saying the most frequent class, which is right in %.2f %%",

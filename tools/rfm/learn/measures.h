@@ -1,6 +1,6 @@
 /* How right predictions are, by every measure that people ask for. */
-#ifndef METRICS_H
-#define METRICS_H
+#ifndef MEASURES_H
+#define MEASURES_H
 
 #include "score.h"
 
@@ -15,18 +15,18 @@ typedef struct {
     double r2, mse, rmse, mae;
     double baseline;   /* accuracy of the most frequent class */
     size_t *confusion; /* (classes, classes): the true one by row, the predicted one by column */
-} metrics;
+} measures;
 
 /* p (classes) of one row's outputs (c). */
 void probabilities(const rfm_real *y, size_t c, double temperature, double *p);
 
 double model_temperature(const any_model *model); /* 0: it has none */
 
-/* Of predictions y (rows, c) and their classes; `temperature` 0: no probabilities. To be freed by metrics_free. */
-metrics metrics_of(const sample *s, size_t classes, size_t c, const rfm_real *y, const uint32_t *predicted,
+/* Of predictions y (rows, c) and their classes; `temperature` 0: no probabilities. To be freed by measures_free. */
+measures measures_of(const sample *s, size_t classes, size_t c, const rfm_real *y, const uint32_t *predicted,
                    double temperature);
-metrics metrics_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
-void metrics_free(metrics *m);
+measures measures_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
+void measures_free(measures *m);
 
 /* What --tune names, in the order of tune_words; larger is better. */
 #define TUNE_ACCURACY 0
@@ -38,12 +38,12 @@ void metrics_free(metrics *m);
 #define TUNE_RMSE     6
 #define TUNE_MAE      7
 extern const char *const tune_words[];
-double metrics_tuned(const metrics *m, int tune);
+double measures_tuned(const measures *m, int tune);
 
-void metrics_json(text *t, const metrics *m);
-void metrics_text(text *t, const metrics *m, const char *class_names, const char *kind); /* kind: "test rows" */
+void measures_json(text *t, const measures *m);
+void measures_text(text *t, const measures *m, const char *class_names, const char *kind); /* kind: "test rows" */
 
 /* Says so if always naming the most frequent class, or the mean, would do as well. */
-void say_useless(const metrics *m, const char *kind);
+void say_useless(const measures *m, const char *kind);
 
 #endif
