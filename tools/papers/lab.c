@@ -47,7 +47,7 @@ void rows_label(lab_rows *s, size_t i, uint32_t label) {
         s->y[i * s->c + label] = 1;
 }
 
-void rows_unit_rows(lab_rows *s) {
+void rows_unit(lab_rows *s) {
     size_t i, j;
     for (i = 0; i < s->n; i++) {
         double sum = 0;
@@ -90,7 +90,8 @@ static lab_rows read_images(csv *file, row_list rows, size_t most, double white)
     return s;
 }
 
-static void read_part(const char *name, const char *split, unsigned char which, size_t most, double white, lab_rows *s) {
+static void read_part(const char *name, const char *split, unsigned char which, size_t most, double white,
+                      lab_rows *s) {
     csv file;
     unsigned char *use;
     row_list rows;
@@ -123,6 +124,66 @@ const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_
         *side = 28;
         return "a subset of MNIST, 28 x 28 pixels";
     }
+}
+
+/* ---- images put together of digits ----------------------------------------------------------- */
+
+/* Copies image `from` (side, side) into one of the given width. */
+void paste(const rfm_real *from, size_t side, rfm_real *to, size_t width, size_t top, size_t left) {
+    size_t i;
+    for (i = 0; i < side; i++) memcpy(to + (top + i) * width + left, from + i * side, side * sizeof *to);
+}
+
+/* Digits at half their size, where they are large: means of 2 x 2 pixels. */
+static void halve(lab_rows *s, size_t *side) {
+    size_t half = *side / 2, n, i, j;
+    for (n = 0; n < s->n; n++)
+        for (i = 0; i < half; i++)
+            for (j = 0; j < half; j++) {
+                const rfm_real *x = s->x + n * s->d + 2 * i * *side + 2 * j;
+                s->x[n * half * half + i * half + j] = (x[0] + x[1] + x[*side] + x[*side + 1]) / 4;
+            }
+    s->d = half * half;
+}
+
+digit_sets small_digits(const trial *t) {
+    digit_sets d;
+    size_t side;
+    d.name = lab_digits(t, t->quick ? 500 : 0, t->quick ? 200 : 0, &d.train, &d.test, &d.side);
+    if (d.side > 14) {
+        side = d.side;
+        halve(&d.train, &side);
+        halve(&d.test, &side);
+        d.side = side / 2;
+    }
+    return d;
+}
+
+void digit_sets_free(digit_sets *d) {
+    rows_free(&d->train);
+    rows_free(&d->test);
+}
+
+/* Three by three digits; the one in the middle is the class, the others are drawn at random. */
+lab_rows mosaic(const lab_rows *digits, size_t side, uint64_t *state) {
+    size_t width = 3 * side, n, i;
+    lab_rows s = rows_make(digits->n, width * width, 10);
+    for (n = 0; n < s.n; n++) {
+        rows_label(&s, n, digits->labels[n]);
+        for (i = 0; i < 9; i++) {
+            size_t which = i == 4 ? n : lab_below(state, digits->n);
+            paste(digits->x + which * digits->d, side, s.x + n * s.d, width, i / 3 * side, i % 3 * side);
+        }
+    }
+    rows_unit(&s);
+    return s;
+}
+
+unsigned char *middle_of(size_t side) {
+    size_t width = 3 * side, i;
+    unsigned char *inside = allocate(width * width, 1, "a mask");
+    for (i = 0; i < side * side; i++) inside[(side + i / side) * width + side + i % side] = 1;
+    return inside;
 }
 
 /* ---- machines ------------------------------------------------------------------------------- */
@@ -185,14 +246,20 @@ double lab_accuracy(const trial *t, const fitted *f, const lab_rows *s) {
     return right;
 }
 
-double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
-    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+static double error_of(const rfm_real *y, const lab_rows *s) {
     double sum = 0;
     size_t i;
-    lab_predict(t, f, s, y);
     for (i = 0; i < s->n * s->c; i++) sum += pow((double)y[i] - (double)s->y[i], 2);
-    free(y);
     return sum / (double)(s->n * s->c);
+}
+
+double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double error;
+    lab_predict(t, f, s, y);
+    error = error_of(y, s);
+    free(y);
+    return error;
 }
 
 void lab_diagonal(const fitted *f, double *diagonal) {
@@ -201,4 +268,137 @@ void lab_diagonal(const fitted *f, double *diagonal) {
     must(rfm_metric(&f->model, rfm_view(m, 1, d)), "M");
     for (j = 0; j < d; j++) diagonal[j] = (double)m[j];
     free(m);
+}
+
+/* ---- networks ------------------------------------------------------------------------------- */
+
+network lab_network(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first) {
+    rfm_nfa_start_options o;
+    rfm_arena arena;
+    size_t bytes, l;
+    network w;
+    rfm_nfa_start_init(&o);
+    o.layers = layers, o.seed = (uint32_t)t->seed;
+    o.width[0] = inputs, o.width[layers + 1] = outputs;
+    for (l = 1; l <= layers; l++) o.width[l] = width;
+    for (l = 0; l <= layers; l++) o.scale[l] = (rfm_real)(1.0 / 3);
+    if (first > 0) o.scale[0] = (rfm_real)(first * first * (double)inputs);
+    must(rfm_nfa_start_need(&o, &bytes), "the size of a network");
+    w.memory = allocate_aligned(bytes, "a network");
+    must(rfm_arena_init(&arena, w.memory, bytes), "memory");
+    must(rfm_nfa_start(&o, &arena, &w.f), "a network");
+    return w;
+}
+
+void network_free(network *w) { free(w->memory); }
+
+/* A context with an arena of so many bytes, to be freed. */
+static rfm_ctx with_arena(const trial *t, rfm_arena *arena, size_t bytes, void **memory) {
+    rfm_ctx ctx = t->m->ctx;
+    *memory = allocate_aligned(bytes, "a network");
+    must(rfm_arena_init(arena, *memory, bytes), "memory");
+    ctx.arena = arena;
+    return ctx;
+}
+
+void lab_descend_watched(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options, size_t every,
+                         void (*look)(void *arg, size_t step), void *arg) {
+    rfm_nfa_descent *descent;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes, i;
+    void *memory;
+    must(rfm_nfa_descend_need(&t->m->ctx, options, &w->f, s->n, &bytes), "the size of a descent");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    must(rfm_nfa_begin(&ctx, options, rfm_cview(s->x, s->n, s->d), rfm_cview(s->y, s->n, s->c), &w->f, &descent),
+         "gradient descent");
+    for (i = 0; i <= options->steps; i++) {
+        if (look != NULL && i % every == 0) look(arg, i);
+        if (i < options->steps) must(rfm_nfa_step(descent), "gradient descent");
+    }
+    must(rfm_nfa_end(descent, NULL), "gradient descent");
+    free(memory);
+}
+
+void lab_descend(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options) {
+    lab_descend_watched(t, w, s, options, 1, NULL, NULL);
+}
+
+void lab_network_predict(const trial *t, const network *w, const lab_rows *s, rfm_real *y) {
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes;
+    void *memory;
+    must(rfm_nfa_predict_need(&t->m->ctx, &w->f, s->n, &bytes), "the size of a prediction");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    must(rfm_nfa_predict(&ctx, &w->f, rfm_cview(s->x, s->n, s->d), rfm_view(y, s->n, s->c)), "a prediction");
+    free(memory);
+}
+
+double lab_network_accuracy(const trial *t, const network *w, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double right;
+    lab_network_predict(t, w, s, y);
+    right = lab_right(y, s);
+    free(y);
+    return right;
+}
+
+double lab_network_error(const trial *t, const network *w, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double error;
+    lab_network_predict(t, w, s, y);
+    error = error_of(y, s);
+    free(y);
+    return error;
+}
+
+void lab_network_features(const trial *t, const network *w, const lab_rows *s, rfm_real *f, rfm_real *g) {
+    rfm_nfa_layer layer;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    size_t bytes, d = s->d;
+    void *memory;
+    memset(&layer, 0, sizeof layer);
+    if (f != NULL) layer.f = rfm_view(f, d, d);
+    if (g != NULL) layer.g = rfm_view(g, d, d);
+    must(rfm_nfa_measure_need(&t->m->ctx, &w->f, 0, s->n, 0, &bytes), "the size of a layer");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    must(rfm_nfa_measure(&ctx, &w->f, NULL, rfm_cview(s->x, s->n, d), 0, &layer), "a layer");
+    free(memory);
+}
+
+/* The squared loss with targets f - e_k / 2 has the derivative e_k / n by f at every row. So its derivative by
+ * biases of the first layer, which are 0 here, is the mean tangent of output k there; W' times that is the mean
+ * gradient. */
+void lab_network_center(const trial *t, const network *w, const lab_rows *s, rfm_real *g) {
+    size_t width = w->f.width[1], d = s->d, bytes, i, j, k, l;
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions"), *mean = allocate(d, sizeof *mean, "a gradient");
+    rfm_real *tangent = allocate(width, sizeof *tangent, "tangents"), loss;
+    rfm_nfa biased = w->f, gradient;
+    rfm_arena arena;
+    rfm_ctx ctx;
+    void *memory;
+    memset(&gradient, 0, sizeof gradient);
+    gradient.b[0] = tangent;
+    for (l = 0; l <= biased.layers; l++) biased.b[l] = allocate(biased.width[l + 1], sizeof *biased.b[l], "biases");
+    must(rfm_nfa_loss_need(&t->m->ctx, &biased, s->n, &bytes), "the size of a gradient");
+    ctx = with_arena(t, &arena, bytes, &memory);
+    for (k = 0; k < s->c; k++) {
+        lab_network_predict(t, w, s, y);
+        for (i = 0; i < s->n; i++) y[i * s->c + k] -= (rfm_real)0.5;
+        must(rfm_nfa_loss(&ctx, &biased, rfm_cview(s->x, s->n, d), rfm_cview(y, s->n, s->c), RFM_NFA_SQUARED, &loss,
+                          &gradient),
+             "a gradient");
+        memset(mean, 0, d * sizeof *mean);
+        for (i = 0; i < width; i++)
+            for (j = 0; j < d; j++) mean[j] += tangent[i] * w->f.w[0][i * d + j];
+        for (i = 0; i < d; i++)
+            for (j = 0; j < d; j++) g[i * d + j] -= mean[i] * mean[j];
+    }
+    for (l = 0; l <= biased.layers; l++) free(biased.b[l]);
+    free(memory);
+    free(y);
+    free(mean);
+    free(tangent);
 }

@@ -9,12 +9,18 @@
 #include <string.h>
 
 const experiment experiments[] = {
+    {"features", "RFM paper, Fig. 2 and 15", "Features of networks and of RFMs", 60, features},
     {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid},
     {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular},
     {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned},
+    {"low-rank", "RFM paper, Fig. 10, 14 and 16", "Targets of a few directions", 20, low_rank},
+    {"depth", "RFM paper, Fig. 10 and 14", "Depth and the first layer", 20, depth},
+    {"network-layers", "RFM paper, Fig. 11 to 13", "Kernels on a network's first layer", 60, layers_of_networks},
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
     {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
+    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
+    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
     {NULL, NULL, NULL, 0, NULL},
 };
 
@@ -24,7 +30,6 @@ static const struct {
 } commands[] = {
     {"page", "[-o FOLDER] [--quick] [--data FOLDER]", page},
     {"metrics", "SCORES.csv", metrics},
-    {"low-rank", "[train rows] [test rows] [seed]", low_rank},
     {"table1", "DATA.csv [--split FILE] [options]", table1},
     {"bars", "[options]", bars},
     {"noisy-digits", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", noisy_digits},
@@ -47,9 +52,9 @@ static int run(const experiment *e, char **argv) {
     size_t threads = 0, seed = 1;
     trial t = {NULL, 0, 0, NULL};
     machine m;
-    const option table[] = {{"--quick", NULL, OPTION_FLAG, &t.quick},    {"--data", NULL, OPTION_TEXT, &t.data},
-                            {"--seed", NULL, OPTION_SIZE, &seed},        {"--threads", NULL, OPTION_SIZE, &threads},
-                            {"--quiet", "-q", OPTION_FLAG, &quiet},      {NULL, NULL, 0, NULL}};
+    const option table[] = {{"--quick", NULL, OPTION_FLAG, &t.quick}, {"--data", NULL, OPTION_TEXT, &t.data},
+                            {"--seed", NULL, OPTION_SIZE, &seed},     {"--threads", NULL, OPTION_SIZE, &threads},
+                            {"--quiet", "-q", OPTION_FLAG, &quiet},   {NULL, NULL, 0, NULL}};
     command_line line = {NULL, "no operand", 0, 0, "; see rfm-papers --help", NULL};
     text sheet = {NULL, 0, 0}, shown = {NULL, 0, 0};
     line.name = e->name, line.options = table;
@@ -81,6 +86,7 @@ int main(int argc, char **argv) {
         help();
         return 0;
     }
-    usage(*word == 0 ? "expected a sub-command; see rfm-papers --help" : "%s: no such sub-command; see rfm-papers --help",
+    usage(*word == 0 ? "expected a sub-command; see rfm-papers --help"
+                     : "%s: no such sub-command; see rfm-papers --help",
           word);
 }

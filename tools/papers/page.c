@@ -55,8 +55,9 @@ static void draw(text *t, const experiment *e, const char *lines) {
 static void begin(text *t, const trial *a) {
     const experiment *e;
     html_page_open(t, "The papers, measured");
-    text_add(t, "<header>\n<p class=\"over\">rfm-papers</p>\n<h1>The papers, measured</h1>\n<p class=\"lead\">Every "
-                "experiment with the paper's number beside ours.%s Seed %.0f.</p>\n<nav>\n",
+    text_add(t,
+             "<header>\n<p class=\"over\">rfm-papers</p>\n<h1>The papers, measured</h1>\n<p class=\"lead\">Every "
+             "experiment with the paper's number beside ours.%s Seed %.0f.</p>\n<nav>\n",
              a->quick ? " A quick run: small sets, so the numbers say little." : "", (double)a->seed);
     for (e = experiments; e->name != NULL; e++) text_add(t, "<a href=\"#%s\">%s</a>\n", e->name, e->title);
     text_add(t, "</nav></header>\n<main>\n");

@@ -28,7 +28,6 @@ int page(char **argv);
 
 /* With options of their own: argv without the program and the sub-command, NULL at its end. */
 int metrics(char **argv);
-int low_rank(char **argv);
 int table1(char **argv);
 int bars(char **argv);
 int noisy_digits(char **argv);

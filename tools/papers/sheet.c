@@ -79,7 +79,9 @@ static const char *const kinds[] = {"say", "table", "row", "chart", "point", "do
 /* Bytes of the field at p: up to a tab, the end of the line or of the text. */
 static size_t field(const char *p) { return strcspn(p, "\t\n"); }
 
-static int is(const char *line, const char *kind) { return field(line) == strlen(kind) && memcmp(line, kind, strlen(kind)) == 0; }
+static int is(const char *line, const char *kind) {
+    return field(line) == strlen(kind) && memcmp(line, kind, strlen(kind)) == 0;
+}
 
 /* Field i of a line, 0 is its kind; NULL: it has fewer. */
 static const char *field_at(const char *line, size_t i) {

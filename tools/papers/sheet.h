@@ -1,7 +1,7 @@
 /* What an experiment has found: words, tables with the paper's numbers beside ours, curves and pictures.
  *
- * A sheet is lines of fields with tabs between them. So it can be kept in a file, read back after an interruption, shown
- * as text and drawn on a page. The first field says what a line is:
+ * A sheet is lines of fields with tabs between them. So it can be kept in a file, read back after an interruption,
+ * shown as text and drawn on a page. The first field says what a line is:
  *
  *     say     TEXT                      a paragraph
  *     table   COLUMN COLUMN ...         and below it

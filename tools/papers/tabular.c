@@ -1,5 +1,5 @@
-/* Tables, as figures 4 and 5 of the RFM paper have them: RFM beside the kernels that learn no features, summed up by the
- * metrics of its appendix E.
+/* Tables, as figures 4 and 5 of the RFM paper have them: RFM beside the kernels that learn no features, summed up by
+ * the metrics of its appendix E.
  *
  * As in the paper: features are standardised, L = 10, the ridge is one of five, T at most 5, M full or a diagonal, NTKs
  * have 1 to 3 hidden layers (the paper: 5). Each choice is made on a fifth of the training rows; then the machine is
@@ -25,9 +25,7 @@ static const double ridges[] = {10, 1, 0.1, 0.01, 0.001};
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Names of the sets in a folder: NAME.csv with NAME.split beside it. */
 static size_t sets_find(const char *folder, char **names) {
@@ -37,7 +35,8 @@ static size_t sets_find(const char *folder, char **names) {
     if (dir == NULL) fail("%s: cannot be read, expected a folder", folder);
     while ((e = readdir(dir)) != NULL && count < MOST_SETS) {
         size_t length = strlen(e->d_name);
-        if (length > 6 && strcmp(e->d_name + length - 6, ".split") == 0) names[count++] = copy_text(e->d_name, length - 6);
+        if (length > 6 && strcmp(e->d_name + length - 6, ".split") == 0)
+            names[count++] = copy_text(e->d_name, length - 6);
     }
     closedir(dir);
     if (count == 0) fail("%s: no file NAME.split in it", folder);
@@ -61,8 +60,7 @@ static void standardise(const lab_rows *from, lab_rows *to, double *mean, double
     }
     for (i = 0; i < to->n; i++)
         for (j = 0; j < to->d; j++)
-            to->x[i * to->d + j] =
-                (rfm_real)(scale[j] > 0 ? ((double)to->x[i * to->d + j] - mean[j]) / scale[j] : 0);
+            to->x[i * to->d + j] = (rfm_real)(scale[j] > 0 ? ((double)to->x[i * to->d + j] - mean[j]) / scale[j] : 0);
 }
 
 static lab_rows rows_read(csv *c, row_list rows, size_t target, const char *classes, size_t count) {
@@ -249,8 +247,8 @@ static void sums_table(text *sheet, const double *scores, size_t sets) {
     metrics_of(scores, sets, METHODS + OTHERS, all);
     sheet_table(sheet, "method|average|P90|P95|PMA|rank of 8|ADTM|paper: average, P90, P95, PMA, rank of 182");
     for (k = 0; k < METHODS + OTHERS; k++)
-        sheet_row(sheet, "%s|%.2f|%.1f|%.1f|%.2f +- %.2f|%.2f|%.3f|%s", rows[k].name, all[k].average, all[k].p90, all[k].p95,
-                  all[k].pma, all[k].pma_deviation, all[k].rank, all[k].adtm, rows[k].paper);
+        sheet_row(sheet, "%s|%.2f|%.1f|%.1f|%.2f +- %.2f|%.2f|%.3f|%s", rows[k].name, all[k].average, all[k].p90,
+                  all[k].p95, all[k].pma, all[k].pma_deviation, all[k].rank, all[k].adtm, rows[k].paper);
 }
 
 void tabular(const trial *t, text *sheet) {
@@ -259,10 +257,11 @@ void tabular(const trial *t, text *sheet) {
     double scores[MOST_SETS][METHODS + OTHERS], size[MOST_SETS][2];
     size_t sets = sets_find(folder, names), i, k, plain = 0;
     text rows = {NULL, 0, 0};
-    sheet_say(sheet,
-              "%zu sets%s. L = 10; ridge, T up to %d, form of M and depth chosen on a fifth of the training rows, of which "
-              "at most %d are used. Scores of the test rows: accuracy, or R^2, in %%.",
-              sets, t->data == NULL ? " that come with the library" : "", t->quick ? 2 : T_MAX, t->quick ? 200 : 2500);
+    sheet_say(
+        sheet,
+        "%zu sets%s. L = 10; ridge, T up to %d, form of M and depth chosen on a fifth of the training rows, of which "
+        "at most %d are used. Scores of the test rows: accuracy, or R^2, in %%.",
+        sets, t->data == NULL ? " that come with the library" : "", t->quick ? 2 : T_MAX, t->quick ? 200 : 2500);
     sheet_table(&rows, "set|rows|inputs|RFM|form of M, T|Laplace|NTK, depth|error of Laplace that RFM takes away %");
     for (i = 0; i < sets; i++) {
         table_set s = set_read(t, folder, names[i]);
@@ -281,8 +280,8 @@ void tabular(const trial *t, text *sheet) {
         plain += chosen[0].options.iterations == 0;
         size[i][0] = (double)s.train.n, size[i][1] = (double)s.train.d;
         sheet_row(&rows, "%s|%zu|%zu|%.2f|%s, %zu|%.2f|%.2f, %.0f|%.1f", names[i], s.train.n, s.train.d, scores[i][0],
-                  chosen[0].options.metric == RFM_FULL ? "full" : "diagonal", chosen[0].options.iterations, scores[i][1],
-                  scores[i][2], (double)chosen[2].options.exponent,
+                  chosen[0].options.metric == RFM_FULL ? "full" : "diagonal", chosen[0].options.iterations,
+                  scores[i][1], scores[i][2], (double)chosen[2].options.exponent,
                   scores[i][1] < 100 ? 100 * (scores[i][0] - scores[i][1]) / (100 - scores[i][1]) : 0.0);
         rows_free(&s.train);
         rows_free(&s.test);
@@ -290,12 +289,14 @@ void tabular(const trial *t, text *sheet) {
     progress_end();
     text_bytes(sheet, rows.at, rows.size);
     sums_table(sheet, scores[0], sets);
-    sheet_say(sheet,
-              "T = 0, the plain kernel, was chosen for %zu of %zu sets (paper: 45 of 121). The methods from random forest on "
-              "are scikit-learn's, as in tools/accuracy; they were trained on up to 5,000 rows. The paper's ranks are among "
-              "182 methods on 121 sets of labels.",
-              plain, sets);
-    sheet_chart(sheet, "Error of the Laplace kernel that RFM takes away, %", "log10 of training rows, or of inputs", "%");
+    sheet_say(
+        sheet,
+        "T = 0, the plain kernel, was chosen for %zu of %zu sets (paper: 45 of 121). The methods from random forest on "
+        "are scikit-learn's, as in tools/accuracy; they were trained on up to 5,000 rows. The paper's ranks are among "
+        "182 methods on 121 sets of labels.",
+        plain, sets);
+    sheet_chart(sheet, "Error of the Laplace kernel that RFM takes away, %", "log10 of training rows, or of inputs",
+                "%");
     for (k = 0; k < 2; k++)
         for (i = 0; i < sets; i++)
             if (scores[i][1] < 100)

@@ -199,9 +199,9 @@ void chart_curves(text *t, const char *title, const char *x_name, const char *y_
 
 void chart_sets(text *t, const char *title, const char *x_name, const char *y_name, const chart_set *sets,
                 size_t count) {
-    static const char *const colours[] = {"rgb(var(--blue))",     "rgb(var(--orange))",     "rgb(var(--green))",
-                                          "var(--soft)",          "rgb(var(--blue)/.55)",   "rgb(var(--orange)/.55)",
-                                          "rgb(var(--green)/.55)", "var(--ink)"};
+    static const char *const colours[] = {
+        "rgb(var(--blue))",     "rgb(var(--orange))",     "rgb(var(--green))",     "var(--soft)",
+        "rgb(var(--blue)/.55)", "rgb(var(--orange)/.55)", "rgb(var(--green)/.55)", "var(--ink)"};
     double low[2], high[2], left = 58, right = 748, top = 10, bottom = 300;
     size_t i, k, rows = (count + 3) / 4;
     axis a, b;
