@@ -18,7 +18,7 @@ unity   := $(if $(wildcard $(UNITY)/unity.c),$(UNITY),$(UNITY)/src)
 VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' rfm/rfm.h)
 
 .DEFAULT_GOAL := all
-.PHONY: all lib unit demo test check soak coverage bench size man install clean help FORCE
+.PHONY: all lib unit demo test check soak coverage bench papers size man install clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -46,7 +46,7 @@ learn_obj = $(call objects,tools/rfm/learn/*.c)
 page_obj  = $(patsubst %,$(BUILD)/obj/tools/rfm/report/%.o,html chart image)
 rfm_obj   = $(call objects,tools/rfm/*.c tools/rfm/*/*.c)
 bench_obj = $(call objects,tools/bench/*.c)
-papers_obj = $(call objects,tools/papers/*.c) $(learn_obj)
+papers_obj = $(call objects,tools/papers/*.c) $(learn_obj) $(page_obj)
 small_obj = $(call objects,tools/small/*.c) $(learn_obj)
 adapt_obj = $(call objects,tools/adapt/*.c) $(page_obj)
 tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small $(BUILD)/rfm-adapt
@@ -131,6 +131,9 @@ coverage: # lines and branches of rfm/ that the tests reach; what they do not re
 bench: all # speed on this machine, beside OpenBLAS
 	@tools/setup bench
 	$(BUILD)/rfm-bench
+
+papers: $(BUILD)/rfm-papers # the papers' experiments, as a page: build/papers/index.html; QUICK=1, DATA=folder with more sets
+	$(BUILD)/rfm-papers page -o $(BUILD)/papers $(if $(filter 1,$(QUICK)),--quick) $(if $(DATA),--data $(DATA))
 
 size: # bytes, stack and instructions on each microcontroller, into boards/SIZES.md; ceilings for what has none
 	@BOARDS='$(BOARDS)' tools/setup test

@@ -15,6 +15,7 @@
 
 #ifndef RFM_NO_TRAIN
 
+#define RFM_DESCENT
 #include "rfm_private.h"
 #include "rfm_small.h"
 
@@ -27,12 +28,6 @@
 #define FAR_FROM_ZERO R(16)   /* |Z| or |U| in units of L, above which pairs take the place of products */
 
 /* ==== 1. Arguments ============================================================================ */
-
-static int check_arena(const rfm_arena *arena) {
-    if (arena == NULL) return RFM_ENULL;
-    if (arena->status != RFM_OK) return arena->status;
-    return arena->base == NULL ? RFM_EARENA : RFM_OK;
-}
 
 static int kernel_right(int kernel, rfm_real exponent) {
     if (!between(0, kernel, RFM_KERNELS - 1) || rfm_kernels[kernel].norm != 2 || rfm_kernels[kernel].layers) return 0;
@@ -105,32 +100,6 @@ static int cost_right(const rfm_hyperbf_cost *cost) {
            cost->ridge >= R(0) && rfm_finite(1, &cost->temperature) && rfm_finite(1, &cost->ridge);
 }
 
-/* Targets that the cross-entropy takes. */
-static int targets_right(const rfm_hyperbf_cost *cost, rfm_cmat y) {
-    size_t i, k;
-    for (i = 0; cost->kind == RFM_HYPERBF_ENTROPY && i < y.rows; i++)
-        for (k = 0; k < y.cols; k++) {
-            rfm_real value = y.at[i * y.stride + k];
-            if (value < (y.cols == 1 ? R(-1) : R(0)) || (y.cols == 1 && value > R(1))) return 0;
-        }
-    return 1;
-}
-
-/* A block of memory that a call reads or writes. */
-typedef struct {
-    const void *at;
-    size_t bytes;
-    int written;
-} span;
-
-static void add_span(span *list, size_t *count, const void *at, size_t reals, int written) {
-    if (at == NULL || reals == 0) return;
-    list[*count].at = at, list[*count].bytes = reals * sizeof(rfm_real), list[*count].written = written;
-    ++*count;
-}
-
-static size_t view_reals(rfm_cmat a) { return (a.rows - 1) * a.stride + a.cols; }
-
 #define SPANS 16
 static void add_function(span *list, size_t *count, const rfm_hyperbf *f, int written) {
     add_span(list, count, f->shift, f->d, 0);
@@ -146,19 +115,6 @@ static void add_data(span *list, size_t *count, const rfm_data *data) {
     add_span(list, count, data->y.at, view_reals(data->y), 0);
     add_span(list, count, data->weights, data->x.rows, 0);
 }
-
-static int spans_overlap(const span *list, size_t count) {
-    size_t i, j;
-    for (i = 0; i < count; i++)
-        for (j = 0; j < i; j++) {
-            uintptr_t a = (uintptr_t)list[i].at, b = (uintptr_t)list[j].at;
-            if ((list[i].written || list[j].written) && a < b + list[j].bytes && b < a + list[i].bytes) return 1;
-        }
-    return 0;
-}
-
-/* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
-static int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
 
 static rfm_real *keep(rfm_arena *store, size_t rows, size_t cols, const rfm_real *from) {
     rfm_real *to = rfm_arena_reals(store, rows, cols);
@@ -226,18 +182,11 @@ typedef struct {
     rfm_real *drawn_targets; /* (drawn, c) */
 } source;
 
-/* In (0, 1). */
-static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
-
 /* Nearly normal, variance 1: four bytes of one random number, added up. */
 static rfm_real random_normal(uint32_t *state) {
     uint32_t u = rfm_random(state), sum = (u & 255) + (u >> 8 & 255) + (u >> 16 & 255) + (u >> 24);
     return (R(sum) - R(510)) * R(0.0067658);
 }
-
-static size_t random_index(uint32_t *state, size_t count) { return rfm_random(state) % count; }
-
-static const rfm_real *row_at(rfm_cmat a, size_t i) { return a.at + i * a.stride; }
 
 static rfm_real weight_at(const source *s, size_t i) {
     return s->data->weights != NULL ? s->data->weights[i] * s->weight_scale : R(1);
@@ -253,11 +202,11 @@ static rfm_real make_row(const source *s, size_t index, const rfm_real *shift, r
     } else {
         const uint32_t *pair = s->pairs + 3 * (index - s->n);
         const rfm_real *a = row_at(s->data->x, pair[0]), *b = row_at(s->data->x, pair[1]);
-        rfm_real part = s->parts[index - s->n];
+        const rfm_real part = s->parts[index - s->n], rest = R(1) - part;
         uint32_t state = pair[2];
-        for (j = 0; j < s->d; j++) x[j] = part * a[j] + (R(1) - part) * b[j];
+        for (j = 0; j < s->d; j++) x[j] = part * a[j] + rest * b[j];
         for (j = 0; state != 0 && j < s->d; j++) x[j] += s->noise * s->spread[j] * random_normal(&state);
-        weight = part * weight_at(s, pair[0]) + (R(1) - part) * weight_at(s, pair[1]);
+        weight = part * weight_at(s, pair[0]) + rest * weight_at(s, pair[1]);
     }
     for (j = 0; shift != NULL && j < s->d; j++) x[j] -= shift[j];
     return weight;
@@ -322,10 +271,12 @@ typedef struct {
     rfm_real *phi;             /* (b, n + 1): the last column is for least squares */
     rfm_real *w, *q;           /* (b, n) */
     rfm_real *e;               /* (b, c) f, then dH/df */
+    rfm_real *alpha, unit;     /* (n, c) alpha in units of a power of two near its largest, so that e alpha' is as e */
     rfm_real *norms;           /* (n) |u_a|^2 */
     rfm_real *placed;          /* (n, r) and */
     rfm_real *t;               /* (n, d), where centres are inputs: u_a, t_a - shift */
     rfm_real *du, *pulled;     /* (n, r) dH/dU, and what a block adds to it, likewise */
+    rfm_real *own;             /* (3, n) prototypes: of each centre the one alpha, dH by it, E of its output */
     const rfm_real *u;         /* (n, r) */
     int far;                   /* a row of the block, or a centre, is far from 0 */
     unsigned char *memory;     /* for the calls of rfm.h and rfm_small.h */
@@ -359,11 +310,13 @@ static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf 
     s->w = rfm_arena_reals(arena, b, n);
     s->q = rfm_arena_reals(arena, b, n);
     s->e = rfm_arena_reals(arena, b, c);
+    s->alpha = rfm_arena_reals(arena, n, c);
     s->norms = rfm_arena_reals(arena, 1, n);
     s->placed = rfm_arena_reals(arena, placed ? n : 0, r);
     s->t = rfm_arena_reals(arena, placed ? n : 0, d);
     s->du = rfm_arena_reals(arena, placed ? n : 0, r);
     s->pulled = rfm_arena_reals(arena, placed ? n : 0, r);
+    s->own = rfm_arena_reals(arena, f->labels != NULL ? 3 : 0, n);
     product_bytes(s, ctx, b, r, d); /* Z */
     product_bytes(s, ctx, b, n, r); /* Z U' */
     product_bytes(s, ctx, b, c, n); /* F */
@@ -409,6 +362,21 @@ static int set_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real *norm
     return RFM_OK;
 }
 
+static void set_alpha(pass *s, const rfm_hyperbf *f) {
+    rfm_real inverse;
+    size_t i;
+    int e = 0;
+    (void)RFM_MATH(frexp)(rfm_largest(s->n * s->c, f->alpha), &e);
+    if (e < RFM_LIMIT(MIN_EXP)) e = RFM_LIMIT(MIN_EXP); /* 2^e and 2^-e are normal numbers */
+    if (e > RFM_LIMIT(MAX_EXP) - 2) e = RFM_LIMIT(MAX_EXP) - 2;
+    s->unit = RFM_MATH(ldexp)(R(1), e), inverse = RFM_MATH(ldexp)(R(1), -e);
+    for (i = 0; i < s->n * s->c; i++) s->alpha[i] = f->alpha[i] * inverse;
+    for (i = 0; f->labels != NULL && i < s->n; i++) {
+        s->own[i] = s->alpha[i * s->c + f->labels[i]];
+        s->own[s->n + i] = R(0);
+    }
+}
+
 /* U and its norms; the gradient, if there shall be one, is 0 before the first row. */
 static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
     size_t sizes[ARRAYS], a, j;
@@ -425,6 +393,7 @@ static int pass_begin(pass *s, const rfm_hyperbf *f, const arrays *g) {
     sizes_of(f, sizes);
     for (k = 0; g != NULL && k < ARRAYS; k++) memset(g->at[k], 0, sizes[k] * sizeof *g->at[k]);
     if (g != NULL && f->inputs != NULL) memset(s->du, 0, s->n * s->r * sizeof *s->du);
+    if (g != NULL) set_alpha(s, f);
     return status;
 }
 
@@ -452,32 +421,14 @@ static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
     return status;
 }
 
-/* The loss of one row, whose f (c) becomes the derivative by f. */
-static rfm_real row_loss(const rfm_hyperbf_cost *cost, size_t c, const rfm_real *y, rfm_real *f) {
-    rfm_real loss = R(0), most, sum = R(0), total = R(0), inverse = R(1) / cost->temperature;
-    size_t k;
-    if (cost->kind == RFM_HYPERBF_SQUARED) {
-        for (k = 0; k < c; k++) {
-            rfm_real off = f[k] - y[k];
-            loss += off * off;
-            f[k] = R(2) * off;
-        }
-        return loss;
-    }
-    if (c == 1) {
-        rfm_real t = f[0] * inverse, small = RFM_MATH(exp)(-RFM_MATH(fabs)(t)), q = (R(1) + y[0]) / R(2);
-        f[0] = ((t > R(0) ? R(1) : small) / (R(1) + small) - q) * inverse;
-        return max_real(t, R(0)) + RFM_MATH(log)(R(1) + small) - q * t;
-    }
-    for (most = f[0], k = 1; k < c; k++) most = max_real(most, f[k]);
-    for (k = 0; k < c; k++) {
-        loss -= y[k] * (f[k] - most) * inverse;
-        total += y[k];
-        f[k] = RFM_MATH(exp)((f[k] - most) * inverse);
-        sum += f[k];
-    }
-    for (k = 0; k < c; k++) f[k] = (total * f[k] / sum - y[k]) * inverse;
-    return loss + total * RFM_MATH(log)(sum);
+/* In four chains: one would wait for every addition. */
+static rfm_real sum_of(size_t n, const rfm_real *x) {
+    rfm_real sums[4] = {R(0), R(0), R(0), R(0)};
+    size_t i, k;
+    for (i = 0; i + 4 <= n; i += 4)
+        for (k = 0; k < 4; k++) sums[k] += x[i + k];
+    for (k = 0; i + k < n; k++) sums[k] += x[i + k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* dz = A U - diag(A 1) Z, du += A'Z - diag(A'1) U; *spread += <A, S o S>, S o S being |Z|^2 + |U|^2 - 2 Z U'. */
@@ -489,16 +440,15 @@ static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) 
     if (status == RFM_OK) status = multiply(s, RFM_NN, R(1), a, u, R(0), rfm_view(s->dz, count, s->r));
     memset(column, 0, s->n * sizeof *column);
     for (i = 0; i < count; i++) {
-        rfm_real sum = R(0);
-        for (j = 0; j < s->n; j++) {
-            sum += s->w[i * s->n + j];
-            column[j] += s->w[i * s->n + j];
-        }
+        const rfm_real *row = s->w + i * s->n, sum = sum_of(s->n, row);
+        rfm_real squares = R(0);
+        for (j = 0; j < s->n; j++) column[j] += row[j];
         for (j = 0; j < s->r; j++) {
-            rfm_real at = s->z[i * s->r + j], *pull = s->dz + i * s->r + j;
-            *spread += at * (sum * at - R(2) * *pull);
-            *pull -= sum * at;
+            rfm_real at = s->z[i * s->r + j], pull = s->dz[i * s->r + j];
+            squares += at * (sum * at - R(2) * pull);
+            s->dz[i * s->r + j] = pull - sum * at;
         }
+        *spread += squares;
     }
     for (i = 0; i < s->n; i++) {
         *spread += column[i] * s->norms[i];
@@ -527,14 +477,13 @@ static void pull_pairs(pass *s, size_t count, rfm_real *du, rfm_real *spread, rf
         }
 }
 
-/* A = (E alpha') o w in w; what it adds to the gradient by centres, W and log L. */
+/* What A = (E alpha') o w, which is in w, adds to the gradient by centres, W and log L. */
 static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *g) {
     const int placed = f->inputs != NULL;
     const rfm_mat dw = rfm_view(g->at[P], s->r, s->d);
     rfm_real *du = placed ? s->pulled : g->at[CENTERS];
     size_t i;
     int status = RFM_OK;
-    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
     if (placed) memset(du, 0, s->n * s->r * sizeof *du);
     if (s->far)
         pull_pairs(s, count, du, g->at[BANDWIDTH], placed ? dw.at : NULL);
@@ -548,10 +497,33 @@ static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *
     return status;
 }
 
+/* dH/dalpha, and A in w, by products. */
+static int pass_weights(pass *s, size_t count, const arrays *g) {
+    const rfm_cmat alpha = rfm_cview(s->alpha, s->n, s->c), e = rfm_cview(s->e, count, s->c);
+    size_t i;
+    int status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
+    if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
+    for (i = 0; status == RFM_OK && i < count * s->n; i++) s->w[i] *= s->q[i];
+    return status;
+}
+
+/* The same for prototypes: one output of E for each centre. */
+static void pass_prototypes(pass *s, const uint32_t *labels, size_t count) {
+    rfm_real *alpha = s->own, *dalpha = s->own + s->n, *told = s->own + 2 * s->n;
+    size_t i, a;
+    for (i = 0; i < count; i++) {
+        const rfm_real *phi = s->phi + i * (s->n + 1), *e = s->e + i * s->c;
+        rfm_real *w = s->w + i * s->n;
+        for (a = 0; a < s->n; a++) told[a] = e[labels[a]];
+        for (a = 0; a < s->n; a++) dalpha[a] += phi[a] * told[a];
+        for (a = 0; a < s->n; a++) w[a] *= told[a] * alpha[a];
+    }
+}
+
 /* Adds `count` rows (s->x, y, weights) to *loss and to the gradient, both times `scale`. */
 static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost, size_t count, rfm_real scale,
                      rfm_real *loss, const arrays *g) {
-    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c), e = rfm_cview(s->e, count, s->c);
+    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c);
     rfm_real sum = R(0);
     size_t i, k;
     int status = set_phi(s, f, count, g != NULL);
@@ -561,7 +533,7 @@ static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost
     for (i = 0; i < count; i++) {
         rfm_real *row = s->e + i * s->c, factor = s->weights[i] * scale;
         for (k = 0; f->offset != NULL && k < s->c; k++) row[k] += f->offset[k];
-        sum += factor * row_loss(cost, s->c, s->y + i * s->c, row);
+        sum += factor * row_loss(cost->kind, cost->temperature, s->c, s->y + i * s->c, row);
         for (k = 0; k < s->c; k++) row[k] *= factor;
     }
     *loss += sum;
@@ -569,8 +541,10 @@ static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost
     if (g == NULL) return RFM_OK;
     for (i = 0; f->offset != NULL && i < count; i++)
         for (k = 0; k < s->c; k++) g->at[OFFSET][k] += s->e[i * s->c + k];
-    status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
-    if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
+    if (f->labels != NULL)
+        pass_prototypes(s, f->labels, count);
+    else
+        status = pass_weights(s, count, g);
     return status == RFM_OK ? pass_pull(s, f, count, g) : status;
 }
 
@@ -584,14 +558,20 @@ static int pass_end(pass *s, const rfm_hyperbf *f, rfm_real ridge, rfm_real *los
     for (i = 0; i < s->n; i++)
         for (k = 0; k < s->c; k++) {
             rfm_real *at = g->at[ALPHA] + i * s->c + k;
-            *at = f->labels == NULL || f->labels[i] == k ? *at + R(2) * ridge * f->alpha[i * s->c + k] : R(0);
+            if (f->labels != NULL) *at = f->labels[i] == k ? s->own[s->n + i] : R(0);
+            *at += R(2) * ridge * f->alpha[i * s->c + k]; /* alpha of the other outputs is 0 */
         }
     if (f->inputs != NULL)
         status = multiply(s, RFM_NN, R(1), rfm_cview(s->du, s->n, s->r), rfm_cview(f->p, s->r, s->d), R(0),
                           rfm_view(g->at[CENTERS], s->n, s->d));
     sizes_of(f, sizes);
+    for (i = 0; i < sizes[CENTERS]; i++) g->at[CENTERS][i] *= s->unit;
+    for (i = 0; i < sizes[P]; i++) g->at[P][i] *= s->unit;
+    for (i = 0; f->inputs != NULL && i < s->n * s->r; i++) s->du[i] *= s->unit;
+    g->at[BANDWIDTH][0] *= s->unit;
     for (k = 0; k < ARRAYS && status == RFM_OK; k++)
         if (!rfm_finite(sizes[k], g->at[k])) status = RFM_ERANGE;
+    if (status == RFM_OK && f->inputs != NULL && !rfm_finite(s->n * s->r, s->du)) status = RFM_ERANGE;
     return status;
 }
 
@@ -673,7 +653,7 @@ static int check_loss(const rfm_hyperbf *f, const rfm_data *data, const rfm_hype
     if (!cost_right(cost)) return RFM_EVALUE;
     status = check_numbers(f);
     if (status == RFM_OK) status = check_row_numbers(data, &sum);
-    if (status == RFM_OK && !targets_right(cost, data->y)) status = RFM_EVALUE;
+    if (status == RFM_OK && !targets_right(cost->kind, data->y)) status = RFM_EVALUE;
     return status;
 }
 
@@ -1033,10 +1013,6 @@ static rfm_real points_size(const beginning *g) {
     return most * RFM_MATH(sqrt)(sum / R(g->rows));
 }
 
-static int tick(const rfm_ctx *ctx, rfm_real done) {
-    return ctx->tick != NULL && ctx->tick(ctx->tick_arg, done < R(1) ? done : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
-}
-
 static int start_clusters(beginning *g) {
     rfm_hyperbf *f = &g->f;
     rfm_centers_options how;
@@ -1123,7 +1099,8 @@ static int start(beginning *g) {
         status = start_clusters(g);
         if (status != RFM_OK) return status;
         unit = nearest_centers(g);
-        if (!(unit > R(0))) unit = points_size(g);
+        /* Where every row is a centre, what is left is the rounding of the means. */
+        if (!(unit > R(16) * REAL_EPS * points_size(g))) unit = points_size(g);
         if (!(unit > R(0))) unit = R(1);
         if (f->inputs != NULL) status = start_inputs(g);
     } else {
@@ -1166,8 +1143,6 @@ int rfm_hyperbf_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
 
 /* ==== 6. Descent ============================================================================== */
 
-#define PI               R(3.14159265358979323846)
-#define ADAM_LEAST       R(1e-8)
 #define TEACHER_SHARE    R(0.2) /* of the work, as the ticks tell it */
 #define DESCENT_BYTES    2048   /* of rfm_hyperbf_descent in the arena, the same on every machine */
 #define BANDWIDTH_BOUNDS R(20)  /* log L moves at most this far: a ratio of 5e8 */
@@ -1179,9 +1154,9 @@ struct rfm_hyperbf_descent {
     rfm_hyperbf seen; /* where there is a projection */
     size_t used;      /* of the arena, before */
     size_t sizes[ARRAYS];
-    arrays best, g, first, second;     /* the best state; gradient; its mean, its mean square */
-    rfm_real unit[ARRAYS];             /* of the rates */
-    rfm_real fallen, fallen_second;    /* momentum^t, second^t */
+    arrays best, g, first, second; /* the best state; gradient; its mean, its mean square */
+    rfm_real unit[ARRAYS];         /* of the rates */
+    descent_rule rule;
     rfm_real bandwidth, log_bandwidth; /* L at the start, log of L in units of it */
     rfm_real limit;                    /* a loss above this is divergence */
     rfm_hyperbf_report report;
@@ -1193,6 +1168,12 @@ struct rfm_hyperbf_descent {
     pass s;
     squares q;
 };
+
+/* The shared descent knows them by these numbers. */
+typedef char rules_agree[RFM_HYPERBF_PLAIN == DESCENT_PLAIN && RFM_HYPERBF_MOMENTUM == DESCENT_MOMENTUM &&
+                                 RFM_HYPERBF_ADAM == DESCENT_ADAM && RFM_HYPERBF_ENTROPY == LOSS_ENTROPY
+                             ? 1
+                             : -1];
 
 typedef char descent_fits[sizeof(rfm_hyperbf_descent) <= DESCENT_BYTES ? 1 : -1];
 
@@ -1206,10 +1187,6 @@ void rfm_hyperbf_options_init(rfm_hyperbf_options *o) {
     o->look = 200, o->most = R(100);
     o->noise = R(0.1), o->project_from = R(0.5);
 }
-
-static int share_right(rfm_real x) { return x >= R(0) && x <= R(1); }
-static int factor_right(rfm_real x) { return x >= R(0) && rfm_finite(1, &x); }
-static int decay_right(rfm_real x) { return x >= R(0) && x < R(1); }
 
 static int options_right(const rfm_hyperbf_options *o) {
     if (!cost_right(&o->cost) || !between(RFM_HYPERBF_PLAIN, o->method, RFM_HYPERBF_ADAM)) return 0;
@@ -1429,7 +1406,7 @@ static rfm_real zero_loss(const rfm_hyperbf_descent *g) {
     for (i = 0; i < from->n; i++) {
         make_target(from, i, y);
         memset(zero, 0, from->c * sizeof *zero);
-        sum += weight_at(from, i) * row_loss(&g->o->cost, from->c, y, zero) / R(from->n);
+        sum += weight_at(from, i) * row_loss(g->o->cost.kind, g->o->cost.temperature, from->c, y, zero) / R(from->n);
     }
     return sum;
 }
@@ -1487,7 +1464,7 @@ int rfm_hyperbf_begin(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
     if (status == RFM_OK) status = check_descent(ctx, data, options, f);
     if (status == RFM_OK) status = check_numbers(f);
     if (status == RFM_OK) status = check_row_numbers(data, &sum);
-    if (status == RFM_OK && !targets_right(&options->cost, data->y)) status = RFM_EVALUE;
+    if (status == RFM_OK && !targets_right(options->cost.kind, data->y)) status = RFM_EVALUE;
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     g = (rfm_hyperbf_descent *)rfm_arena_take(ctx->arena, DESCENT_BYTES, 1);
@@ -1504,7 +1481,7 @@ int rfm_hyperbf_begin(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperb
         g->from.drawn = drawn_rows(options, data->x.rows), g->from.noise = options->noise;
         g->from.weight_scale = R(data->x.rows) / sum;
         g->state = rfm_random_start(options->seed);
-        g->fallen = g->fallen_second = R(1);
+        g->rule = descent_rule_of(options->method, options->momentum, options->second);
         g->bandwidth = f->bandwidth, g->log_bandwidth = R(0);
         status = begin(g);
     }
@@ -1543,42 +1520,18 @@ static int batch_gradient(rfm_hyperbf_descent *g, const rfm_hyperbf *f) {
     return status;
 }
 
-static void move_array(const rfm_hyperbf_descent *g, size_t n, rfm_real rate, const rfm_real *gradient, rfm_real *first,
-                       rfm_real *second, rfm_real *x) {
-    const rfm_hyperbf_options *o = g->o;
-    const rfm_real b = o->momentum, b2 = o->second;
-    const rfm_real scale = R(1) / (R(1) - g->fallen), scale2 = R(1) / (R(1) - g->fallen_second);
-    size_t i;
-    if (!(rate > R(0))) return;
-    if (o->method == RFM_HYPERBF_PLAIN)
-        for (i = 0; i < n; i++) x[i] -= rate * gradient[i];
-    if (o->method == RFM_HYPERBF_MOMENTUM)
-        for (i = 0; i < n; i++) {
-            first[i] = b * first[i] + gradient[i];
-            x[i] -= rate * first[i];
-        }
-    if (o->method == RFM_HYPERBF_ADAM)
-        for (i = 0; i < n; i++) {
-            first[i] = b * first[i] + (R(1) - b) * gradient[i];
-            second[i] = b2 * second[i] + (R(1) - b2) * gradient[i] * gradient[i];
-            x[i] -= rate * (first[i] * scale) / (RFM_MATH(sqrt)(second[i] * scale2) + ADAM_LEAST);
-        }
-}
-
 /* 0: L has left its range. Other numbers that are not finite are found by the next product. */
 static int move(rfm_hyperbf_descent *g) {
     const rfm_hyperbf_options *o = g->o;
-    const rfm_real share = R(g->report.steps) / R(o->steps);
-    const rfm_real rise = o->warm * R(o->steps), now_at = R(g->report.steps + 1);
-    const rfm_real factor = (now_at < rise ? now_at / rise : R(1)) *
-                            (o->floor + (R(1) - o->floor) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share)));
+    const rfm_real factor = descent_factor(g->report.steps, o->steps, o->warm, o->floor);
     arrays now;
     int k;
     arrays_of(g, &now);
-    g->fallen *= o->momentum, g->fallen_second *= o->second;
+    descent_advance(&g->rule);
     for (k = 0; k < ARRAYS; k++) {
         if (g->sizes[k] == 0) continue;
-        move_array(g, g->sizes[k], g->unit[k] * factor, g->g.at[k], g->first.at[k], g->second.at[k], now.at[k]);
+        descent_move(&g->rule, g->sizes[k], g->unit[k] * factor, g->g.at[k], g->first.at[k], g->second.at[k],
+                     now.at[k]);
     }
     if (!(RFM_MATH(fabs)(g->log_bandwidth) <= BANDWIDTH_BOUNDS)) return 0;
     set_bandwidth(g);

@@ -1210,7 +1210,7 @@ static int next_task(rfm_online *o) {
     int phase;
     o->set = set_of(o->serving), o->met = metric_of(o->serving);
     o->n = o->count[o->set];
-    if (o->wanted && o->n == 0 && o->tail == o->refit_after) o->wanted = 0; /* of nothing */
+    if (o->wanted && o->n == 0 && o->tail == o->refit_after) o->wanted = 0; /* no samples to refit to */
     if (!o->factored)
         o->task = TASK_REBUILD, phase = PHASE_BUILD;
     else if (o->wanted && o->tail == o->refit_after) {

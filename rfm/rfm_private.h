@@ -164,6 +164,160 @@ static inline int finite_view(rfm_cmat a) {
     return 1;
 }
 
+#ifdef RFM_DESCENT /* for those who define it: calls on an arena, losses, gradient descent */
+
+#include <math.h>
+
+static inline int check_arena(const rfm_arena *arena) {
+    if (arena == NULL) return RFM_ENULL;
+    if (arena->status != RFM_OK) return arena->status;
+    return arena->base == NULL ? RFM_EARENA : RFM_OK;
+}
+
+/* A block of memory that a call reads or writes. */
+typedef struct {
+    const void *at;
+    size_t bytes;
+    int written;
+} span;
+
+static inline void add_span(span *list, size_t *count, const void *at, size_t reals, int written) {
+    if (at == NULL || reals == 0) return;
+    list[*count].at = at, list[*count].bytes = reals * sizeof(rfm_real), list[*count].written = written;
+    ++*count;
+}
+
+static inline size_t view_reals(rfm_cmat a) { return (a.rows - 1) * a.stride + a.cols; }
+
+static inline int spans_overlap(const span *list, size_t count) {
+    size_t i, j;
+    for (i = 0; i < count; i++)
+        for (j = 0; j < i; j++) {
+            uintptr_t a = (uintptr_t)list[i].at, b = (uintptr_t)list[j].at;
+            if ((list[i].written || list[j].written) && a < b + list[j].bytes && b < a + list[i].bytes) return 1;
+        }
+    return 0;
+}
+
+/* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
+static inline int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
+
+static inline int tick(const rfm_ctx *ctx, rfm_real done) {
+    return ctx->tick != NULL && ctx->tick(ctx->tick_arg, done < R(1) ? done : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
+}
+
+static inline int share_right(rfm_real x) { return x >= R(0) && x <= R(1); }
+static inline int factor_right(rfm_real x) { return x >= R(0) && rfm_finite(1, &x); }
+static inline int decay_right(rfm_real x) { return x >= R(0) && x < R(1); }
+
+static inline const rfm_real *row_at(rfm_cmat a, size_t i) { return a.at + i * a.stride; }
+
+/* In (0, 1). */
+static inline rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
+
+static inline size_t random_index(uint32_t *state, size_t count) { return rfm_random(state) % count; }
+
+/* ---- losses ---- */
+
+#define LOSS_SQUARED 0
+#define LOSS_ENTROPY 1 /* cross-entropy of softmax(f / temperature); of one output: logistic */
+
+/* Targets that the loss takes. */
+static inline int targets_right(int kind, rfm_cmat y) {
+    size_t i, k;
+    for (i = 0; kind == LOSS_ENTROPY && i < y.rows; i++)
+        for (k = 0; k < y.cols; k++) {
+            rfm_real value = y.at[i * y.stride + k];
+            if (value < (y.cols == 1 ? R(-1) : R(0)) || (y.cols == 1 && value > R(1))) return 0;
+        }
+    return 1;
+}
+
+/* The loss of one row, whose f (c) becomes the derivative by f. */
+static inline rfm_real row_loss(int kind, rfm_real temperature, size_t c, const rfm_real *y, rfm_real *f) {
+    rfm_real loss = R(0), most, sum = R(0), total = R(0), inverse = R(1) / temperature;
+    size_t k;
+    if (kind == LOSS_SQUARED) {
+        for (k = 0; k < c; k++) {
+            rfm_real off = f[k] - y[k];
+            loss += off * off;
+            f[k] = R(2) * off;
+        }
+        return loss;
+    }
+    if (c == 1) {
+        rfm_real t = f[0] * inverse, small = RFM_MATH(exp)(-RFM_MATH(fabs)(t)), q = (R(1) + y[0]) / R(2);
+        f[0] = ((t > R(0) ? R(1) : small) / (R(1) + small) - q) * inverse;
+        return max_real(t, R(0)) + RFM_MATH(log)(R(1) + small) - q * t;
+    }
+    for (most = f[0], k = 1; k < c; k++) most = max_real(most, f[k]);
+    for (k = 0; k < c; k++) {
+        loss -= y[k] * (f[k] - most) * inverse;
+        total += y[k];
+        f[k] = RFM_MATH(exp)((f[k] - most) * inverse);
+        sum += f[k];
+    }
+    for (k = 0; k < c; k++) f[k] = (total * f[k] / sum - y[k]) * inverse;
+    return loss + total * RFM_MATH(log)(sum);
+}
+
+/* ---- gradient descent ---- */
+
+#define PI         R(3.14159265358979323846)
+#define ADAM_LEAST R(1e-8)
+
+#define DESCENT_PLAIN    0 /* minus the rate times the gradient */
+#define DESCENT_MOMENTUM 1 /* first = momentum first + gradient; minus the rate times first */
+#define DESCENT_ADAM     2 /* means of gradients and of their squares, without the bias of their zeros at the start */
+
+typedef struct {
+    int method;
+    rfm_real momentum, second;
+    rfm_real fallen, fallen_second; /* momentum^t, second^t */
+} descent_rule;
+
+static inline descent_rule descent_rule_of(int method, rfm_real momentum, rfm_real second) {
+    descent_rule r;
+    r.method = method, r.momentum = momentum, r.second = second;
+    r.fallen = r.fallen_second = R(1);
+    return r;
+}
+
+/* Before the arrays of a step are moved. */
+static inline void descent_advance(descent_rule *r) { r->fallen *= r->momentum, r->fallen_second *= r->second; }
+
+/* x (n) by one step; first and second (n) are its means. A rate of 0 leaves all of them. */
+static inline void descent_move(const descent_rule *r, size_t n, rfm_real rate, const rfm_real *gradient,
+                                rfm_real *first, rfm_real *second, rfm_real *x) {
+    const rfm_real b = r->momentum, b2 = r->second;
+    const rfm_real scale = R(1) / (R(1) - r->fallen), scale2 = R(1) / (R(1) - r->fallen_second);
+    size_t i;
+    if (!(rate > R(0))) return;
+    if (r->method == DESCENT_PLAIN)
+        for (i = 0; i < n; i++) x[i] -= rate * gradient[i];
+    if (r->method == DESCENT_MOMENTUM)
+        for (i = 0; i < n; i++) {
+            first[i] = b * first[i] + gradient[i];
+            x[i] -= rate * first[i];
+        }
+    if (r->method == DESCENT_ADAM)
+        for (i = 0; i < n; i++) {
+            first[i] = b * first[i] + (R(1) - b) * gradient[i];
+            second[i] = b2 * second[i] + (R(1) - b2) * gradient[i] * gradient[i];
+            x[i] -= rate * (first[i] * scale) / (RFM_MATH(sqrt)(second[i] * scale2) + ADAM_LEAST);
+        }
+}
+
+/* The share of the rate in step `step` of `steps`: it rises over the first share `warm` of them, and falls as a cosine
+ * to `floor`. */
+static inline rfm_real descent_factor(size_t step, size_t steps, rfm_real warm, rfm_real floor_share) {
+    const rfm_real share = R(step) / R(steps), rise = warm * R(steps), now = R(step + 1);
+    return (now < rise ? now / rise : R(1)) *
+           (floor_share + (R(1) - floor_share) * R(0.5) * (R(1) + RFM_MATH(cos)(PI * share)));
+}
+
+#endif
+
 #endif
 
 #endif

@@ -90,7 +90,7 @@ static void make_start(rfm_model *m) {
     m->shift = start_shift, m->p = start_p, m->centers = start_centers, m->alpha = start_alpha;
 }
 
-static RFM_ALIGNED unsigned char memory[BYTES];
+RFM_ALIGNED static unsigned char memory[BYTES];
 static rfm_online online;
 
 /* All slices are called from here: the counting ends when control comes back to main. */

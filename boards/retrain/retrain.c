@@ -176,7 +176,7 @@ static int flash_start(void) {
 
 /* ---- learner -------------------------------------------------------------------------------- */
 
-static RFM_ALIGNED unsigned char memory[ARENA];
+RFM_ALIGNED static unsigned char memory[ARENA];
 static rfm_online online;
 static rfm_model start;
 static float scratch[RFM_PREDICT_SCRATCH(INPUTS, INPUTS)];

@@ -315,7 +315,7 @@ for name in rfm rfm_fit int double class linux time signal main exp size_t uint8
     RFM_OK RFM rfm_model three; do
     cp "$out/three.rfm" "$dir/$name.rfm"
     check "export $name.rfm" "$rfm" export "$dir/$name.rfm" -o "$dir/header.h"
-    id=$(sed -n 's/^static RFM_ALIGNED const unsigned char \([A-Za-z0-9_]*\)\[.*/\1/p' "$dir/header.h")
+    id=$(sed -n 's/^RFM_ALIGNED static const unsigned char \([A-Za-z0-9_]*\)\[.*/\1/p' "$dir/header.h")
     check_header "$name.rfm" header.h "$id"
 done
 same_text 'an ordinary name is kept' "$id" three

@@ -40,7 +40,7 @@ static void refuse(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
 
 int main(void) {
     static const uint32_t kinds[] = {0x7fc00000u, 0x7f800000u, 0xff800000u, 0x7f800001u};
-    static RFM_ALIGNED unsigned char memory[1 << 16];
+    RFM_ALIGNED static unsigned char memory[1 << 16];
     rfm_real x[N * D] = {0, 1, 2, 3, 5, 4, 7, 9}, y[N * C] = {1, 2, 0, 3}, weights[N] = {1, 2, 1, 1}, scale[D] = {1, 2};
     rfm_real shift[D] = {1, 2}, p[D * D] = {1, 0, 0, 2}, alpha[N * C] = {1, -1, 2, 0}, centers[N * D], offset[C] = {0};
     rfm_real importance[D];

@@ -9,7 +9,7 @@
 
 enum { CONV_MAGIC = 0x706d6672, CONV_BYTES = 8, CONV_HEAD = 80, MEMORY = 1 << 22 };
 
-static RFM_ALIGNED unsigned char memory[MEMORY], kept[MEMORY / 4];
+RFM_ALIGNED static unsigned char memory[MEMORY], kept[MEMORY / 4];
 
 /* ---- seeds ------------------------------------------------------------------------------------- */
 

@@ -30,7 +30,7 @@ static size_t bank_seed(const rfm_model_i *model, uint32_t channels, unsigned ch
 }
 
 size_t target_seed(size_t index, unsigned char *to) {
-    static RFM_ALIGNED unsigned char blob[FUZZ_LARGEST], bank[FUZZ_LARGEST];
+    RFM_ALIGNED static unsigned char blob[FUZZ_LARGEST], bank[FUZZ_LARGEST];
     rfm_model_i model;
     size_t i, size, seen = 0;
     for (i = 0; (size = fuzz_seed(i, blob)) > 0; i++) {
@@ -79,7 +79,7 @@ static void use(const unsigned char *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    static RFM_ALIGNED unsigned char sealed[FUZZ_LARGEST];
+    RFM_ALIGNED static unsigned char sealed[FUZZ_LARGEST];
     size_t at;
     use(bytes, size);
     if (size < 32 || size > sizeof sealed) return 0;

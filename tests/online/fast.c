@@ -43,7 +43,7 @@ static int little(void) {
 }
 
 int main(void) {
-    static RFM_ALIGNED unsigned char memory[16384];
+    RFM_ALIGNED static unsigned char memory[16384];
     const rfm_real bad[3] = {(rfm_real)NAN, (rfm_real)INFINITY, -(rfm_real)INFINITY};
     rfm_online_options p, q;
     rfm_online_report r;

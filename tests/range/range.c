@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "algebra.h"
-#include "fits.h"
+#include "networks.h"
+#include "banks.h"
 #include "rfm_online.h"
 
 #if RFM_REAL_BYTES == 4
@@ -348,7 +349,10 @@ static void scale_fitting(fitting *f) {
     const scaling x = draw_scaling("X", f->data.x.cols);
     const int y = draw_exponent(), start = chance(2) ? 0 : draw_exponent(),
               weights = chance(2) ? 0 : draw_exponent() / 2;
-    int p, l = f->o.bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? 0 : chance(4) ? draw_exponent() : x.all;
+    int p, l = f->o.bandwidth_rule == RFM_BANDWIDTH_MEDIAN ? 0
+               : chance(4)                                 ? draw_exponent()
+               : f->o.unit_rows                            ? 0
+                                                           : x.all;
     scale_view(f->data.x, &x, 0);
     scale_view(f->data.x_validation, &x, 0);
     scale_view(f->data.y, NULL, y);
@@ -366,6 +370,8 @@ static void scale_fitting(fitting *f) {
     if (x.each != NULL || abs(x.all) > EXACT || abs(y) > EXACT || abs(start) > EXACT || abs(weights) > EXACT ||
         abs(l) > EXACT)
         slack.no_values |= RFM_REAL_BYTES == 8;
+    /* in units of a row's length, what is far smaller is below the range, or below the rounding of P x */
+    slack.no_values |= x.each != NULL && (f->o.unit_rows || rfm_kernels[f->o.kernel].layers);
     note(" Y 2^%d L 2^%d start 2^%d weights 2^%d", y, l, start, weights);
 }
 
@@ -490,10 +496,39 @@ static void range_online(size_t number) {
         check_learner(&loaded, d, c, x);
 }
 
+/* ---- networks, certificates, patches -------------------------------------------------------- */
+
+/* For draw_scale. Numbers near the end of the range count as 0, or are what a status is for. */
+static int noted_exponent(const char *what) {
+    const int e = draw_exponent();
+    note(" %s 2^%d", what, e);
+    if (abs(e) > GENTLE) slack.statuses = 1;
+    slack.least = LEAST * 1e5;
+    slack.no_values |= RFM_REAL_BYTES == 8 && abs(e) > EXACT;
+    return e;
+}
+
+static void range_certify(size_t number) {
+    const draw_limits limits = {1e5, 1};
+    fitting f;
+    int status;
+    (void)number;
+    draw_fitting(&f, limits);
+    scale_fitting(&f);
+    status = fit_exactly(&f);
+    if (status != RFM_OK)
+        refused("rfm_fit", status);
+    else
+        check_certificate(&f);
+}
+
 int main(int argc, char **argv) {
     static const part parts[] = {
         {"algebra", range_algebra, 700, 0}, {"insight", range_insight, 600, 0}, {"fits", range_fits, 300, 0},
-        {"small", range_small, 300, 0},     {"online", range_online, 300, 0},
+        {"small", range_small, 300, 0},     {"online", range_online, 300, 0},   {"hyperbf", hyperbf_case, 300, 0},
+        {"tiny", tiny_case, 300, 0},        {"certify", range_certify, 200, 0}, {"conv", conv_case, 300, 0},
+        {"filters", filters_case, 300, 0},
     };
+    draw_scale = noted_exponent;
     return run_parts(argc, argv, parts, LENGTH(parts));
 }

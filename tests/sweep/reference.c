@@ -55,7 +55,8 @@ static double scatter(uint64_t a, uint64_t b) {
     return (double)(x >> 11) / 4503599627370496.0 - 1;
 }
 
-static double off(const ref_fit *f, double value, size_t a, size_t b) { return value * (1 + f->noise * scatter(a, b)); }
+static double noise_at(const ref_fit *f, uint64_t a, uint64_t b) { return f->noise * scatter(a + (f->turn << 40), b); }
+static double off(const ref_fit *f, double value, size_t a, size_t b) { return value * (1 + noise_at(f, a, b)); }
 
 /* Rows that are equal stay so. */
 static void move_rows(const ref_fit *f, size_t rows, double *x) {
@@ -64,7 +65,7 @@ static void move_rows(const ref_fit *f, size_t rows, double *x) {
         double *row = x + i * f->d;
         uint64_t key = 0, bits;
         for (j = 0; j < f->d; j++) memcpy(&bits, row + j, 8), key = (key ^ bits) * UINT64_C(0x100000001b3) + j;
-        for (j = 0; j < f->d; j++) row[j] += f->noise * f->most[j] * scatter(key, j);
+        for (j = 0; j < f->d; j++) row[j] += f->most[j] * noise_at(f, key, j);
     }
 }
 
@@ -165,6 +166,8 @@ static int solve_pseudo(size_t n, size_t c, double *a, double *b, double low) {
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
+static const double pi = 3.14159265358979323846;
+
 double ref_phi(int kernel, double bandwidth, double exponent, double s2, double *w) {
     const double s = sqrt(s2), t = s / bandwidth, q = kernel == RFM_GAUSSIAN ? 2 : kernel == RFM_LAPLACE ? 1 : exponent;
     const double phi = exp(kernel == RFM_GAUSSIAN ? -t * t / 2 : -pow(t, q));
@@ -180,22 +183,124 @@ static double distance2(size_t d, const double *a, const double *ma, const doubl
     return sum > 0 ? sum : 0;
 }
 
-/* phi, and if w is not NULL its weight, of X and Z (m, d): (n, m). */
-static void kernel_of(const ref_fit *f, size_t t, size_t m, const double *z, double *phi, double *w) {
+/* 1 - k1 at a small angle, with its digits: 2 sin^2(t / 2) - (sin t - t cos t) / pi. */
+static double below_one(double t) {
+    const double half = sin(t / 2), t2 = t * t;
+    const double lag = t > 0.1 ? sin(t) - t * cos(t) : t * t2 * (1.0 / 3 - t2 * (1.0 / 30 - t2 * (1.0 / 840)));
+    return 2 * half * half - lag / pi;
+}
+
+/* r or t of a network at an angle, and its derivative by the cosine in *slope; k0' is 0 where the sine is. */
+static double network(int kernel, size_t depth, double angle, double *slope) {
+    double r = cos(angle), t = r, dr = 1, dt = 1;
+    for (; depth > 0; depth--) {
+        const double sine = sin(angle), k0 = (pi - angle) / pi, k1 = (r * (pi - angle) + sine) / pi;
+        const double dk0 = sine > 1e-12 ? 1 / (pi * sine) : 0;
+        dt = dt * k0 + t * dk0 * dr + k0 * dr, t = t * k0 + k1;
+        dr = k0 * dr, r = k1;
+        angle = 2 * asin(sqrt(fmin(1, below_one(angle) / 2)));
+    }
+    *slope = kernel == RFM_NTK ? dt : dr;
+    return kernel == RFM_NTK ? t : r;
+}
+
+/* A row with Mx, and its length in M. */
+typedef struct {
+    const double *x, *mx;
+    double length;
+} placed;
+
+static placed place(size_t d, const double *x, const double *mx) {
+    placed p;
+    double sum = 0;
+    size_t j;
+    for (j = 0; j < d; j++) sum += x[j] * mx[j];
+    p.x = x, p.mx = mx, p.length = sum > 0 ? sqrt(sum) : 0;
+    return p;
+}
+
+/* s^2 of x / a and z / b in M, or s for RFM_L1; `sign` -1 adds them instead. */
+static double apart(const ref_fit *f, const double *metric, const placed *x, double a, const placed *z, double b,
+                    double sign) {
+    double sum = 0;
+    size_t j;
+    for (j = 0; j < f->d; j++) {
+        const double diff = x->x[j] / a - sign * z->x[j] / b;
+        sum += f->o.kernel == RFM_L1 ? sqrt(metric[j * (f->d + 1)]) * fabs(diff)
+                                     : diff * (x->mx[j] / a - sign * z->mx[j] / b);
+    }
+    return sum > 0 ? sum : 0;
+}
+
+/* K(x, z), and its gradient by z in g (d) if that is not NULL; `noise` is the share that its terms are off. */
+static double kernel_at(const ref_fit *f, const ref_step *s, const placed *x, const placed *z, double noise,
+                        double *g) {
+    const int unit = f->o.unit_rows, layers = rfm_kernels[f->o.kernel].layers;
+    const double a = unit || layers ? x->length : 1, b = unit || layers ? z->length : 1;
+    double distance, w, value, along = 0;
+    size_t j;
+    if (layers && !(a > 0 && b > 0)) {
+        for (j = 0; g != NULL && j < f->d; j++) g[j] = 0;
+        return 0;
+    }
+    distance = apart(f, s->metric, x, a > 0 ? a : 1, z, b > 0 ? b : 1, 1);
+    if (layers) {
+        const double other = apart(f, s->metric, x, a, z, b, -1), near = 1e-26;
+        const double angle = distance < near ? 0 : other < near ? pi : 2 * atan2(sqrt(distance), sqrt(other));
+        const double size = unit ? 1 / (a * b) : 1;
+        value = network(f->o.kernel, (size_t)f->o.exponent, angle, &w), w *= 1 + noise;
+        for (j = 0; g != NULL && j < f->d; j++)
+            g[j] = size * (w * x->mx[j] + ((unit ? 0 : value) - cos(angle) * w * (1 - noise)) * a / b * z->mx[j]);
+        return unit ? value : a * b * value;
+    }
+    value = ref_phi(f->o.kernel, s->bandwidth, (double)f->o.exponent,
+                    f->o.kernel == RFM_L1 ? distance * distance : distance, &w);
+    w *= 1 + noise;
+    if (g == NULL) return value;
+    for (j = 0; j < f->d; j++) {
+        const double way = x->x[j] / (a > 0 ? a : 1) - z->x[j] / (b > 0 ? b : 1);
+        g[j] = w * (x->mx[j] / (a > 0 ? a : 1) - z->mx[j] / (b > 0 ? b : 1));
+        if (f->o.kernel == RFM_L1)
+            g[j] = w * distance * sqrt(s->metric[j * (f->d + 1)]) * (double)((way > 0) - (way < 0));
+        if (unit && b > 0) along += g[j] * z->x[j] / b;
+    }
+    for (j = 0; unit && j < f->d; j++) g[j] = b > 0 ? (g[j] - (1 - noise) * along * z->mx[j] / b) / b : 0;
+    return value;
+}
+
+/* K of X and Z (m, d): (n, m). `each`, if there, is called with every pair's gradient. */
+typedef void (*pair_function)(void *arg, size_t i, size_t j, const double *gradient);
+static void kernel_of(const ref_fit *f, size_t t, size_t m, const double *z, double *phi, pair_function each,
+                      void *arg) {
     const ref_step *s = &f->step[t];
-    double *mx = doubles(f->n * f->d), *mz = doubles(m * f->d);
+    double *mx = doubles(f->n * f->d), *mz = doubles(m * f->d), *g = doubles(f->d);
     size_t i, j, d = f->d;
     times_metric(f->n, d, f->x, s->metric, mx);
     times_metric(m, d, z, s->metric, mz);
     for (i = 0; i < f->n; i++)
         for (j = 0; j < m; j++) {
-            const double s2 = distance2(d, f->x + i * d, mx + i * d, z + j * d, mz + j * d);
-            double weight, value = ref_phi(f->o.kernel, s->bandwidth, (double)f->o.exponent, s2, &weight);
+            const placed x = place(d, f->x + i * d, mx + i * d), at = place(d, z + j * d, mz + j * d);
+            const double value = kernel_at(f, s, &x, &at, noise_at(f, j, i), each != NULL ? g : NULL);
             phi[i * m + j] = off(f, value, i < j ? i : j, i < j ? j : i);
-            if (w != NULL) w[i * m + j] = off(f, weight, j, i);
+            if (each != NULL) each(arg, i, j, g);
         }
-    free(mx);
-    free(mz);
+    free(mx), free(mz), free(g);
+}
+
+int ref_vague(const ref_fit *f, size_t t, size_t m, const double *z) {
+    const double *metric = f->step[t].metric;
+    size_t i, p, q, d = f->d;
+    if (!f->o.unit_rows && !rfm_kernels[f->o.kernel].layers) return 0;
+    for (i = 0; i < m; i++) {
+        double sum = 0, terms = 0;
+        for (p = 0; p < d; p++)
+            for (q = 0; q < d; q++) {
+                const double term = z[i * d + p] * metric[p * d + q] * z[i * d + q];
+                sum += term, terms += fabs(term);
+            }
+        if (sum < 64 * f->noise * terms) return 1;
+    }
+    return 0;
 }
 
 static int rising(const void *a, const void *b) {
@@ -203,18 +308,23 @@ static int rising(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* L, or L times the median distance of at most 128 rows, evenly spread. */
+/* L, or L times the median distance of at most 128 rows, evenly spread; 1 for a network kernel. */
 static double bandwidth_of(const ref_fit *f, const double *metric) {
     const size_t n = f->n, d = f->d, rows = n < 128 ? n : 128;
     double *mx, *all, median;
     size_t i, j, count = 0;
+    if (rfm_kernels[f->o.kernel].layers) return 1;
     if (f->o.bandwidth_rule != RFM_BANDWIDTH_MEDIAN || n < 2) return (double)f->o.bandwidth;
     mx = doubles(n * d), all = doubles(rows * rows);
     times_metric(n, d, f->x, metric, mx);
     for (i = 0; i < rows; i++)
         for (j = 0; j < i; j++) {
             const size_t a = i * n / rows * d, b = j * n / rows * d;
-            all[count++] = sqrt(distance2(d, f->x + a, mx + a, f->x + b, mx + b));
+            const placed x = place(d, f->x + a, mx + a), z = place(d, f->x + b, mx + b);
+            const int unit = f->o.unit_rows;
+            const double s =
+                apart(f, metric, &x, unit && x.length > 0 ? x.length : 1, &z, unit && z.length > 0 ? z.length : 1, 1);
+            all[count++] = f->o.kernel == RFM_L1 ? s : sqrt(s);
         }
     qsort(all, count, sizeof *all, rising);
     median = all[count / 2];
@@ -263,17 +373,23 @@ static double leave_one_out(const ref_fit *f, const double *a, const double *bet
 /* alpha and the score, from M. */
 static void solve_step(ref_fit *f, size_t t) {
     const size_t n = f->n, c = f->c;
-    const double ridge = (double)f->o.ridge;
+    const int layers = rfm_kernels[f->o.kernel].layers;
+    double ridge = (double)f->o.ridge;
     ref_step *s = &f->step[t];
     double *a = doubles(n * n);
     size_t i, j, k;
     s->bandwidth = bandwidth_of(f, s->metric);
     s->alpha = doubles(n * c);
-    s->defined = 1;
-    kernel_of(f, t, n, f->x, a, NULL);
+    s->defined = !ref_vague(f, t, n, f->x) && !ref_vague(f, t, f->v, f->xv);
+    kernel_of(f, t, n, f->x, a, NULL, NULL);
+    s->largest = layers ? 0 : 1;
+    for (i = 0; i < n; i++) s->largest = fmax(s->largest, a[i * (n + 1)]);
+    if (layers && !(s->largest > 0)) s->largest = 1;
+    if (f->o.ridge_rule == RFM_RIDGE_SHARE && layers) ridge *= s->largest;
+    if (layers) s->reach = 1;
     for (k = 0; k < f->points; k++) /* rows without weight have no alpha, and no gradient is taken there */
         for (i = f->picked[k], j = 0; j < n; j++)
-            if (f->weights[i] > 0 && f->weights[j] > 0 && a[i * n + j] < 1 - 4 * f->noise)
+            if (!layers && f->weights[i] > 0 && f->weights[j] > 0 && a[i * n + j] < 1 - 4 * f->noise)
                 s->reach = fmax(s->reach, a[i * n + j]);
     for (i = 0; i < n; i++)
         for (j = 0; j < n; j++)
@@ -281,11 +397,11 @@ static void solve_step(ref_fit *f, size_t t) {
     for (i = 0; i < n; i++)
         for (k = 0; k < c; k++) s->alpha[i * c + k] = sqrt(f->weights[i]) * f->y[i * c + k];
     if (ridge > 0) {
-        s->defined = factor(n, a);
+        s->defined &= factor(n, a);
         for (k = 0; k < c && s->defined; k++) solve_factored(n, a, s->alpha + k, c);
         if (s->defined && f->o.select == RFM_SELECT_LOO) s->score = leave_one_out(f, a, s->alpha);
     } else
-        s->defined = solve_pseudo(n, c, a, s->alpha, 10 * (double)n * f->noise);
+        s->defined &= solve_pseudo(n, c, a, s->alpha, 10 * (double)n * f->noise);
     for (i = 0; i < n; i++)
         for (k = 0; k < c; k++) s->alpha[i * c + k] *= sqrt(f->weights[i]);
     if (f->v > 0 && f->o.select != RFM_SELECT_LOO) {
@@ -303,7 +419,7 @@ static void add_noise(const ref_fit *f, double *metric, const double *square) {
     size_t p, j;
     for (p = 0; p < d; p++)
         for (j = p; j < d; j++) {
-            const double noise = f->noise * scatter(p, j) * sqrt(square[p] * square[j]);
+            const double noise = noise_at(f, p, j) * sqrt(square[p] * square[j]);
             if (f->o.metric != RFM_FULL && j != p) continue;
             metric[p * d + j] += j == p ? fabs(noise) : noise;
             metric[j * d + p] = metric[p * d + j];
@@ -337,6 +453,7 @@ static void next_metric(ref_fit *f, size_t t) {
                 }
     add_noise(f, next, square); /* a mean that is taken out may leave nothing but rounding */
     for (j = 0; j < d; j++) most = fmax(most, next[j * d + j]), trace += next[j * d + j];
+    f->step[t + 1].trace = trace;
     if (f->o.scale == RFM_SCALE_MAX && most > 0) scale = 1 / most;
     if (f->o.scale == RFM_SCALE_TRACE && trace > 0) scale = (double)d / trace;
     for (j = 0; j < d * d; j++) next[j] *= scale;
@@ -364,11 +481,11 @@ static void pick(ref_fit *f) {
     }
 }
 
-void ref_make(ref_fit *f, const rfm_data *data, const rfm_options *o, double noise) {
+void ref_make(ref_fit *f, const rfm_data *data, const rfm_options *o, double noise, unsigned turn) {
     double *start = ref_doubles(data->start);
     size_t i, t, d = data->x.cols;
     memset(f, 0, sizeof *f);
-    f->o = *o, f->noise = noise;
+    f->o = *o, f->noise = noise, f->turn = turn;
     f->n = data->x.rows, f->d = d, f->c = data->y.cols;
     f->points = o->agop_points > 0 ? o->agop_points : f->n;
     f->steps = o->metric == RFM_IDENTITY ? 0 : o->iterations;
@@ -413,7 +530,7 @@ void ref_free(ref_fit *f) {
 void ref_predict(const ref_fit *f, size_t t, size_t m, const double *z, double *out) {
     double *phi = doubles(f->n * m);
     size_t i, j, k;
-    kernel_of(f, t, m, z, phi, NULL);
+    kernel_of(f, t, m, z, phi, NULL, NULL);
     memset(out, 0, m * f->c * sizeof *out);
     for (i = 0; i < f->n; i++)
         for (j = 0; j < m; j++)
@@ -421,22 +538,28 @@ void ref_predict(const ref_fit *f, size_t t, size_t m, const double *z, double *
     free(phi);
 }
 
-/* grad f_k(z) = M sum_i alpha_ik w(s_i) (x_i - z). */
+/* grad f_k(z) = sum_i alpha_ik grad_z K(x_i, z). */
+typedef struct {
+    const ref_fit *f;
+    const double *alpha;
+    double *out;
+} gradient_sum;
+
+static void add_gradient(void *arg, size_t i, size_t j, const double *g) {
+    const gradient_sum *s = arg;
+    const size_t c = s->f->c, d = s->f->d;
+    size_t k, p;
+    for (k = 0; k < c; k++)
+        for (p = 0; p < d; p++) s->out[(j * c + k) * d + p] += s->alpha[i * c + k] * g[p];
+}
+
 void ref_gradients(const ref_fit *f, size_t t, size_t m, const double *z, double *out) {
-    const size_t n = f->n, d = f->d, c = f->c;
-    double *phi = doubles(n * m), *w = doubles(n * m), *sum = doubles(m * c * d);
-    size_t i, j, k, p;
-    kernel_of(f, t, m, z, phi, w);
-    for (j = 0; j < m; j++)
-        for (i = 0; i < n; i++)
-            for (k = 0; k < c; k++) {
-                const double a = f->step[t].alpha[i * c + k] * w[i * m + j];
-                for (p = 0; p < d; p++) sum[(j * c + k) * d + p] += a * (f->x[i * d + p] - z[j * d + p]);
-            }
-    times_metric(m * c, d, sum, f->step[t].metric, out);
+    double *phi = doubles(f->n * m);
+    gradient_sum s;
+    s.f = f, s.alpha = f->step[t].alpha, s.out = out;
+    memset(out, 0, m * f->c * f->d * sizeof *out);
+    kernel_of(f, t, m, z, phi, add_gradient, &s);
     free(phi);
-    free(w);
-    free(sum);
 }
 
 double ref_alignment(const ref_fit *f, size_t t, size_t m, const double *z, const double *y) {
@@ -446,7 +569,7 @@ double ref_alignment(const ref_fit *f, size_t t, size_t m, const double *z, cons
     rows.n = m;
     rows.x = doubles(m * f->d);
     memcpy(rows.x, z, m * f->d * sizeof *z);
-    kernel_of(&rows, t, m, z, phi, NULL);
+    kernel_of(&rows, t, m, z, phi, NULL, NULL);
     for (i = 0; i < m; i++)
         for (j = 0; j < m; j++) {
             double dot = 0;

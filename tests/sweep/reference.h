@@ -5,11 +5,12 @@
  * reference is as slow as it looks.
  *
  * Tolerances. How far a right answer in another number type may be off depends on the problem: on the condition of K
- * + ridge, on points that nearly coincide, on how often M is updated. So the reference runs twice, the second time
+ * + ridge, on points that nearly coincide, on how often M is updated. So the reference runs again,
  * with noise: every coordinate is off by a random share `noise` of its feature's largest, every kernel value and its
  * weight by that share of itself, every entry of M by that share of the terms it is summed from. What that changes
  * in a result is what rounding can change, but for a factor: ref_bound multiplies it by 32 and adds 64 noise of the
- * largest entry. Where the bound exceeds a tenth of the largest entry, nothing is compared. */
+ * largest entry. Noise may happen to change little, above all where M is a number or two; so there are two noisy runs,
+ * and the one that changes more counts. Where the bound exceeds a tenth of the largest entry, nothing is compared. */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
@@ -22,9 +23,11 @@ typedef struct {
     double *metric; /* (d, d) */
     double *alpha;  /* (n, c) */
     double bandwidth;
-    double score; /* leave-one-out, or on the validation rows, else 0 */
-    double reach; /* the largest phi of a gradient point and a row that differs */
-    int defined;  /* 0: ridge 0, and the rank of K depends on the number type */
+    double score;   /* leave-one-out, or on the validation rows, else 0 */
+    double reach;   /* the largest phi of a gradient point and a row that differs; 1 for a network kernel */
+    double largest; /* K of two rows */
+    double trace;   /* of M before it was scaled */
+    int defined; /* 0: ridge 0, and the rank of K depends on the number type; or a row has no direction (ref_vague) */
 } ref_step;
 
 typedef struct {
@@ -34,15 +37,21 @@ typedef struct {
     double *xv, *yv;                  /* (v, d), (v, c) */
     size_t *picked;                   /* (points) rows of the gradients */
     double noise, *most;              /* (d) largest entries of the features */
+    uint64_t turn;                    /* of the noise */
     ref_step step[REF_STEPS];
 } ref_fit;
 
 /* A fit of the library's own data and options. */
-void ref_make(ref_fit *f, const rfm_data *data, const rfm_options *o, double noise);
+void ref_make(ref_fit *f, const rfm_data *data, const rfm_options *o, double noise, unsigned turn);
 void ref_free(ref_fit *f);
 
 /* Rows as this fit sees them, with its noise; to be freed. NULL for a view that is not there. */
 double *ref_rows(const ref_fit *f, rfm_cmat rows);
+
+/* Is one of the rows Z (m, d) scaled to length 1, while its length in M of step t is no more than noise? Then its
+ * direction is noise, and so is all that follows. (M of one gradient: the gradient of a function of directions is
+ * orthogonal to its own row, whose length in M is 0.) */
+int ref_vague(const ref_fit *f, size_t t, size_t m, const double *z);
 
 /* Of such rows: predictions (m, c) and gradients (m, c d) of step t at Z (m, d), and cos(K, YY') of X (m, d), Y (m,
  * c). */

@@ -94,6 +94,12 @@ double uniform(double low, double high) {
     return low + (high - low) * (double)(next_number() >> 11) / 9007199254740992.0;
 }
 
+static int no_scale(const char *what) {
+    (void)what;
+    return 0;
+}
+int (*draw_scale)(const char *what) = no_scale;
+
 uint64_t hash_bytes(uint64_t hash, const void *at, size_t bytes) {
     const unsigned char *b = at;
     for (; bytes > 0; bytes--) hash = (hash ^ *b++) * UINT64_C(0x100000001b3);

@@ -61,6 +61,9 @@ int chance(size_t one_in);
 double uniform(double low, double high);
 uint64_t hash_bytes(uint64_t hash, const void *at, size_t bytes);
 
+/* The exponent of the power of two that `what` is scaled by: 0, unless a program puts its own function here. */
+extern int (*draw_scale)(const char *what);
+
 /* A size: mostly small, sometimes next to one of the block sizes of rfm.c, never above `most`. */
 size_t draw_size(size_t most);
 

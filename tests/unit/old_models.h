@@ -14,7 +14,7 @@ static const float old_rows[OLD_ROWS][OLD_INPUTS] = {{10.5f, -3.25f, 40}, {-60, 
 /* clang-format off */
 
 /* 1.0: numbers of 4 bytes, regression, diagonal metric */
-static RFM_ALIGNED const unsigned char f32_diag[] = {
+RFM_ALIGNED static const unsigned char f32_diag[] = {
     114,102,109,98,234,60,20,15,1,0,0,0,176,1,0,0,4,0,1,0,10,0,0,0,3,0,0,0,
     1,0,0,0,3,0,0,0,0,0,128,63,0,0,0,0,8,0,0,0,112,0,0,0,12,0,0,0,
     128,0,0,0,12,0,0,0,144,0,0,0,120,0,0,0,16,1,0,0,40,0,0,0,64,1,0,0,
@@ -38,7 +38,7 @@ static const uint32_t f32_diag_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {0x40aedb3c}};
 
 /* 1.0: three classes, full metric */
-static RFM_ALIGNED const unsigned char f32_full[] = {
+RFM_ALIGNED static const unsigned char f32_full[] = {
     114,102,109,98,235,116,166,50,1,0,0,0,64,2,0,0,4,0,2,1,10,0,0,0,3,0,0,0,
     3,0,0,0,3,0,0,0,0,0,128,63,110,81,166,63,8,0,0,0,112,0,0,0,12,0,0,0,
     128,0,0,0,36,0,0,0,176,0,0,0,120,0,0,0,48,1,0,0,120,0,0,0,176,1,0,0,
@@ -67,7 +67,7 @@ static const uint32_t f32_full_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {0x3d0c3180, 0x3f1de8ab, 0x3d27a1a2}};
 
 /* 1.0: Gaussian kernel, not standardised */
-static RFM_ALIGNED const unsigned char f32_gauss[] = {
+RFM_ALIGNED static const unsigned char f32_gauss[] = {
     114,102,109,98,9,49,92,117,1,0,0,0,32,2,0,0,4,1,2,1,10,0,0,0,3,0,0,0,
     3,0,0,0,3,0,0,0,0,0,128,63,77,115,1,63,8,0,0,0,112,0,0,0,12,0,0,0,
     128,0,0,0,36,0,0,0,176,0,0,0,120,0,0,0,48,1,0,0,120,0,0,0,176,1,0,0,
@@ -95,7 +95,7 @@ static const uint32_t f32_gauss_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {0xbd72f125, 0x3e925601, 0xbb38db0e}};
 
 /* 1.0: exponent 1.5, two outputs, identity metric */
-static RFM_ALIGNED const unsigned char f32_general[] = {
+RFM_ALIGNED static const unsigned char f32_general[] = {
     114,102,109,98,22,28,185,239,1,0,0,0,192,1,0,0,4,2,1,0,10,0,0,0,3,0,0,0,
     2,0,0,0,3,0,0,0,0,0,192,63,0,0,0,0,8,0,0,0,112,0,0,0,12,0,0,0,
     128,0,0,0,12,0,0,0,144,0,0,0,120,0,0,0,16,1,0,0,80,0,0,0,96,1,0,0,
@@ -119,7 +119,7 @@ static const uint32_t f32_general_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {0xbd2afe00, 0xc241b1e0}};
 
 /* 1.0: numbers of 8 bytes, three classes */
-static RFM_ALIGNED const unsigned char f64_full[] = {
+RFM_ALIGNED static const unsigned char f64_full[] = {
     114,102,109,98,152,222,105,25,1,0,0,0,112,3,0,0,8,0,2,1,10,0,0,0,3,0,0,0,
     3,0,0,0,3,0,0,0,0,0,128,63,110,81,166,63,8,0,0,0,112,0,0,0,24,0,0,0,
     144,0,0,0,72,0,0,0,224,0,0,0,240,0,0,0,208,1,0,0,240,0,0,0,192,2,0,0,
@@ -159,7 +159,7 @@ static const uint64_t f64_full_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {0x3fa18637db1f1d10, 0x3fe3bd149e80ce88, 0x3fa4f43346a72fc8}};
 
 /* 1.1: integers of 8 bits, three classes, with a summary */
-static RFM_ALIGNED const unsigned char i8_full[] = {
+RFM_ALIGNED static const unsigned char i8_full[] = {
     114,102,109,98,36,115,132,0,1,0,1,0,224,2,0,0,1,0,2,1,10,0,0,0,3,0,0,0,
     3,0,0,0,3,0,0,0,0,0,128,63,0,0,0,0,8,0,0,0,112,0,0,0,132,0,0,0,
     0,1,0,0,86,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,
@@ -194,7 +194,7 @@ static const int32_t i8_full_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {1353767, 537776, 114796}};
 
 /* 1.1: integers of 16 bits, regression, diagonal metric */
-static RFM_ALIGNED const unsigned char i16_diag[] = {
+RFM_ALIGNED static const unsigned char i16_diag[] = {
     114,102,109,98,243,162,140,21,1,0,1,0,208,2,0,0,2,0,1,0,10,0,0,0,3,0,0,0,
     1,0,0,0,3,0,0,0,0,0,128,63,0,0,0,0,8,0,0,0,112,0,0,0,124,0,0,0,
     240,0,0,0,210,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,
@@ -228,7 +228,7 @@ static const int32_t i16_diag_scores[OLD_ROWS][OLD_OUTPUTS] = {
     {79819}};
 
 /* 1.1: integers of 16 bits, three classes */
-static RFM_ALIGNED const unsigned char i16_full[] = {
+RFM_ALIGNED static const unsigned char i16_full[] = {
     114,102,109,98,177,64,202,114,1,0,1,0,0,3,0,0,2,0,2,1,6,0,0,0,3,0,0,0,
     3,0,0,0,3,0,0,0,0,0,128,63,0,0,0,0,8,0,0,0,112,0,0,0,153,0,0,0,
     16,1,0,0,210,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,

@@ -30,6 +30,13 @@
 #define TEST_QUICK 1
 #endif
 
+/* ThreadSanitizer looks at threads and takes twenty times as long: such a build runs nothing without them. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN 1
+#else
+#define TEST_TSAN 0
+#endif
+
 /* A matter of patience: the largest order of the matrices, and the largest for which every kind of them is tried;
  * beyond that the kinds take turns. */
 #if TEST_RAM < (16ul << 20)

@@ -49,9 +49,10 @@ static double alpha_factor(size_t which, const rfm_real *m, size_t i) {
 
     if (!rfm_kernels[golden_cases[which].kernel].layers) return 1;
     for (j = 0; j < d; j++)
-        for (q = 0; q < d; q++)
-            sum += (double)x[j] * (double)x[q] *
-                   (golden_cases[which].metric == RFM_FULL ? (double)m[j * d + q] : j == q ? (double)m[j] : 0);
+        for (q = 0; q < d; q++) {
+            double entry = golden_cases[which].metric == RFM_FULL ? (double)m[j * d + q] : j == q ? (double)m[j] : 0;
+            sum += (double)x[j] * (double)x[q] * entry;
+        }
     return sqrt(sum);
 }
 

@@ -378,6 +378,7 @@ static void test_gradient(void) {
             for (kind = RFM_HYPERBF_SQUARED; kind <= RFM_HYPERBF_ENTROPY; kind++) {
                 shape s = shapes[i];
                 if (TEST_FEW && s.m > 64 && (kernel != RFM_LAPLACE || i % 2 == 0)) continue;
+                if (TEST_FEW && s.n > 4 && (kernel + kind) % 3 != (int)(i % 3)) continue;
                 s.kernel = kernel;
                 test_note("shape, kernel, kind:", i, (size_t)kernel, (size_t)kind);
                 check_gradient(s, kind, 0);
@@ -1084,6 +1085,44 @@ static void test_start_weights(void) {
     CHECK_INT(RFM_EVALUE, run_start(&a, &f));
 }
 
+/* y and alpha times 2^e, x and shift times 2^-e, W times 2^e: the same network in other units. dH/dW has a factor 2^e,
+ * although e alpha, of which it is made, is below the range. */
+static void test_units(void) {
+    const int e = RFM_LIMIT(MIN_EXP) * 5 / 9;
+    shape s = shape_of(9, 4, 3, 2, 2, RFM_GAUSSIAN);
+    rfm_hyperbf_gradient g;
+    rfm_real loss, before[6], after[6];
+    size_t i;
+    if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+    rfm_hyperbf_cost_init(&cost);
+    memset(&g, 0, sizeof g);
+    g.p = before;
+    if (run_loss(&a, &loss, &g) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < (s.m - 1) * a.y.stride + 2; i++) a.y.at[i] = RFM_MATH(ldexp)(a.y.at[i], e);
+    for (i = 0; i < (s.m - 1) * a.x.stride + 3; i++) a.x.at[i] = RFM_MATH(ldexp)(a.x.at[i], -e);
+    for (i = 0; i < 4 * 2; i++) a.f.alpha[i] = RFM_MATH(ldexp)(a.f.alpha[i], e);
+    for (i = 0; i < 3; i++) a.f.shift[i] = RFM_MATH(ldexp)(a.f.shift[i], -e);
+    for (i = 0; i < 2 * 3; i++) a.f.p[i] = RFM_MATH(ldexp)(a.f.p[i], e);
+    g.p = after;
+    CHECK_INT(RFM_OK, run_loss(&a, &loss, &g));
+    for (i = 0; i < 6; i++)
+        CHECK_BELOW(fabs(ldexp((double)after[i], -e) - (double)before[i]), 1e-5 * fabs((double)before[i]));
+}
+
+/* Every row is a centre. Weighted means of one row are that row but for rounding, which is no width of a kernel. */
+static void test_start_all_rows(void) {
+    shape s = shape_of(7, 2, 3, 1, 2, RFM_GAUSSIAN);
+    rfm_hyperbf f;
+    size_t i;
+    s.weights = 1;
+    if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < s.m; i++) a.weights.at[i] = (rfm_real)(0.1 * (double)(i + 1));
+    start_options(s.m, 2, RFM_HYPERBF_KMEANS);
+    if (run_start(&a, &f) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_SIZE(s.m, f.n);
+    CHECK(f.bandwidth > (rfm_real)0.01);
+}
+
 /* Whole: three clusters, three centres, each the mean of its rows in the projected space. */
 static void test_start_kmeans(void) {
     rfm_hyperbf f;
@@ -1538,6 +1577,8 @@ int main(void) {
     RUN_TEST(test_rounding);
     RUN_TEST(test_start_classes);
     RUN_TEST(test_start_weights);
+    RUN_TEST(test_units);
+    RUN_TEST(test_start_all_rows);
     RUN_TEST(test_start_kmeans);
     RUN_TEST(test_start_model);
     RUN_TEST(test_start_random);

@@ -1518,7 +1518,7 @@ static void test_exact_memory(void) {
 }
 
 static void refused(int status, const rfm_online_options *p) {
-    static RFM_ALIGNED unsigned char memory[64];
+    RFM_ALIGNED static unsigned char memory[64];
     rfm_online o;
     rfm_arena arena;
     size_t need = 77;

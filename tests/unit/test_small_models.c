@@ -248,7 +248,7 @@ static void refused_call(int what) {
 /* An arena that only measures has no memory to work with. */
 static void test_measuring(void) {
     const model_shape s = {4, 2, 1};
-    static RFM_ALIGNED unsigned char memory[64];
+    RFM_ALIGNED static unsigned char memory[64];
     rfm_arena measure, real;
     rfm_ctx ctx;
     int what;
@@ -741,6 +741,7 @@ static void test_gradient(void) {
             int status;
 
             test_note("gradient", s.n, kind, 0);
+            if (TEST_FEW && s.n > 9 && (kind + kind / 3) % 3 != index % 3) continue;
             if (!make(s, kernels[kind % 3], kind < 3 ? RFM_FULL : RFM_DIAGONAL)) continue;
             set_call(&call, CENTERS);
             call.how.method = RFM_CENTERS_KMEANS, call.how.centers = (s.n + 1) / 2; /* at a row there is no gradient */

@@ -1,33 +1,95 @@
-/* rfm-papers: experiments of the papers, each by one command. README.md has what they measured.
- *
- *     rfm-papers low-rank [train rows, 1000] [test rows, 10000] [seed, 1]
- *     rfm-papers table1 DATA.csv [--split FILE] [options]
- *     rfm-papers bars [options]
- *     rfm-papers noisy-digits | layers IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]
- *     rfm-papers vibration [options]
- */
-#include "papers.h"
+/* rfm-papers: experiments of the papers, each by one command. README.md has what they measured. */
+#include "host/host.h"
 
-#include <stdio.h>
+#include "papers.h"
+#include "phenomena.h"
+#include "sheet.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "host/progress.h"
+const experiment experiments[] = {
+    {"features", "RFM paper, Fig. 2 and 15", "Features of networks and of RFMs", 60, features},
+    {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid},
+    {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular},
+    {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned},
+    {"low-rank", "RFM paper, Fig. 10, 14 and 16", "Targets of a few directions", 20, low_rank},
+    {"depth", "RFM paper, Fig. 10 and 14", "Depth and the first layer", 20, depth},
+    {"network-layers", "RFM paper, Fig. 11 to 13", "Kernels on a network's first layer", 60, layers_of_networks},
+    {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
+    {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
+    {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
+    {"page-bars", "Convolutional features, Fig. 5", "Bars in noise", 60, bars_on_page},
+    {"page-noisy-digits", "Convolutional features, Fig. 5", "Digits in noise", 240, noisy_digits_on_page},
+    {"page-layers", "Convolutional features, Fig. 6B", "Layers of features", 120, layers_on_page},
+    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
+    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
+    {NULL, NULL, NULL, 0, NULL},
+};
+
+static const struct {
+    const char *name, *usage;
+    int (*run)(char **argv);
+} commands[] = {
+    {"page", "[-o FOLDER] [--quick] [--data FOLDER]", page},
+    {"metrics", "SCORES.csv", metrics},
+    {"table1", "DATA.csv [--split FILE] [options]", table1},
+    {"bars", "[options]", bars},
+    {"noisy-digits", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", noisy_digits},
+    {"layers", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", layers},
+    {"vibration", "[options]", vibration},
+};
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+static void help(void) {
+    const experiment *e;
+    size_t i;
+    puts("usage:");
+    for (i = 0; i < COMMANDS; i++) printf("  rfm-papers %s %s\n", commands[i].name, commands[i].usage);
+    puts("  rfm-papers EXPERIMENT [--quick] [--data FOLDER] [--seed N] [--threads N], one of");
+    for (e = experiments; e->name != NULL; e++) printf("    %-18s %s: %s\n", e->name, e->source, e->title);
+}
+
+/* One experiment, its sheet as text. */
+static int run(const experiment *e, char **argv) {
+    size_t threads = 0, seed = 1;
+    trial t = {NULL, 0, 0, NULL};
+    machine m;
+    const option table[] = {{"--quick", NULL, OPTION_FLAG, &t.quick}, {"--data", NULL, OPTION_TEXT, &t.data},
+                            {"--seed", NULL, OPTION_SIZE, &seed},     {"--threads", NULL, OPTION_SIZE, &threads},
+                            {"--quiet", "-q", OPTION_FLAG, &quiet},   {NULL, NULL, 0, NULL}};
+    command_line line = {NULL, "no operand", 0, 0, "; see rfm-papers --help", NULL};
+    text sheet = {NULL, 0, 0}, shown = {NULL, 0, 0};
+    line.name = e->name, line.options = table;
+    if (options_read(&line, argv, NULL)) {
+        help();
+        return 0;
+    }
+    t.m = &m, t.seed = seed;
+    machine_start(&m, threads, "auto");
+    e->run(&t, &sheet);
+    machine_stop(&m);
+    text_bytes(&sheet, "", 1);
+    sheet_markdown(&shown, sheet.at);
+    file_show(&shown, NULL);
+    free(sheet.at);
+    free(shown.at);
+    return 0;
+}
 
 int main(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : "";
-    if (strcmp(word, "low-rank") == 0) return low_rank(argv + 2);
-    if (strcmp(word, "table1") == 0) return table1(argv + 2);
-    if (strcmp(word, "vibration") == 0) return vibration(argv + 2);
-    if (strcmp(word, "bars") == 0) return bars(argv + 2);
-    if (strcmp(word, "noisy-digits") == 0) return noisy_digits(argv + 2);
-    if (strcmp(word, "layers") == 0) return layers(argv + 2);
+    const experiment *e;
+    size_t i;
+    for (i = 0; i < COMMANDS; i++)
+        if (strcmp(word, commands[i].name) == 0) return commands[i].run(argv + 2);
+    for (e = experiments; e->name != NULL; e++)
+        if (strcmp(word, e->name) == 0) return run(e, argv + 2);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        puts("usage: rfm-papers low-rank [train rows] [test rows] [seed]\n"
-             "       rfm-papers table1 DATA.csv [--split FILE] [options]; see rfm-papers table1 --help\n"
-             "       rfm-papers bars | noisy-digits | layers [options]; see rfm-papers bars --help\n"
-             "       rfm-papers vibration [options]; see rfm-papers vibration --help");
+        help();
         return 0;
     }
-    usage("expected rfm-papers low-rank [train rows] [test rows] [seed], rfm-papers table1 DATA.csv [options], or "
-          "rfm-papers bars, noisy-digits, layers or vibration");
+    usage(*word == 0 ? "expected a sub-command; see rfm-papers --help"
+                     : "%s: no such sub-command; see rfm-papers --help",
+          word);
 }

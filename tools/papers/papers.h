@@ -1,8 +1,33 @@
-/* What the programs of rfm-papers are called with: argv without the program and the sub-command, NULL at its end. */
+/* The experiments of rfm-papers. */
 #ifndef PAPERS_H
 #define PAPERS_H
 
-int low_rank(char **argv);
+#include "host/machine.h"
+
+/* What every experiment is asked for. */
+typedef struct {
+    machine *m;
+    int quick; /* 1: small, so that it takes seconds; the numbers then say little */
+    uint64_t seed;
+    const char *data; /* a folder with more sets than tools/data has, or NULL */
+} trial;
+
+/* An experiment writes what it found into a sheet (sheet.h). Its name is the sub-command. */
+typedef struct {
+    const char *name;
+    const char *source; /* the paper and its figures */
+    const char *title;
+    double seconds; /* of the whole experiment on two cores: for the estimate of the time left */
+    void (*run)(const trial *t, text *sheet);
+} experiment;
+
+extern const experiment experiments[]; /* the last one has no name */
+
+/* All of them, one after the other, into a page. */
+int page(char **argv);
+
+/* With options of their own: argv without the program and the sub-command, NULL at its end. */
+int metrics(char **argv);
 int table1(char **argv);
 int bars(char **argv);
 int noisy_digits(char **argv);

@@ -40,7 +40,7 @@ static const char **name_list(const char *names, size_t count, const char *other
 
 static void read_rows(report *r, model_table *table, const char *split) {
     const csv *file = &table->file;
-    row_list rows = rows_to_score(file, split);
+    row_list rows = rows_to_score(&table->file, split, table->column, table->form.targets);
     size_t i, at = 0, line = 1;
     r->rows = sample_read(&table->file, table->inputs, table->column, &table->form, rows,
                           model_table_offsets(table, rows, &r->any));
@@ -170,6 +170,7 @@ static void read_metric(report *r, machine *m) {
 }
 
 static void report_free(report *r) {
+    measures_free(&r->measures);
     sample_free(&r->rows);
     free(r->path);
     free((void *)r->names);
@@ -197,8 +198,7 @@ int command_report(const call *c) {
     if (c->out == NULL) usage("report: expected -o report.html; see rfm help report");
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
-    if (patches_read(model_file, &blob, &r.model_bytes, &r.any))
-        return conv_report(c, &m, &r.any, blob, r.model_bytes);
+    if (patches_read(model_file, &blob, &r.model_bytes, &r.any)) return conv_report(c, &m, &r.any, blob, r.model_bytes);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
     if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;

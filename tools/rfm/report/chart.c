@@ -197,6 +197,44 @@ void chart_curves(text *t, const char *title, const char *x_name, const char *y_
     text_add(t, "</svg>\n");
 }
 
+void chart_sets(text *t, const char *title, const char *x_name, const char *y_name, const chart_set *sets,
+                size_t count) {
+    static const char *const colours[] = {
+        "rgb(var(--blue))",     "rgb(var(--orange))",     "rgb(var(--green))",     "var(--soft)",
+        "rgb(var(--blue)/.55)", "rgb(var(--orange)/.55)", "rgb(var(--green)/.55)", "var(--ink)"};
+    double low[2], high[2], left = 58, right = 748, top = 10, bottom = 300;
+    size_t i, k, rows = (count + 3) / 4;
+    axis a, b;
+    low[0] = high[0] = sets[0].x[0], low[1] = high[1] = sets[0].y[0];
+    for (k = 0; k < count; k++) {
+        range_of(sets[k].x, sets[k].count, &low[0], &high[0]);
+        range_of(sets[k].y, sets[k].count, &low[1], &high[1]);
+    }
+    a = axis_around(low[0], high[0], 8);
+    b = axis_around(low[1], high[1], 5);
+    open_svg(t, 760, 352 + 22 * (int)rows, title);
+    draw_x_axis(t, &a, left, right, top, bottom);
+    draw_y_axis(t, &b, left, right, top, bottom);
+    for (k = 0; k < count; k++) {
+        const char *colour = colours[k % (sizeof colours / sizeof *colours)];
+        double from = left + (right - left) * (double)(k % 4) / 4, below = bottom + 60 + 22 * (double)(k / 4);
+        if (sets[k].joined) {
+            text_add(t, "<polyline class=\"curve\" style=\"stroke:%s\" points=\"", colour);
+            for (i = 0; i < sets[k].count; i++)
+                text_add(t, "%.1f,%.1f ", axis_place(&a, sets[k].x[i], left, right),
+                         axis_place(&b, sets[k].y[i], bottom, top));
+            text_add(t, "\"/>\n");
+        }
+        for (i = 0; i < sets[k].count && (!sets[k].joined || sets[k].count <= 12); i++)
+            text_add(t, "<circle style=\"fill:%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\"/>", colour,
+                     axis_place(&a, sets[k].x[i], left, right), axis_place(&b, sets[k].y[i], bottom, top));
+        text_add(t, "<circle style=\"fill:%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>", colour, from + 6, below);
+        label(t, from + 18, below + 4, "start", sets[k].name);
+    }
+    name_axes(t, x_name, y_name, left, right, top, bottom);
+    text_add(t, "</svg>\n");
+}
+
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
                    size_t count) {
     double low = x[0], high = x[0], left = 58, right = 448, top = 10, bottom = 400;

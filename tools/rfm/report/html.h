@@ -60,6 +60,17 @@ typedef struct {
 void chart_curves(text *t, const char *title, const char *x_name, const char *y_name, const double *x, size_t count,
                   const chart_series *curves, size_t curve_count, const double *marks, size_t mark_count);
 
+/* Several sets of points with their own x, up to eight colours, named in a legend; joined: as lines. */
+typedef struct {
+    const char *name;
+    double *x, *y; /* (count) */
+    size_t count;
+    int joined;
+} chart_set;
+
+void chart_sets(text *t, const char *title, const char *x_name, const char *y_name, const chart_set *sets,
+                size_t count);
+
 /* Points (x, y) on one scale for both axes, and the line where they are equal. */
 void chart_scatter(text *t, const char *title, const char *x_name, const char *y_name, const double *x, const double *y,
                    size_t count);

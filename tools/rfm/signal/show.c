@@ -126,7 +126,7 @@ int signal_export(const rfm_filters *model, const char *id, const char *out) {
         }
         text_add(&t, "\n};\n");
     }
-    text_add(&t, "\nstatic RFM_ALIGNED const unsigned char %s[%s_BYTES] = {", id, upper);
+    text_add(&t, "\nRFM_ALIGNED static const unsigned char %s[%s_BYTES] = {", id, upper);
     for (i = 0; i < bytes; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
     text_add(&t, "\n};\n\n#endif\n");
     file_write(out, t.at, t.size);
