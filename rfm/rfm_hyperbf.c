@@ -202,11 +202,11 @@ static rfm_real make_row(const source *s, size_t index, const rfm_real *shift, r
     } else {
         const uint32_t *pair = s->pairs + 3 * (index - s->n);
         const rfm_real *a = row_at(s->data->x, pair[0]), *b = row_at(s->data->x, pair[1]);
-        rfm_real part = s->parts[index - s->n];
+        const rfm_real part = s->parts[index - s->n], rest = R(1) - part;
         uint32_t state = pair[2];
-        for (j = 0; j < s->d; j++) x[j] = part * a[j] + (R(1) - part) * b[j];
+        for (j = 0; j < s->d; j++) x[j] = part * a[j] + rest * b[j];
         for (j = 0; state != 0 && j < s->d; j++) x[j] += s->noise * s->spread[j] * random_normal(&state);
-        weight = part * weight_at(s, pair[0]) + (R(1) - part) * weight_at(s, pair[1]);
+        weight = part * weight_at(s, pair[0]) + rest * weight_at(s, pair[1]);
     }
     for (j = 0; shift != NULL && j < s->d; j++) x[j] -= shift[j];
     return weight;
@@ -276,6 +276,7 @@ typedef struct {
     rfm_real *placed;          /* (n, r) and */
     rfm_real *t;               /* (n, d), where centres are inputs: u_a, t_a - shift */
     rfm_real *du, *pulled;     /* (n, r) dH/dU, and what a block adds to it, likewise */
+    rfm_real *own;             /* (3, n) prototypes: of each centre the one alpha, dH by it, E of its output */
     const rfm_real *u;         /* (n, r) */
     int far;                   /* a row of the block, or a centre, is far from 0 */
     unsigned char *memory;     /* for the calls of rfm.h and rfm_small.h */
@@ -315,6 +316,7 @@ static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf 
     s->t = rfm_arena_reals(arena, placed ? n : 0, d);
     s->du = rfm_arena_reals(arena, placed ? n : 0, r);
     s->pulled = rfm_arena_reals(arena, placed ? n : 0, r);
+    s->own = rfm_arena_reals(arena, f->labels != NULL ? 3 : 0, n);
     product_bytes(s, ctx, b, r, d); /* Z */
     product_bytes(s, ctx, b, n, r); /* Z U' */
     product_bytes(s, ctx, b, c, n); /* F */
@@ -361,13 +363,18 @@ static int set_norms(size_t rows, size_t cols, const rfm_real *x, rfm_real *norm
 }
 
 static void set_alpha(pass *s, const rfm_hyperbf *f) {
+    rfm_real inverse;
     size_t i;
     int e = 0;
     (void)RFM_MATH(frexp)(rfm_largest(s->n * s->c, f->alpha), &e);
     if (e < RFM_LIMIT(MIN_EXP)) e = RFM_LIMIT(MIN_EXP); /* 2^e and 2^-e are normal numbers */
     if (e > RFM_LIMIT(MAX_EXP) - 2) e = RFM_LIMIT(MAX_EXP) - 2;
-    for (i = 0; i < s->n * s->c; i++) s->alpha[i] = RFM_MATH(ldexp)(f->alpha[i], -e);
-    s->unit = RFM_MATH(ldexp)(R(1), e);
+    s->unit = RFM_MATH(ldexp)(R(1), e), inverse = RFM_MATH(ldexp)(R(1), -e);
+    for (i = 0; i < s->n * s->c; i++) s->alpha[i] = f->alpha[i] * inverse;
+    for (i = 0; f->labels != NULL && i < s->n; i++) {
+        s->own[i] = s->alpha[i * s->c + f->labels[i]];
+        s->own[s->n + i] = R(0);
+    }
 }
 
 /* U and its norms; the gradient, if there shall be one, is 0 before the first row. */
@@ -414,6 +421,16 @@ static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
     return status;
 }
 
+/* In four chains: one would wait for every addition. */
+static rfm_real sum_of(size_t n, const rfm_real *x) {
+    rfm_real sums[4] = {R(0), R(0), R(0), R(0)};
+    size_t i, k;
+    for (i = 0; i + 4 <= n; i += 4)
+        for (k = 0; k < 4; k++) sums[k] += x[i + k];
+    for (k = 0; i + k < n; k++) sums[k] += x[i + k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 /* dz = A U - diag(A 1) Z, du += A'Z - diag(A'1) U; *spread += <A, S o S>, S o S being |Z|^2 + |U|^2 - 2 Z U'. */
 static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) {
     const rfm_cmat a = rfm_cview(s->w, count, s->n), z = rfm_cview(s->z, count, s->r), u = rfm_cview(s->u, s->n, s->r);
@@ -423,16 +440,15 @@ static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) 
     if (status == RFM_OK) status = multiply(s, RFM_NN, R(1), a, u, R(0), rfm_view(s->dz, count, s->r));
     memset(column, 0, s->n * sizeof *column);
     for (i = 0; i < count; i++) {
-        rfm_real sum = R(0);
-        for (j = 0; j < s->n; j++) {
-            sum += s->w[i * s->n + j];
-            column[j] += s->w[i * s->n + j];
-        }
+        const rfm_real *row = s->w + i * s->n, sum = sum_of(s->n, row);
+        rfm_real squares = R(0);
+        for (j = 0; j < s->n; j++) column[j] += row[j];
         for (j = 0; j < s->r; j++) {
-            rfm_real at = s->z[i * s->r + j], *pull = s->dz + i * s->r + j;
-            *spread += at * (sum * at - R(2) * *pull);
-            *pull -= sum * at;
+            rfm_real at = s->z[i * s->r + j], pull = s->dz[i * s->r + j];
+            squares += at * (sum * at - R(2) * pull);
+            s->dz[i * s->r + j] = pull - sum * at;
         }
+        *spread += squares;
     }
     for (i = 0; i < s->n; i++) {
         *spread += column[i] * s->norms[i];
@@ -461,14 +477,13 @@ static void pull_pairs(pass *s, size_t count, rfm_real *du, rfm_real *spread, rf
         }
 }
 
-/* A = (E alpha') o w in w; what it adds to the gradient by centres, W and log L. */
+/* What A = (E alpha') o w, which is in w, adds to the gradient by centres, W and log L. */
 static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *g) {
     const int placed = f->inputs != NULL;
     const rfm_mat dw = rfm_view(g->at[P], s->r, s->d);
     rfm_real *du = placed ? s->pulled : g->at[CENTERS];
     size_t i;
     int status = RFM_OK;
-    for (i = 0; i < count * s->n; i++) s->w[i] *= s->q[i];
     if (placed) memset(du, 0, s->n * s->r * sizeof *du);
     if (s->far)
         pull_pairs(s, count, du, g->at[BANDWIDTH], placed ? dw.at : NULL);
@@ -482,10 +497,33 @@ static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *
     return status;
 }
 
+/* dH/dalpha, and A in w, by products. */
+static int pass_weights(pass *s, size_t count, const arrays *g) {
+    const rfm_cmat alpha = rfm_cview(s->alpha, s->n, s->c), e = rfm_cview(s->e, count, s->c);
+    size_t i;
+    int status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
+    if (status == RFM_OK) status = multiply(s, RFM_NT, R(1), e, alpha, R(0), rfm_view(s->q, count, s->n));
+    for (i = 0; status == RFM_OK && i < count * s->n; i++) s->w[i] *= s->q[i];
+    return status;
+}
+
+/* The same for prototypes: one output of E for each centre. */
+static void pass_prototypes(pass *s, const uint32_t *labels, size_t count) {
+    rfm_real *alpha = s->own, *dalpha = s->own + s->n, *told = s->own + 2 * s->n;
+    size_t i, a;
+    for (i = 0; i < count; i++) {
+        const rfm_real *phi = s->phi + i * (s->n + 1), *e = s->e + i * s->c;
+        rfm_real *w = s->w + i * s->n;
+        for (a = 0; a < s->n; a++) told[a] = e[labels[a]];
+        for (a = 0; a < s->n; a++) dalpha[a] += phi[a] * told[a];
+        for (a = 0; a < s->n; a++) w[a] *= told[a] * alpha[a];
+    }
+}
+
 /* Adds `count` rows (s->x, y, weights) to *loss and to the gradient, both times `scale`. */
 static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost, size_t count, rfm_real scale,
                      rfm_real *loss, const arrays *g) {
-    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c), e = rfm_cview(s->e, count, s->c);
+    const rfm_cmat alpha = rfm_cview(f->alpha, s->n, s->c);
     rfm_real sum = R(0);
     size_t i, k;
     int status = set_phi(s, f, count, g != NULL);
@@ -503,9 +541,10 @@ static int pass_rows(pass *s, const rfm_hyperbf *f, const rfm_hyperbf_cost *cost
     if (g == NULL) return RFM_OK;
     for (i = 0; f->offset != NULL && i < count; i++)
         for (k = 0; k < s->c; k++) g->at[OFFSET][k] += s->e[i * s->c + k];
-    status = multiply(s, RFM_TN, R(1), phi_view(s, count, s->n), e, R(1), rfm_view(g->at[ALPHA], s->n, s->c));
-    if (status == RFM_OK)
-        status = multiply(s, RFM_NT, R(1), e, rfm_cview(s->alpha, s->n, s->c), R(0), rfm_view(s->q, count, s->n));
+    if (f->labels != NULL)
+        pass_prototypes(s, f->labels, count);
+    else
+        status = pass_weights(s, count, g);
     return status == RFM_OK ? pass_pull(s, f, count, g) : status;
 }
 
@@ -519,7 +558,8 @@ static int pass_end(pass *s, const rfm_hyperbf *f, rfm_real ridge, rfm_real *los
     for (i = 0; i < s->n; i++)
         for (k = 0; k < s->c; k++) {
             rfm_real *at = g->at[ALPHA] + i * s->c + k;
-            *at = f->labels == NULL || f->labels[i] == k ? *at + R(2) * ridge * f->alpha[i * s->c + k] : R(0);
+            if (f->labels != NULL) *at = f->labels[i] == k ? s->own[s->n + i] : R(0);
+            *at += R(2) * ridge * f->alpha[i * s->c + k]; /* alpha of the other outputs is 0 */
         }
     if (f->inputs != NULL)
         status = multiply(s, RFM_NN, R(1), rfm_cview(s->du, s->n, s->r), rfm_cview(f->p, s->r, s->d), R(0),
@@ -1114,8 +1154,8 @@ struct rfm_hyperbf_descent {
     rfm_hyperbf seen; /* where there is a projection */
     size_t used;      /* of the arena, before */
     size_t sizes[ARRAYS];
-    arrays best, g, first, second;     /* the best state; gradient; its mean, its mean square */
-    rfm_real unit[ARRAYS];             /* of the rates */
+    arrays best, g, first, second; /* the best state; gradient; its mean, its mean square */
+    rfm_real unit[ARRAYS];         /* of the rates */
     descent_rule rule;
     rfm_real bandwidth, log_bandwidth; /* L at the start, log of L in units of it */
     rfm_real limit;                    /* a loss above this is divergence */

@@ -7,8 +7,8 @@
  *     average   x_ij
  *     PMA       100 x_ij / max_k x_ik
  *     P90, P95  100 where x_ij is at least 0.90, 0.95 of max_k x_ik, else 0
- *     rank      of j on i, 1 is best (Friedman); equal scores share the mean rank, a missing score counts as the mean of
- *               the set's others
+ *     rank      of j on i, 1 is best (Friedman); equal scores share the mean rank, a missing score counts as the mean
+ *               of the set's others
  *     ADTM      (x_ij - min_k x_ik) / (max_k x_ik - min_k x_ik)
  */
 #include "host/host.h"

@@ -22,4 +22,13 @@ void depth(const trial *t, text *sheet);
 void features(const trial *t, text *sheet);
 void layers_of_networks(const trial *t, text *sheet);
 
+/* conv_ansatz.c: of the paper on convolutional features */
+void conv_ansatz(const trial *t, text *sheet);
+void conv_theorem(const trial *t, text *sheet);
+
+/* images.c: of the same paper */
+void bars_on_page(const trial *t, text *sheet);
+void noisy_digits_on_page(const trial *t, text *sheet);
+void layers_on_page(const trial *t, text *sheet);
+
 #endif

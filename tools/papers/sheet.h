@@ -1,7 +1,7 @@
 /* What an experiment has found: words, tables with the paper's numbers beside ours, curves and pictures.
  *
- * A sheet is lines of fields with tabs between them. So it can be kept in a file, read back after an interruption, shown
- * as text and drawn on a page. The first field says what a line is:
+ * A sheet is lines of fields with tabs between them. So it can be kept in a file, read back after an interruption,
+ * shown as text and drawn on a page. The first field says what a line is:
  *
  *     say     TEXT                      a paragraph
  *     table   COLUMN COLUMN ...         and below it
@@ -35,6 +35,8 @@ void sheet_image(text *sheet, const char *title, const double *values, size_t wi
 int sheet_right(const char *lines);
 
 void sheet_markdown(text *t, const char *lines); /* for a terminal; pictures are left out */
+/* For programs: every row is one object on a line, with the experiment and its cells by the names of their columns. */
+void sheet_json(text *t, const char *experiment, const char *lines);
 void sheet_html(text *t, const char *lines);     /* for a page of rfm/report/html.h */
 
 #endif

@@ -605,10 +605,17 @@ static void try_recipes(search *s, size_t bytes) {
     run_recipes(s, "teaching in other ways", list, n, 1);
 }
 
-/* The best get all steps. */
+/* The best get all steps; so does the best shape with the usual recipe, which among ten others may have had less luck.
+ */
 static void finish_tiny(search *s, size_t bytes) {
-    recipe few[FINALISTS];
+    recipe few[FINALISTS + 1];
     size_t count = best_tiny(s, bytes, few, FINALISTS), i;
+    if (count > 0) {
+        few[count] = first_recipe(s);
+        few[count].rank = few[0].rank, few[count].centers = few[0].centers;
+        few[count].prototypes = few[0].prototypes, few[count].each = few[0].each;
+        count++;
+    }
     for (i = 0; i < count; i++) few[i].steps = ALL_STEPS;
     run_recipes(s, "teaching the best for longer", few, count, TRIES);
 }

@@ -1,8 +1,9 @@
 """Trains the peers of a small model and writes them as C headers: train.py FOLDER SET OUT TARGET...
 
 Reads FOLDER/SET.csv (features, then the class 0..c-1) and FOLDER/SET.split (0 train, 1 test). For every target (accuracy in %) and every
-kind of peer, the smallest model in bytes is taken whose accuracy over five folds of the training rows reaches the target, and then trained
-on all training rows; if none does, the one with the best accuracy over the folds, and it is said. The test rows choose nothing.
+kind of peer, the smallest model in bytes is taken whose accuracy over five folds of the training rows reaches the target (above 2,000 rows:
+on a fifth of them, held out once), and then trained on all training rows. If none does, it is the one with the best accuracy there, and
+that is said. The test rows choose nothing.
 
     forest    random forest of hard votes, integer thresholds of 8 or 16 bits        forest.c
     mlp       one hidden layer of ReLU, float                                         mlp.c
@@ -28,12 +29,18 @@ from sklearn.neural_network import MLPClassifier
 
 SAMPLE = 16  # rows that the boards run
 TREES = 100
-HIDDEN = (4, 8, 12, 16, 20, 24, 32, 48, 64)  # multiples of 4, as mlp_i8.c wants them
+HIDDEN = (4, 8, 12, 16, 20, 24, 32, 48, 64, 96)  # multiples of 4, as mlp_i8.c wants them
+MANY = 2000  # training rows; above, the smallest networks are left out, and one fold is enough
+MANY_HIDDEN = 16
 ALPHAS = (0.01, 0.1)
 
 
 def split_folds(y):
-    return list(StratifiedKFold(5, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
+    return list(StratifiedKFold(5, shuffle=True, random_state=0).split(np.zeros(len(y)), y))[: 1 if len(y) > MANY else 5]
+
+
+def share(right, folds):
+    return 100 * right / sum(len(held) for _, held in folds)
 
 
 # ---- C ----------------------------------------------------------------------------------------------------------------
@@ -135,7 +142,7 @@ def search_forest(xi, y, classes, highest):
                     p = Forest(bits, depth, leaf).fit(xi[fit], y[fit], classes).scores_all(xi[held]).argmax(2)
                     right += (p == y[held]).sum(1)
                 for k in range(4, TREES):
-                    found.append((whole.bytes_all()[k], 100 * right[k] / len(y), (bits, depth, leaf, k + 1)))
+                    found.append((whole.bytes_all()[k], share(right[k], folds), (bits, depth, leaf, k + 1)))
     return found
 
 
@@ -233,16 +240,19 @@ class Integers:
 def search_mlp(x, xi, unit, y, classes, highest):
     """Both kinds from the same trainings; larger layers until both have reached the highest target."""
     found = {Float: [], Integers: []}
+    folds = split_folds(y)
     for hidden in HIDDEN:
+        if len(y) > MANY and hidden < MANY_HIDDEN:
+            continue
         for alpha in ALPHAS:
             right = {kind: 0 for kind in found}
-            for fit, held in split_folds(y):
+            for fit, held in folds:
                 layers = fit_mlp(x[fit], y[fit], hidden, alpha)
                 for kind in found:
                     p = kind(layers, x[fit], xi[fit], unit).scores(x[held], xi[held]).argmax(1)
                     right[kind] += (p == y[held]).sum()
             for kind in found:
-                found[kind].append((kind.size(x.shape[1], hidden, classes), 100 * right[kind] / len(y), (hidden, alpha)))
+                found[kind].append((kind.size(x.shape[1], hidden, classes), share(right[kind], folds), (hidden, alpha)))
         if all(max(a for _, a, _ in list_) >= highest for list_ in found.values()):
             break
     return found
