@@ -653,6 +653,15 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
 #define RFM_RECORD_CONFORMAL 6 /* a coverage and its threshold, 8-byte numbers: rfm_conformal_set */
 
+
+/* What tools do with a table before it becomes inputs: FORMAT.md has the bytes. */
+#define RFM_RECORD_RECIPE      16 /* how each input is made of a column */
+#define RFM_RECORD_ABSENT      17 /* further words for what is missing: strings */
+#define RFM_RECORD_LEFT        18 /* columns that were left out: a name and a reason each, strings */
+#define RFM_RECORD_ROWS        19 /* fingerprints of the rows that were trained on, 4 bytes each, in order */
+#define RFM_RECORD_WORDS       20 /* the options that were given for the table: strings */
+#define RFM_RECORD_TEMPERATURE 21 /* of the softmax, one 8-byte number, where the model itself has none */
+
 #define RFM_RECORD_OPTIONS_BYTES 48
 
 /* The record of a blob of any type but that of rfm_tiny.h, and its length. Everything is checked as rfm_blob_open does,
