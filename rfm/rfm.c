@@ -16,7 +16,7 @@
  *  13. Cholesky           factor, triangular solves, rank-revealing factor
  *  14. Eigenpairs         tridiagonal form, divide and conquer, back again
  *  15. Distances          from products to phi and its gradient weight
- *  16. Many rows          prediction, gradients
+ *  16. Many rows          prediction, kernel values, gradients and their outer products
  *  17. Training           kernel matrix, solve, AGOP, scores, the memory plan and the loop over them
  *  18. Writing models     folding, the blob, the record in it
  *  19. Insight            what a model has learned
@@ -98,6 +98,8 @@ const char *rfm_status_text(int status) {
     case RFM_ETYPE: return "the model's numbers have another type or byte order";
     case RFM_EFLASH: return "the flash did not do what it was told";
     case RFM_EEMPTY: return "nothing is stored";
+    case RFM_EREAD: return "the rows could not be read";
+    case RFM_ECHANGED: return "the rows or the model are not those of before";
     default: return "unknown status";
     }
 }
@@ -2590,7 +2592,8 @@ typedef struct {
     size_t rows;
 } predictor;
 
-static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, size_t rows, predictor *s) {
+/* Room for a block of projected rows and the norms of the centres. */
+static void places_layout(rfm_arena *arena, const rfm_model *m, size_t rows, predictor *s) {
     s->m = *m;
     s->rows = min_size(rows, PREDICT_ROWS);
     s->norms = rfm_arena_reals(arena, 1, m->n);
@@ -2598,6 +2601,10 @@ static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_mode
     s->projected = rfm_arena_reals(arena, s->rows, m->r);
     s->norms_z = rfm_arena_reals(arena, 1, s->rows);
     s->lengths = rfm_arena_reals(arena, 1, on_sphere(m) ? s->rows : 0);
+}
+
+static int predictor_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, size_t rows, predictor *s) {
+    places_layout(arena, m, rows, s);
     s->block = rfm_arena_reals(arena, s->rows, min_size(m->n, CENTER_COLUMNS));
     s->alpha = rfm_arena_reals(arena, m->c <= DOT_OUTPUTS ? m->c : 0, m->n);
     s->ignored =
@@ -2649,6 +2656,7 @@ static int norms_right(const rfm_port *port, size_t n, const rfm_real *norms) {
 typedef struct {
     const predictor *s;
     size_t column; /* the block's first centre */
+    rfm_real *w;   /* (rows, n) gradient weights, without their constant factor; NULL: not wanted */
     rfm_real *y;   /* (rows, c) to add alpha'phi to; NULL: only phi is wanted */
     size_t ldy;
 } predict_block;
@@ -2675,20 +2683,22 @@ static void predict_finish(const void *arg, size_t row, size_t rows, size_t col,
     col += t->column;
     for (i = 0; i < rows; i++) {
         kernel_values(s->pack.port, &s->kernel, cols, r, s->projected + (row + i) * r, s->norms_z[row + i],
-                      s->m.centers + col * r, s->norms + col, c + i * ldc, NULL);
+                      s->m.centers + col * r, s->norms + col, c + i * ldc,
+                      t->w != NULL ? t->w + (row + i) * s->m.n + col : NULL);
     }
     for (k = 0; t->y != NULL && k < s->m.c; k++)
         add_dots(s->pack.port, rows, cols, c, ldc, s->alpha + k * s->m.n + col, t->y + row * t->ldy + k, t->ldy,
                  s->ignored + worker * min_size(s->m.n, group_columns(s->pack.port)));
 }
 
-/* The kernel values of the rows in s->projected with the centres from `column` on, into s->block; y as in
+/* The kernel values of the rows in s->projected with the centres from `column` on, into `to`, rows ld apart; w, y as in
  * predict_block. */
-static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *y, size_t ldy) {
+static void kernel_block(const predictor *s, size_t rows, size_t column, size_t cols, rfm_real *to, size_t ld,
+                         rfm_real *w, rfm_real *y, size_t ldy) {
     predict_block t;
-    t.s = s, t.column = column, t.y = y, t.ldy = ldy;
+    t.s = s, t.column = column, t.w = w, t.y = y, t.ldy = ldy;
     product_and(&s->pack, is_l1(s->m.kernel), 0, rows, cols, s->m.r, R(-2), operand_of(s->projected, s->m.r, 1),
-                operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, s->block, cols, predict_finish, &t);
+                operand_of(s->m.centers + column * s->m.r, 1, s->m.r), 0, to, ld, predict_finish, &t);
 }
 
 /* RFM_ERANGE: centres whose distances cannot be squared. */
@@ -2705,6 +2715,17 @@ static void turn_alpha(predictor *s) {
     memset(s->ignored, 0, rfm_workers(s->pack.ctx) * min_size(n, group_columns(s->pack.port)) * sizeof *s->ignored);
 }
 
+/* Projects a block of rows, with their norms and lengths. RFM_ERANGE: rows that are too large. */
+static int place_rows(predictor *s, rfm_cmat z) {
+    project(&s->pack, &s->m, z, s->centred, s->projected);
+    if (on_sphere(&s->m)) {
+        scale_rows(&s->m, z.rows, s->projected, s->lengths);
+        if (!finite_row(s->pack.port, z.rows, s->lengths)) return RFM_ERANGE;
+    }
+    squared_norms(z.rows, s->m.r, s->projected, s->norms_z);
+    return norms_right(s->pack.port, z.rows, s->norms_z);
+}
+
 /* RFM_ECANCEL; RFM_ERANGE: rows or results that are too large. */
 static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
     size_t first, column, rows, cols, n = s->m.n, c = s->m.c, i, k;
@@ -2715,19 +2736,13 @@ static int predict_rows(predictor *s, rfm_cmat z, rfm_mat y, progress *p) {
         rfm_real *out = y.at + first * y.stride;
         rows = min_size(s->rows, z.rows - first);
         part.at += first * z.stride, part.rows = rows;
-        project(&s->pack, &s->m, part, s->centred, s->projected);
-        if (on_sphere(&s->m)) {
-            scale_rows(&s->m, rows, s->projected, s->lengths);
-            if (!finite_row(s->pack.port, rows, s->lengths)) return RFM_ERANGE;
-        }
-        squared_norms(rows, s->m.r, s->projected, s->norms_z);
-        status = norms_right(s->pack.port, rows, s->norms_z);
+        status = place_rows(s, part);
         if (status != RFM_OK) return status;
         for (i = 0; i < rows; i++)
             for (k = 0; k < c; k++) out[i * y.stride + k] = R(0);
         for (column = 0; column < n; column += cols) {
             cols = min_size(CENTER_COLUMNS, n - column);
-            kernel_block(s, rows, column, cols, c <= DOT_OUTPUTS ? out : NULL, y.stride);
+            kernel_block(s, rows, column, cols, s->block, cols, NULL, c <= DOT_OUTPUTS ? out : NULL, y.stride);
             if (c > DOT_OUTPUTS)
                 product(&s->pack, 0, rows, c, cols, R(1), operand_of(s->block, cols, 1),
                         operand_of(s->m.alpha + column * c, c, 1), 1, out, y.stride);
@@ -2790,6 +2805,86 @@ int rfm_predict(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat 
     if (status == RFM_OK) status = predict_rows(&s, z, y, &p);
     return leave(ctx, used, status);
 }
+
+/* ---- kernel values -------------------------------------------------------------------------- */
+
+/* What K of a network kernel is at a centre of zeros. */
+static void clear_zero_centers(const predictor *s, int op, rfm_mat k) {
+    size_t i, j;
+    for (i = 0; is_network(s->m.kernel) && i < s->m.n; i++)
+        for (j = 0; s->norms[i] == R(0) && j < (op == RFM_TN ? k.cols : k.rows); j++)
+            k.at[op == RFM_TN ? i * k.stride + j : j * k.stride + i] = R(0);
+}
+
+/* K of a block of rows that are placed. With RFM_TN centres and rows change their parts. */
+static void kernel_part(const predictor *s, int op, rfm_mat k) {
+    size_t rows = op == RFM_TN ? k.cols : k.rows, column, cols, i, j;
+    if (op == RFM_TN) {
+        predictor turned = *s;
+        turned.projected = (rfm_real *)s->m.centers, turned.norms_z = s->norms;
+        turned.m.centers = s->projected, turned.norms = s->norms_z;
+        kernel_block(&turned, s->m.n, 0, rows, k.at, k.stride, NULL, NULL, 0);
+    } else
+        for (column = 0; column < s->m.n; column += cols) {
+            cols = min_size(CENTER_COLUMNS, s->m.n - column);
+            kernel_block(s, rows, column, cols, k.at + column, k.stride, NULL, NULL, 0);
+        }
+    for (i = 0; is_network(s->m.kernel) && i < k.rows; i++)
+        for (j = 0; j < k.cols; j++) k.at[i * k.stride + j] *= length_factor(&s->m, s->lengths[op == RFM_TN ? j : i]);
+    clear_zero_centers(s, op, k);
+}
+
+static int kernel_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, size_t rows, predictor *s) {
+    places_layout(arena, m, rows, s);
+    return packing_layout(arena, ctx, max_size(m->n, s->rows),
+                          max_size(max_size(m->r, s->rows), min_size(m->n, CENTER_COLUMNS)), max_size(m->d, m->r),
+                          &s->pack);
+}
+
+int rfm_kernel_values_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
+    rfm_arena measure;
+    predictor s;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
+    if (status == RFM_OK) status = check_shape(m, max_size(model->d, model->n));
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&measure);
+    return need_of(kernel_layout(&measure, ctx, model, m, &s), &measure, bytes);
+}
+
+int rfm_kernel_values(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, int op, rfm_mat k) {
+    int status = check_ctx(ctx);
+    size_t used, first, rows;
+    predictor s;
+    if (status == RFM_OK) status = check_model(model);
+    if (status == RFM_OK) status = check_view(z);
+    if (status == RFM_OK) status = check_view(rfm_const(k));
+    if (status != RFM_OK) return status;
+    if (op != RFM_NN && op != RFM_TN) return RFM_EVALUE;
+    if (z.cols != model->d || k.rows != (op == RFM_TN ? model->n : z.rows) ||
+        k.cols != (op == RFM_TN ? z.rows : model->n))
+        return RFM_ESHAPE;
+    if (views_overlap(z, rfm_const(k))) return RFM_EALIAS;
+    if (!finite_view(port_of(ctx), z)) return RFM_EFINITE;
+    used = ctx->arena->used;
+    status = kernel_layout(ctx->arena, ctx, model, z.rows, &s);
+    if (status == RFM_OK) status = predictor_start(&s);
+    for (first = 0; first < z.rows && status == RFM_OK; first += rows) {
+        rfm_cmat part = z;
+        rfm_mat to = k;
+        rows = min_size(s.rows, z.rows - first);
+        part.at += first * z.stride, part.rows = rows;
+        status = place_rows(&s, part);
+        if (op == RFM_TN)
+            to.at += first, to.cols = rows;
+        else
+            to.at += first * k.stride, to.rows = rows;
+        if (status == RFM_OK) kernel_part(&s, op, to);
+    }
+    if (status == RFM_OK && !finite_view(s.pack.port, rfm_const(k))) status = RFM_ERANGE;
+    return leave(ctx, used, status);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------ */
 
 /* grad f_k(z) = P' sum_i alpha_ik w(s_i) P (x_i - z), l1: the signs of P (x_i - z); from direct differences, row by
  * row. z is projected as the centres were, so that a centre is at distance 0 from itself. */
@@ -2895,6 +2990,181 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
     return leave(ctx, used, finite_view(s.pack.port, rfm_const(g)) ? RFM_OK : RFM_ERANGE);
 }
 
+/* ---- gradients of many rows at once --------------------------------------------------------- */
+
+#define AGOP_ROWS    512 /* gradient points at a time */
+#define AGOP_COLUMNS 512 /* as many outputs are taken together as fit into this many columns of h */
+
+/* Adds w a_k sign(x - z) to h_k, g of them, r + 1 apart as the a_k are. Signs are made a few at a time. */
+#define SIGNS 32
+static void add_signs(size_t r, size_t g, const rfm_real *x, const rfm_real *z, rfm_real w, const rfm_real *a,
+                      rfm_real *h) {
+    size_t first, k, q;
+    rfm_real signs[SIGNS];
+    for (first = 0; w != R(0) && first < r; first += SIGNS) {
+        size_t count = min_size(SIGNS, r - first);
+        for (q = 0; q < count; q++) signs[q] = R((x[first + q] > z[first + q]) - (x[first + q] < z[first + q]));
+        for (k = 0; k < g; k++) {
+            rfm_real *to = h + k * (r + 1) + first, weight = w * a[k * (r + 1)];
+            for (q = 0; q < count; q++) to[q] += weight * signs[q];
+        }
+    }
+}
+
+/* h_jk = sum_i alpha_ik W_ji (x_i - z_j), as (W [alpha_k X, alpha_k])_j less its last number times z_j. */
+typedef struct {
+    predictor at;
+    rfm_real *w;     /* (rows, n) */
+    rfm_real *ax;    /* (n, g (r + 1)) */
+    rfm_real *h;     /* (rows, g (r + 1)) */
+    rfm_real *value; /* (rows, c) network kernels: f / |P z| */
+    size_t together; /* outputs taken together: g */
+} outer_space;
+
+static int outer_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_model *m, size_t rows, outer_space *s) {
+    size_t wide, cols = min_size(m->n, CENTER_COLUMNS);
+    places_layout(arena, m, rows, &s->at);
+    s->at.block = rfm_arena_reals(arena, s->at.rows, cols);
+    s->together = max_size(1, min_size(m->c, AGOP_COLUMNS / (m->r + 1)));
+    wide = s->together * (m->r + 1);
+    s->w = rfm_arena_reals(arena, s->at.rows, m->n);
+    s->ax = rfm_arena_reals(arena, m->n, wide);
+    s->h = rfm_arena_reals(arena, s->at.rows, wide);
+    s->value = rfm_arena_reals(arena, is_network(m->kernel) ? s->at.rows : 0, m->c);
+    return packing_layout(arena, ctx, max_size(s->at.rows, m->r), max_size(max_size(wide, m->c), cols),
+                          max_size(max_size(m->n, m->d), s->at.rows), &s->at.pack);
+}
+
+int rfm_agop_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes) {
+    rfm_arena measure;
+    outer_space s;
+    int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
+    if (status == RFM_OK) status = check_shape(m, max_size(model->d, model->n));
+    if (status != RFM_OK) return status;
+    rfm_arena_measure(&measure);
+    return need_of(outer_layout(&measure, ctx, model, m, &s), &measure, bytes);
+}
+
+/* W of a block of rows that are placed, and what they are worth for network kernels. */
+static void outer_weights(outer_space *s, size_t rows) {
+    const rfm_model *m = &s->at.m;
+    size_t column, cols;
+    for (column = 0; column < m->n; column += cols) {
+        cols = min_size(CENTER_COLUMNS, m->n - column);
+        kernel_block(&s->at, rows, column, cols, s->at.block, cols, s->w, NULL, 0);
+        if (is_network(m->kernel))
+            product(&s->at.pack, 0, rows, m->c, cols, R(1), operand_of(s->at.block, cols, 1),
+                    operand_of(m->alpha + column * m->c, m->c, 1), column > 0, s->value, m->c);
+    }
+}
+
+typedef struct {
+    const outer_space *s;
+    size_t k0, g;
+} outer_args;
+
+/* Norm 1, one row per job: h_jk = sum_i alpha_ik W_ji sign(x_i - z_j). */
+static void outer_signs(void *arg, size_t index, size_t worker) {
+    const outer_args *t = (const outer_args *)arg;
+    const rfm_model *m = &t->s->at.m;
+    size_t r = m->r, wide = t->g * (r + 1), i;
+    (void)worker;
+    memset(t->s->h + index * wide, 0, wide * sizeof *t->s->h);
+    for (i = 0; i < m->n; i++)
+        add_signs(r, t->g, m->centers + i * r, t->s->at.projected + index * r, t->s->w[index * m->n + i],
+                  t->s->ax + i * wide + r, t->s->h + index * wide);
+}
+
+/* h (rows, g (r + 1)) for outputs k0.. of a block of rows. */
+static void outer_gradients(outer_space *s, size_t rows, size_t k0, size_t g) {
+    const rfm_model *m = &s->at.m;
+    size_t r = m->r, wide = g * (r + 1), i, j, k, q;
+    rfm_real factor = gradient_factor(&s->at.kernel, s->at.kernel.inverse) / weight_unit(&s->at.kernel);
+    for (i = 0; i < m->n; i++)
+        for (k = 0; k < g; k++) {
+            rfm_real *ax = s->ax + i * wide + k * (r + 1), a = m->alpha[i * m->c + k0 + k] * factor;
+            for (q = 0; q < r; q++) ax[q] = a * m->centers[i * r + q];
+            ax[r] = a;
+        }
+    if (is_l1(m->kernel)) {
+        outer_args t;
+        t.s = s, t.k0 = k0, t.g = g;
+        rfm_jobs(s->at.pack.ctx, outer_signs, &t, rows);
+        return;
+    }
+    product(&s->at.pack, 0, rows, wide, m->n, R(1), operand_of(s->w, m->n, 1), operand_of(s->ax, wide, 1), 0, s->h,
+            wide);
+    for (j = 0; j < rows; j++)
+        for (k = 0; k < g; k++) {
+            rfm_real *h = s->h + j * wide + k * (r + 1);
+            const rfm_real *z = s->at.projected + j * r;
+            if (on_sphere(m))
+                sphere_gradient(m, s->at.lengths[j], z, is_network(m->kernel) ? s->value[j * m->c + k0 + k] : R(0), h);
+            else
+                for (q = 0; q < r; q++) h[q] -= h[r] * z[q];
+        }
+}
+
+/* Adds the outer products of a block of rows, weights (rows) or NULL. */
+static void outer_add(outer_space *s, size_t rows, const rfm_real *weights, rfm_mat sum, rfm_mat mean) {
+    size_t r = s->at.m.r, c = s->at.m.c, k0, g, j, k, q;
+    outer_weights(s, rows);
+    for (k0 = 0; k0 < c; k0 += g) {
+        size_t wide;
+        g = min_size(s->together, c - k0);
+        wide = g * (r + 1);
+        outer_gradients(s, rows, k0, g);
+        for (k = 0; k < g; k++) {
+            rfm_real *h = s->h + k * (r + 1);
+            for (j = 0; j < rows; j++) {
+                rfm_real w = weights != NULL ? weights[j] : R(1);
+                for (q = 0; mean.at != NULL && q < r; q++) mean.at[(k0 + k) * mean.stride + q] += w * h[j * wide + q];
+                if (weights != NULL) multiply(r, h + j * wide, RFM_MATH(sqrt)(w));
+                for (q = 0; sum.rows == 1 && q < r; q++) sum.at[q] += h[j * wide + q] * h[j * wide + q];
+            }
+            if (sum.rows > 1)
+                product(&s->at.pack, 1, r, r, rows, R(1), operand_of(h, 1, wide), operand_of(h, wide, 1), 1, sum.at,
+                        sum.stride);
+        }
+    }
+}
+
+int rfm_agop(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, const rfm_real *weights, rfm_mat sum,
+             rfm_mat mean) {
+    int status = check_ctx(ctx);
+    size_t used, first, rows, i, j;
+    outer_space s;
+    if (status == RFM_OK) status = check_model(model);
+    if (status == RFM_OK) status = check_view(z);
+    if (status == RFM_OK) status = check_view(rfm_const(sum));
+    if (status == RFM_OK && mean.at != NULL) status = check_view(rfm_const(mean));
+    if (status != RFM_OK) return status;
+    if (z.cols != model->d || sum.cols != model->r || (sum.rows != 1 && sum.rows != model->r)) return RFM_ESHAPE;
+    if (mean.at != NULL && (mean.rows != model->c || mean.cols != model->r)) return RFM_ESHAPE;
+    if (!finite_view(port_of(ctx), z) || (weights != NULL && !rfm_finite(z.rows, weights))) return RFM_EFINITE;
+    for (i = 0; weights != NULL && i < z.rows; i++)
+        if (weights[i] < R(0)) return RFM_EVALUE;
+    used = ctx->arena->used;
+    status = outer_layout(ctx->arena, ctx, model, z.rows, &s);
+    if (status == RFM_OK) status = predictor_start(&s.at);
+    if (status != RFM_OK) return leave(ctx, used, status);
+    for (i = 0; i < sum.rows; i++)
+        for (j = sum.rows == 1 ? 0 : i; j < sum.cols; j++) sum.at[i * sum.stride + j] = R(0);
+    for (i = 0; mean.at != NULL && i < mean.rows; i++)
+        for (j = 0; j < mean.cols; j++) mean.at[i * mean.stride + j] = R(0);
+    for (first = 0; first < z.rows && status == RFM_OK; first += rows) {
+        rfm_cmat part = z;
+        rows = min_size(s.at.rows, z.rows - first);
+        part.at += first * z.stride, part.rows = rows;
+        status = place_rows(&s.at, part);
+        if (status == RFM_OK) outer_add(&s, rows, weights != NULL ? weights + first : NULL, sum, mean);
+    }
+    if (status == RFM_OK && !(sum.rows == 1 ? finite_view : finite_upper)(s.at.pack.port, rfm_const(sum)))
+        status = RFM_ERANGE;
+    if (status == RFM_OK && mean.at != NULL && !finite_view(s.at.pack.port, rfm_const(mean))) status = RFM_ERANGE;
+    return leave(ctx, used, status);
+}
+
 /* ==== 17. Training ==============================================================================
  *
  * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor;
@@ -2908,10 +3178,8 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
  * default, r eps, would drop directions that later iterations need. */
 #define METRIC_TOLERANCE REAL_EPS
 
-#define AGOP_ROWS    512 /* gradient points at a time */
-#define AGOP_COLUMNS 512 /* as many outputs are taken together as fit into this many columns of h */
-#define LOO_COLUMNS  64  /* columns of the inverse factor at a time */
-#define MEDIAN_ROWS  128 /* rows whose distances the median is taken of */
+#define LOO_COLUMNS 64  /* columns of the inverse factor at a time */
+#define MEDIAN_ROWS 128 /* rows whose distances the median is taken of */
 
 typedef struct {
     const rfm_ctx *ctx;
@@ -3433,29 +3701,17 @@ typedef struct {
 } signs_args;
 
 /* The same with signs, for norm 1, one point per job: h_jk = sum_i a_ik W_ij sign(x_i - x_j), where a is the last
- * column of ax. h_jk[r] stays 0, because there is nothing to subtract. Signs are made a few at a time, for all
- * outputs. */
-#define SIGNS 32
+ * column of ax. h_jk[r] stays 0, because there is nothing to subtract. */
 static void agop_signs(void *arg, size_t index, size_t worker) {
     const signs_args *t = (const signs_args *)arg;
     const training *f = t->f;
-    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), first, i, k, q;
-    const rfm_real *x = f->centers + at * r;
-    rfm_real *h = f->h + index * wide, signs[SIGNS];
+    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), i;
+    rfm_real *h = f->h + index * wide;
     (void)worker;
     memset(h, 0, wide * sizeof *h);
-    for (i = 0; i < f->n; i++) {
-        rfm_real w = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
-        const rfm_real *y = f->centers + i * r, *a = f->ax + i * wide + r;
-        for (first = 0; w != R(0) && first < r; first += SIGNS) {
-            size_t count = min_size(SIGNS, r - first);
-            for (q = 0; q < count; q++) signs[q] = R((y[first + q] > x[first + q]) - (y[first + q] < x[first + q]));
-            for (k = 0; k < t->g; k++) {
-                rfm_real *to = h + k * (r + 1) + first, weight = w * a[k * (r + 1)];
-                for (q = 0; q < count; q++) to[q] += weight * signs[q];
-            }
-        }
-    }
+    for (i = 0; i < f->n; i++)
+        add_signs(r, t->g, f->centers + i * r, f->centers + at * r,
+                  i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i], f->ax + i * wide + r, h);
 }
 
 /* Subtracts from S what the guesses left of the mean gradients. The rest may be nothing but the rounding of the
@@ -4454,7 +4710,7 @@ int rfm_alignment(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat x, rfm_cm
         memcpy(s.norms_z, s.norms + first, rows * sizeof *s.norms);
         for (column = 0; column < x.rows; column += cols) {
             cols = min_size(CENTER_COLUMNS, x.rows - column);
-            kernel_block(&s, rows, column, cols, NULL, 0);
+            kernel_block(&s, rows, column, cols, s.block, cols, NULL, NULL, 0);
             for (i = 0; i < rows; i++) {
                 const rfm_real *y_i = y.at + (first + i) * y.stride;
                 rfm_real row_ky = R(0);

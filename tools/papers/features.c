@@ -73,7 +73,7 @@ static pair compare(const trial *t, const lab_rows *train, const lab_rows *test,
     network w = lab_network(t, 2, d, width, 1, 0);
     rfm_nfa_options o;
     rfm_options r;
-    fitted rfm;
+    lab_model rfm;
     pair p;
     size_t j;
     double sign = 0;
@@ -82,7 +82,7 @@ static pair compare(const trial *t, const lab_rows *train, const lab_rows *test,
     rfm = lab_fit(t, train, &r, NULL);
     must(rfm_metric(&rfm.model, rfm_view(m, d, d)), "M");
     p.rfm_right = lab_accuracy(t, &rfm, test);
-    fitted_free(&rfm);
+    lab_model_free(&rfm);
     rfm_nfa_options_init(&o);
     o.batch = 128, o.rate = (rfm_real)0.1, o.steps = steps, o.look = steps;
     lab_descend(t, &w, train, &o);
@@ -164,14 +164,14 @@ void features(const trial *t, text *sheet) {
 static double right_under(const trial *t, const lab_rows *train, const lab_rows *test, int kernel, double exponent,
                           const rfm_real *m) {
     rfm_options o;
-    fitted f;
+    lab_model f;
     double right;
     rfm_options_init(&o);
     o.iterations = 0, o.kernel = kernel, o.exponent = (rfm_real)exponent;
-    if (kernel == RFM_LAPLACE) o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.bandwidth = 3;
+    if (kernel == RFM_LAPLACE) o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.bandwidth = 1;
     f = lab_fit(t, train, &o, m);
     right = lab_accuracy(t, &f, test);
-    fitted_free(&f);
+    lab_model_free(&f);
     return right;
 }
 
@@ -195,7 +195,7 @@ void layers_of_networks(const trial *t, text *sheet) {
               "width %zu, %zu "
               "steps of momentum 0.9, rate 0.05, batches of 100. Then kernels under M = W'W of the first layer: NTK of "
               "the network's depth, and "
-              "Laplace with L three times the median distance; ridge 0.001. The AGOP is centred.",
+              "Laplace with L the median distance; ridge 0.001. The AGOP is centred.",
               digits.name, train.n, test.n, width, steps);
     sheet_table(sheet, "hidden layers|network %|NTK %|NTK + W'W %|Laplace %|Laplace + W'W %|paper, SVHN: network, NTK "
                        "+ W'W, Laplace + W'W|"

@@ -8,8 +8,12 @@
  * solved for with all of them. */
 #include "host/host.h"
 
+#include "cnn.h"
+#include "lab.h"
 #include "papers.h"
+#include "phenomena.h"
 #include "rfm/learn/learn.h"
+#include "sheet.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +25,7 @@ typedef struct {
     const char *data, *test, *conv, *levels;
     size_t rows, tests, patch, depth, filters, layers, rounds, points, seed, threads, draws, power;
     double bandwidth;
+    size_t epochs; /* of the network beside them; 0: none */
 } setting;
 
 /* Images and their classes. */
@@ -47,20 +52,6 @@ static void set_free(image_set *s) {
     free(s->labels);
 }
 
-/* ---- random numbers ------------------------------------------------------------------------- */
-
-static double uniform(uint64_t *state) { /* splitmix64 */
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(uint64_t *state) {
-    double r = sqrt(-2 * log(uniform(state)));
-    return r * cos(6.283185307179586 * uniform(state));
-}
-
 /* ---- the tasks ------------------------------------------------------------------------------ */
 
 #define BAR_ROWS    16
@@ -71,10 +62,10 @@ static image_set bars_draw(size_t n, double sigma, uint64_t *state) {
     image_set s = set_make(n, 2, BAR_ROWS, BAR_COLUMNS);
     size_t i, j, pixels = BAR_ROWS * BAR_COLUMNS;
     for (i = 0; i < n; i++) {
-        size_t row = (size_t)(uniform(state) * BAR_ROWS);
-        s.labels[i] = uniform(state) < 0.5;
+        size_t row = (size_t)(lab_uniform(state) * BAR_ROWS);
+        s.labels[i] = lab_uniform(state) < 0.5;
         for (j = 0; j < pixels; j++) {
-            double noise = normal(state) * sqrt(sigma / 32), bar = (s.labels[i] ? 1 : -1) / sqrt(32);
+            double noise = lab_normal(state) * sqrt(sigma / 32), bar = (s.labels[i] ? 1 : -1) / sqrt(32);
             s.x[i * pixels + j] = (rfm_real)(j / BAR_COLUMNS == row ? bar : noise);
         }
     }
@@ -100,18 +91,16 @@ static image_set digits_read(const char *file, size_t n) {
     return s;
 }
 
-#define NOISY_SIDE 42
-
-/* Noise of variance sigma / 4; the digit replaces a square of it. */
+/* Noise of variance sigma / 4, half as wide again as the digit, which replaces a square of it. */
 static image_set digits_in_noise(const image_set *digits, double sigma, uint64_t *state) {
-    image_set s = set_make(digits->n, 10, NOISY_SIDE, NOISY_SIDE);
-    size_t i, j, pixels = NOISY_SIDE * NOISY_SIDE;
+    size_t side = digits->size.height, wide = side + side / 2, i, j, pixels = wide * wide;
+    image_set s = set_make(digits->n, 10, wide, wide);
     for (i = 0; i < s.n; i++) {
-        size_t top = (size_t)(uniform(state) * 14), left = (size_t)(uniform(state) * 14);
+        size_t top = lab_below(state, side / 2), left = lab_below(state, side / 2);
         s.labels[i] = digits->labels[i];
-        for (j = 0; j < pixels; j++) s.x[i * pixels + j] = (rfm_real)(normal(state) * sqrt(sigma / 4));
-        for (j = 0; j < 784; j++)
-            s.x[i * pixels + (top + j / 28) * NOISY_SIDE + left + j % 28] = digits->x[i * 784 + j];
+        for (j = 0; j < pixels; j++) s.x[i * pixels + j] = (rfm_real)(lab_normal(state) * sqrt(sigma / 4));
+        for (j = 0; j < side * side; j++)
+            s.x[i * pixels + (top + j / side) * wide + left + j % side] = digits->x[i * side * side + j];
     }
     return s;
 }
@@ -188,15 +177,51 @@ static size_t levels_read(const char *list, double *levels) {
     usage("--sigma: expected at most %d numbers", MOST_LEVELS);
 }
 
-/* Three machines at each level, the mean of several draws of images. */
-static void noise_table(machine *m, const setting *a, const image_set *digits, const image_set *test_digits) {
+/* The same images for the network; one output for two classes. */
+static lab_rows rows_of_set(const image_set *s, size_t first, size_t count) {
+    size_t d = pixels_of(s->size), i;
+    lab_rows r = rows_make(count, d, s->classes == 2 ? 1 : s->classes);
+    memcpy(r.x, s->x + first * d, count * d * sizeof *r.x);
+    for (i = 0; i < count; i++) rows_label(&r, i, s->labels[first + i]);
+    return r;
+}
+
+/* Two layers of 16 filters of side 3, the largest of 2 x 2; the last fifth of the images says which epoch is kept. */
+static double run_network(machine *m, const setting *a, const image_set *train, const image_set *test) {
+    size_t fit = train->n - train->n / 5;
+    lab_rows r = rows_of_set(train, 0, fit), held = rows_of_set(train, fit, train->n - fit);
+    lab_rows tests = rows_of_set(test, 0, test->n);
+    trial t = {NULL, 0, 0, NULL};
+    double right;
+    cnn f;
+    t.m = m, t.seed = a->seed;
+    f = cnn_make(&t, train->size.height, train->size.width, r.c, 2, 16, 3, CNN_MAX);
+    cnn_train(&t, &f, &r, &held, a->epochs, 2e-3);
+    right = cnn_accuracy(&t, &f, &tests);
+    cnn_free(&f);
+    rows_free(&r);
+    rows_free(&held);
+    rows_free(&tests);
+    return right;
+}
+
+#define PERCENT_ROOM 16
+
+static const char *percent(char room[PERCENT_ROOM], double share, int was_run) {
+    snprintf(room, PERCENT_ROOM, was_run ? "%.2f" : "", 100 * share);
+    return room;
+}
+
+/* Three machines and a network at each level, the mean of several draws of images. */
+static void noise_table(machine *m, const setting *a, const image_set *digits, const image_set *test_digits,
+                        text *sheet) {
     double levels[MOST_LEVELS];
     size_t count = levels_read(a->levels, levels), i, k, draw;
-    printf("| sigma | fixed kernel | ConvRFM | Deep ConvRFM | held out: fixed | ConvRFM | Deep | rounds, layers | "
-           "seconds |\n"
-           "|---:|---:|---:|---:|---:|---:|---:|---|---:|\n");
+    sheet_table(sheet, "sigma|fixed kernel %|ConvRFM %|Deep ConvRFM %|network %|held out: fixed|ConvRFM|Deep|rounds, "
+                       "layers|seconds");
     for (i = 0; i < count; i++) {
-        double accuracy[3] = {0, 0, 0}, held[3] = {0, 0, 0}, seconds = 0;
+        double accuracy[3] = {0, 0, 0}, held[3] = {0, 0, 0}, network_right = 0, seconds = 0;
+        char deep[3][PERCENT_ROOM];
         text chosen = {NULL, 0, 0};
         for (draw = 0; draw < a->draws; draw++) {
             uint64_t state = (a->seed + draw + 1) * 0x9e3779b97f4a7c15u + i;
@@ -215,13 +240,14 @@ static void noise_table(machine *m, const setting *a, const image_set *digits, c
                 if (k == 1) text_add(&chosen, "%s%zu", draw > 0 ? "; " : "", o.round);
                 if (k == 2) text_add(&chosen, ", %zu", o.layers);
             }
+            if (a->epochs > 0) network_right += run_network(m, a, &train, &test) / (double)a->draws;
             set_free(&train);
             set_free(&test);
         }
         text_bytes(&chosen, "", 1);
-        printf("| %g | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %s | %.0f |\n", levels[i], 100 * accuracy[0],
-               100 * accuracy[1], 100 * accuracy[2], 100 * held[0], 100 * held[1], 100 * held[2], chosen.at, seconds);
-        fflush(stdout);
+        sheet_row(sheet, "%g|%.2f|%.2f|%s|%s|%.2f|%.2f|%s|%s|%.0f", levels[i], 100 * accuracy[0], 100 * accuracy[1],
+                  percent(deep[0], accuracy[2], a->layers > 0), percent(deep[1], network_right, a->epochs > 0),
+                  100 * held[0], 100 * held[1], percent(deep[2], held[2], a->layers > 0), chosen.at, seconds);
         free(chosen.at);
     }
 }
@@ -295,18 +321,17 @@ static outcome run_plain(machine *m, const image_set *train, const image_set *te
     return r;
 }
 
-static void layers_row(const char *name, const outcome *o) {
-    printf("| %s | %.2f | %.2f | %zu | %g | %.0f |\n", name, 100 * o->accuracy, 100 * o->held, o->round, o->ridge,
-           o->seconds);
-    fflush(stdout);
+static void layers_row(text *sheet, const char *name, const outcome *o) {
+    sheet_row(sheet, "%s|%.2f|%.2f|%zu|%g|%.0f", name, 100 * o->accuracy, 100 * o->held, o->round, o->ridge,
+              o->seconds);
 }
 
-static void layers_table(machine *m, const setting *a, const image_set *train, const image_set *test) {
+static void layers_table(machine *m, const setting *a, const image_set *train, const image_set *test, text *sheet) {
     outcome o;
     size_t l;
-    printf("| machine | test %% | held out %% | round | ridge | seconds |\n|---|---:|---:|---:|---:|---:|\n");
+    sheet_table(sheet, "machine|test %|held out %|round|ridge|seconds");
     o = run_plain(m, train, test, a);
-    layers_row("RFM on pixels, Laplace", &o);
+    layers_row(sheet, "RFM on pixels, Laplace", &o);
     for (l = 0; l <= a->layers + 1; l++) {
         patch_plan plan = plan_of(a);
         char name[80];
@@ -318,7 +343,7 @@ static void layers_table(machine *m, const setting *a, const image_set *train, c
                           : "Deep ConvRFM, %zu layers",
                  l);
         o = run(m, train, test, &plan);
-        layers_row(name, &o);
+        layers_row(sheet, name, &o);
     }
 }
 
@@ -344,6 +369,7 @@ static const char help[] = "usage: rfm-papers bars [options]\n"
                            "  --rounds N         updates of M (4)\n"
                            "  --points N         images at which gradients are taken (0: all)\n"
                            "  --power N          1: M is the square of the AGOP, as in the authors' program (0)\n"
+                           "  --epochs N         of a small convolutional network beside them (0: none)\n"
                            "  --seed N           (0)\n"
                            "  --threads N        (0: as many as there are processors)\n"
                            "  --quiet            no progress\n";
@@ -364,6 +390,7 @@ static int setting_read(const char *name, char **argv, size_t operands, setting 
                             {"--rounds", NULL, OPTION_SIZE, &a->rounds},
                             {"--points", NULL, OPTION_SIZE, &a->points},
                             {"--power", NULL, OPTION_SIZE, &a->power},
+                            {"--epochs", NULL, OPTION_SIZE, &a->epochs},
                             {"--seed", NULL, OPTION_SIZE, &a->seed},
                             {"--threads", NULL, OPTION_SIZE, &a->threads},
                             {"--quiet", "-q", OPTION_FLAG, &quiet},
@@ -393,24 +420,40 @@ static int setting_read(const char *name, char **argv, size_t operands, setting 
     return 0;
 }
 
+static void show(const text *sheet) {
+    text lines = {NULL, 0, 0}, shown = {NULL, 0, 0};
+    text_bytes(&lines, sheet->at, sheet->size);
+    text_bytes(&lines, "", 1);
+    sheet_markdown(&shown, lines.at);
+    file_show(&shown, NULL);
+    free(lines.at);
+    free(shown.at);
+}
+
 int bars(char **argv) {
-    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 1000, 5, 1, 8, 1, 4, 0, 0, 0, 1, 0, 10};
+    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 1000, 5, 1, 8, 1, 4, 0, 0, 0, 1, 0, 10, 0};
+    text sheet = {NULL, 0, 0};
     machine m;
     if (setting_read("bars", argv, 0, &a)) return 0;
     machine_start(&m, a.threads, "auto");
-    noise_table(&m, &a, NULL, NULL);
+    noise_table(&m, &a, NULL, NULL, &sheet);
+    show(&sheet);
+    free(sheet.at);
     machine_stop(&m);
     return 0;
 }
 
 int noisy_digits(char **argv) {
-    setting a = {NULL, NULL, "laplace", "0.05,0.1,0.25", 500, 1000, 7, 1, 8, 1, 4, 100, 0, 0, 1, 0, 4};
+    setting a = {NULL, NULL, "laplace", "0.05,0.1,0.25", 500, 1000, 7, 1, 8, 1, 4, 100, 0, 0, 1, 0, 4, 0};
     image_set train, test;
+    text sheet = {NULL, 0, 0};
     machine m;
     if (setting_read("noisy-digits", argv, 1, &a)) return 0;
     machine_start(&m, a.threads, "auto");
     train = digits_read(a.data, a.rows), test = digits_read(a.test, a.tests);
-    noise_table(&m, &a, &train, &test);
+    noise_table(&m, &a, &train, &test, &sheet);
+    show(&sheet);
+    free(sheet.at);
     set_free(&train);
     set_free(&test);
     machine_stop(&m);
@@ -418,15 +461,90 @@ int noisy_digits(char **argv) {
 }
 
 int layers(char **argv) {
-    setting a = {NULL, NULL, "laplace", NULL, 1000, 1000, 7, 1, 8, 2, 4, 100, 0, 0, 1, 0, 4};
+    setting a = {NULL, NULL, "laplace", NULL, 1000, 1000, 7, 1, 8, 2, 4, 100, 0, 0, 1, 0, 4, 0};
     image_set train, test;
+    text sheet = {NULL, 0, 0};
     machine m;
     if (setting_read("layers", argv, 1, &a)) return 0;
     machine_start(&m, a.threads, "auto");
     train = digits_read(a.data, a.rows), test = digits_read(a.test, a.tests);
-    layers_table(&m, &a, &train, &test);
+    layers_table(&m, &a, &train, &test, &sheet);
+    show(&sheet);
+    free(sheet.at);
     set_free(&train);
     set_free(&test);
     machine_stop(&m);
     return 0;
+}
+
+/* ---- on the page ------------------------------------------------------------------------------ */
+
+/* Digits of 28 x 28 or 8 x 8 pixels as images. */
+static const char *digit_images(const trial *t, size_t rows, size_t tests, image_set *train, image_set *test) {
+    lab_rows r[2];
+    size_t side, k;
+    const char *name = lab_digits(t, rows, tests, &r[0], &r[1], &side);
+    for (k = 0; k < 2; k++) {
+        image_set *s = k == 0 ? train : test;
+        *s = set_make(r[k].n, 10, side, side);
+        memcpy(s->x, r[k].x, r[k].n * r[k].d * sizeof *s->x);
+        memcpy(s->labels, r[k].labels, r[k].n * sizeof *s->labels);
+        rows_free(&r[k]);
+    }
+    return name;
+}
+
+void bars_on_page(const trial *t, text *sheet) {
+    setting a = {NULL, NULL, "laplace", "0.6,1,2,4", 500, 1000, 5, 1, 8, 1, 4, 100, 0, 0, 1, 0, 10, 20};
+    if (t->quick) a.levels = "2", a.rows = 100, a.tests = 200, a.rounds = 1, a.layers = 0, a.epochs = 3;
+    a.seed = t->seed;
+    sheet_say(sheet,
+              "16 x 32 pixels of noise of variance sigma / 32; one row is replaced by 1 / sqrt(32) or by its negative, "
+              "which is the "
+              "class. %zu images to train, %zu to test. Laplace kernel, L = 10, patches of side 5. Ridge, round and "
+              "layers are chosen on "
+              "every fifth training image; so is the epoch of the network, two layers of 16 filters of side 3.",
+              a.rows, a.tests);
+    noise_table(t->m, &a, NULL, NULL, sheet);
+    sheet_say(sheet, "The paper (Fig. 5) has the same order as a picture: the fixed kernel falls first. Its program "
+                     "chooses ridge and "
+                     "round on the test rows.");
+}
+
+void noisy_digits_on_page(const trial *t, text *sheet) {
+    setting a = {NULL, NULL, "laplace", "0.1,0.25,0.5", 400, 500, 7, 1, 4, 1, 3, 50, 0, 0, 1, 0, 4, 20};
+    image_set train, test;
+    const char *name;
+    if (t->data == NULL) a.patch = 3, a.bandwidth = 2;
+    if (t->quick) a.levels = "0.25", a.rows = 100, a.tests = 200, a.rounds = 1, a.layers = 0, a.epochs = 3;
+    a.seed = t->seed;
+    name = digit_images(t, a.rows, a.tests, &train, &test);
+    sheet_say(sheet,
+              "%s at a random place of noise of variance sigma / 4. %zu images to train, %zu to test. Laplace kernel, "
+              "L = %g, patches of "
+              "side %zu.",
+              name, train.n, test.n, a.bandwidth, a.patch);
+    noise_table(t->m, &a, &train, &test, sheet);
+    sheet_say(sheet, "The paper has 2,000 images and a network of three layers; with fewer all are less right, and the "
+                     "order is what "
+                     "can be compared.");
+    set_free(&train);
+    set_free(&test);
+}
+
+void layers_on_page(const trial *t, text *sheet) {
+    setting a = {NULL, NULL, "laplace", NULL, 400, 1000, 7, 1, 8, 2, 2, 50, 0, 0, 1, 0, 4, 0};
+    image_set train, test;
+    const char *name;
+    if (t->data == NULL) a.patch = 3, a.bandwidth = 2;
+    if (t->quick) a.rows = 100, a.tests = 200, a.rounds = 1, a.layers = 1, a.filters = 4;
+    a.seed = t->seed;
+    name = digit_images(t, a.rows, a.tests, &train, &test);
+    sheet_say(sheet, "%s, %zu to train, %zu to test. Laplace kernel, L = %g, patches of side %zu.", name, train.n,
+              test.n, a.bandwidth, a.patch);
+    layers_table(t->m, &a, &train, &test, sheet);
+    sheet_say(sheet,
+              "The paper (Fig. 6B) has five larger sets, on which Deep ConvRFM is up to two points above ConvRFM.");
+    set_free(&train);
+    set_free(&test);
 }

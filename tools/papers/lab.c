@@ -188,12 +188,12 @@ unsigned char *middle_of(size_t side) {
 
 /* ---- machines ------------------------------------------------------------------------------- */
 
-fitted lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start) {
+lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start) {
     rfm_ctx ctx = t->m->ctx;
     rfm_data data;
     rfm_arena store, scratch;
     size_t scratch_bytes, store_bytes;
-    fitted f;
+    lab_model f;
     void *work;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(s->x, s->n, s->d);
@@ -210,9 +210,9 @@ fitted lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, co
     return f;
 }
 
-void fitted_free(fitted *f) { free(f->memory); }
+void lab_model_free(lab_model *f) { free(f->memory); }
 
-void lab_predict(const trial *t, const fitted *f, const lab_rows *s, rfm_real *y) {
+void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y) {
     rfm_ctx ctx = t->m->ctx;
     rfm_arena arena;
     size_t bytes;
@@ -237,7 +237,7 @@ double lab_right(const rfm_real *y, const lab_rows *s) {
     return (double)right / (double)s->n;
 }
 
-double lab_accuracy(const trial *t, const fitted *f, const lab_rows *s) {
+double lab_accuracy(const trial *t, const lab_model *f, const lab_rows *s) {
     rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
     double right;
     lab_predict(t, f, s, y);
@@ -253,7 +253,7 @@ static double error_of(const rfm_real *y, const lab_rows *s) {
     return sum / (double)(s->n * s->c);
 }
 
-double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
+double lab_error(const trial *t, const lab_model *f, const lab_rows *s) {
     rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
     double error;
     lab_predict(t, f, s, y);
@@ -262,7 +262,7 @@ double lab_error(const trial *t, const fitted *f, const lab_rows *s) {
     return error;
 }
 
-void lab_diagonal(const fitted *f, double *diagonal) {
+void lab_diagonal(const lab_model *f, double *diagonal) {
     size_t d = f->model.d, j;
     rfm_real *m = allocate(d, sizeof *m, "a diagonal");
     must(rfm_metric(&f->model, rfm_view(m, 1, d)), "M");

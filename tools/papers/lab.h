@@ -1,4 +1,4 @@
-/* What the experiments share: random numbers, rows, machines that are fitted and scored. Whatever does not work
+/* What the experiments share: random numbers, rows, machines that are lab_model and scored. Whatever does not work
  * ends the program. */
 #ifndef LAB_H
 #define LAB_H
@@ -59,20 +59,20 @@ unsigned char *middle_of(size_t side); /* (3 side, 3 side) 1 there, else 0; to b
 typedef struct {
     rfm_model model;
     void *memory;
-} fitted;
+} lab_model;
 
 /* start: M to begin with, (d, d) or (1, d) by the metric of the options; NULL: the identity. */
-fitted lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start);
-void fitted_free(fitted *f);
+lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start);
+void lab_model_free(lab_model *f);
 
-void lab_predict(const trial *t, const fitted *f, const lab_rows *s, rfm_real *y); /* y (n, c) */
-double lab_accuracy(const trial *t, const fitted *f, const lab_rows *s);           /* share of rows that are right */
-double lab_error(const trial *t, const fitted *f, const lab_rows *s);              /* mean squared error */
+void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y); /* y (n, c) */
+double lab_accuracy(const trial *t, const lab_model *f, const lab_rows *s);           /* share of rows that are right */
+double lab_error(const trial *t, const lab_model *f, const lab_rows *s);              /* mean squared error */
 
 /* The share of rows whose largest output, or with one output the sign, is that of their label. */
 double lab_right(const rfm_real *y, const lab_rows *s);
 
-void lab_diagonal(const fitted *f, double *diagonal); /* (d) of M */
+void lab_diagonal(const lab_model *f, double *diagonal); /* (d) of M */
 
 /* ---- networks ------------------------------------------------------------------------------- */
 

@@ -162,11 +162,11 @@ static void show(text *sheet, const char *name, const task *t, const drawn *s, c
 static void show_kernel(const trial *a, text *sheet, const char *name, const task *t, const drawn *s,
                         const rfm_options *o) {
     rfm_real *y = allocate(s->test.n, sizeof *y, "predictions"), m[MOST * MOST];
-    fitted f = lab_fit(a, &s->train, o, NULL);
+    lab_model f = lab_fit(a, &s->train, o, NULL);
     lab_predict(a, &f, &s->test, y);
     if (o->iterations > 0) must(rfm_metric(&f.model, rfm_view(m, t->d, t->d)), "M");
     show(sheet, name, t, s, y, o->iterations > 0 ? m : NULL);
-    fitted_free(&f);
+    lab_model_free(&f);
     free(y);
 }
 
@@ -242,14 +242,14 @@ void low_rank(const trial *a, text *sheet) {
 /* The error of a kernel under M, in units of the variance. */
 static double under(const trial *a, const drawn *s, int kernel, double exponent, const rfm_real *m) {
     rfm_options o;
-    fitted f;
+    lab_model f;
     double error;
     rfm_options_init(&o);
     o.iterations = 0, o.kernel = kernel, o.exponent = (rfm_real)exponent, o.ridge = (rfm_real)1e-3;
     if (kernel == RFM_LAPLACE) o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.bandwidth = 3;
     f = lab_fit(a, &s->train, &o, m);
     error = lab_error(a, &f, &s->test) / s->variance;
-    fitted_free(&f);
+    lab_model_free(&f);
     return error;
 }
 

@@ -139,7 +139,7 @@ void grokking(const trial *t, text *sheet) {
         rfm_options o = laplace(i, RFM_DIAGONAL);
         char beside[16];
         double on_train, on_test;
-        fitted f;
+        lab_model f;
         o.ridge = (rfm_real)2.5e-3;
         f = lab_fit(t, &train, &o, NULL);
         on_train = lab_accuracy(t, &f, &train), on_test = lab_accuracy(t, &f, &test);
@@ -148,7 +148,7 @@ void grokking(const trial *t, text *sheet) {
         sheet_row(sheet, "%zu|%.1f|%.1f|%s|%.2f", i, 100 * on_train, 100 * on_test, beside,
                   100 * share(diagonal, inside, train.d));
         progress_show("grokking", (double)i + 1, 4);
-        fitted_free(&f);
+        lab_model_free(&f);
     }
     progress_end();
     sheet_say(sheet,
@@ -188,7 +188,7 @@ void pruned(const trial *t, text *sheet) {
     unsigned char *inside = middle_of(digits.side), *keep = allocate(train.d, 1, "a mask");
     double *diagonal = allocate(train.d, sizeof *diagonal, "a diagonal");
     rfm_options o;
-    fitted f;
+    lab_model f;
     size_t kept, width = 3 * digits.side;
     double all, learned;
     sheet_say(
@@ -200,12 +200,12 @@ void pruned(const trial *t, text *sheet) {
     o = laplace(0, RFM_DIAGONAL);
     f = lab_fit(t, &train, &o, NULL);
     all = lab_accuracy(t, &f, &test);
-    fitted_free(&f);
+    lab_model_free(&f);
     o = laplace(1, RFM_DIAGONAL);
     f = lab_fit(t, &train, &o, NULL);
     learned = lab_accuracy(t, &f, &test);
     lab_diagonal(&f, diagonal);
-    fitted_free(&f);
+    lab_model_free(&f);
     kept = keep_above(diagonal, train.d, keep);
     few_train = rows_columns(&train, keep), few_test = rows_columns(&test, keep);
     rows_unit(&few_train);
@@ -217,12 +217,12 @@ void pruned(const trial *t, text *sheet) {
     f = lab_fit(t, &few_train, &o, NULL);
     sheet_row(sheet, "RFM-T: plain kernel on the pixels that are kept|%.1f|%.2f|1.4 to 3.4|",
               100 * (double)kept / (double)train.d, 100 * lab_accuracy(t, &f, &few_test));
-    fitted_free(&f);
+    lab_model_free(&f);
     o = laplace(1, RFM_DIAGONAL);
     f = lab_fit(t, &few_train, &o, NULL);
     sheet_row(sheet, "ours: the RFM once more on them|%.1f|%.2f||", 100 * (double)kept / (double)train.d,
               100 * lab_accuracy(t, &f, &few_test));
-    fitted_free(&f);
+    lab_model_free(&f);
     sheet_say(sheet,
               "The paper prunes photographs of faces, where most pixels are background; here eight of nine digits "
               "are.");
@@ -241,9 +241,9 @@ void pruned(const trial *t, text *sheet) {
 
 static double score(const trial *t, const lab_rows *train, const lab_rows *test, const rfm_options *o,
                     const rfm_real *start) {
-    fitted f = lab_fit(t, train, o, start);
+    lab_model f = lab_fit(t, train, o, start);
     double right = lab_accuracy(t, &f, test);
-    fitted_free(&f);
+    lab_model_free(&f);
     return right;
 }
 
@@ -257,7 +257,7 @@ void hybrid(const trial *t, text *sheet) {
     rfm_options o = laplace(t->quick ? 1 : 5, RFM_FULL), plain = laplace(0, RFM_FULL);
     size_t updates = o.iterations;
     double learned;
-    fitted f;
+    lab_model f;
     o.center = 1;
     sheet_say(
         sheet,
@@ -269,7 +269,7 @@ void hybrid(const trial *t, text *sheet) {
     learned = lab_accuracy(t, &f, &test);
     lab_diagonal(&f, diagonal);
     must(rfm_metric(&f.model, rfm_view(metric, train.d, train.d)), "M");
-    fitted_free(&f);
+    lab_model_free(&f);
     sheet_table(sheet, "machine|test %|paper: SVHN|of the diagonal in the middle %");
     sheet_row(sheet, "Laplace kernel|%.2f||%.1f", 100 * score(t, &train, &test, &plain, NULL), 100.0 / 9);
     plain.kernel = RFM_NTK, plain.exponent = 2;
@@ -322,7 +322,7 @@ void simplicity(const trial *t, text *sheet) {
     double *diagonal = allocate(train.d, sizeof *diagonal, "a diagonal");
     rfm_options o = laplace(1, RFM_DIAGONAL);
     lab_rows only_train, only_test;
-    fitted f;
+    lab_model f;
     for (j = 0; j < train.d; j++) inside[j] = j % width < side, right[j] = !inside[j];
     only_train = rows_columns(&train, right), only_test = rows_columns(&test, right);
     f = lab_fit(t, &train, &o, NULL);
@@ -356,7 +356,7 @@ void simplicity(const trial *t, text *sheet) {
         free(of_network);
     }
     sheet_row(sheet, "test accuracy, both halves|%.2f|", 100 * lab_accuracy(t, &f, &test));
-    fitted_free(&f);
+    lab_model_free(&f);
     sheet_row(sheet, "test accuracy, stripes alone|%.2f|", 100 * score(t, &only_train, &only_test, &o, NULL));
     sheet_say(sheet,
               "The paper has CIFAR-10 in place of the stripes, 50,000 rows and full M. The stripes alone tell the "
@@ -393,7 +393,7 @@ static lab_rows marked(const lab_rows *digits, size_t side, uint64_t *state) {
 }
 
 /* The inputs that are marked become those of one row, in all rows. */
-static double overwritten(const trial *t, const fitted *f, const lab_rows *s, const unsigned char *mark) {
+static double overwritten(const trial *t, const lab_model *f, const lab_rows *s, const unsigned char *mark) {
     lab_rows other = rows_make(s->n, s->d, s->c);
     double right;
     size_t i, j;
@@ -415,7 +415,7 @@ void spurious(const trial *t, text *sheet) {
     unsigned char *truth = allocate(train.d, 1, "a mask"), *mask = allocate(train.d, 1, "a mask");
     double *diagonal = allocate(train.d, sizeof *diagonal, "a diagonal"), right, without, untrue;
     rfm_options o = laplace(1, RFM_DIAGONAL);
-    fitted f = lab_fit(t, &train, &o, NULL);
+    lab_model f = lab_fit(t, &train, &o, NULL);
     lab_diagonal(&f, diagonal);
     (void)keep_above(diagonal, train.d, mask);
     for (j = 0; j < train.d; j++) {
@@ -441,7 +441,7 @@ void spurious(const trial *t, text *sheet) {
               "The paper has faces: eyes are the spurious feature of lipstick, lips the true one. Here the machine is "
               "an RFM, there a network.");
     sheet_image(sheet, "Diagonal of M: the digit, and the marks to its right", diagonal, width, train.d / width);
-    fitted_free(&f);
+    lab_model_free(&f);
     free(truth);
     free(mask);
     free(diagonal);

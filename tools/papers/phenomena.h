@@ -26,4 +26,9 @@ void layers_of_networks(const trial *t, text *sheet);
 void conv_ansatz(const trial *t, text *sheet);
 void conv_theorem(const trial *t, text *sheet);
 
+/* images.c: of the same paper */
+void bars_on_page(const trial *t, text *sheet);
+void noisy_digits_on_page(const trial *t, text *sheet);
+void layers_on_page(const trial *t, text *sheet);
+
 #endif

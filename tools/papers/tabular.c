@@ -123,7 +123,7 @@ static table_set set_read(const trial *t, const char *folder, const char *name) 
 /* ---- machines --------------------------------------------------------------------------------- */
 
 /* Accuracy, or R^2, in %. */
-static double score_of(const trial *t, const fitted *f, const table_set *s) {
+static double score_of(const trial *t, const lab_model *f, const table_set *s) {
     double mean = 0, variance = 0;
     size_t i;
     if (s->classes) return 100 * lab_accuracy(t, f, &s->test);
@@ -269,11 +269,11 @@ void tabular(const trial *t, text *sheet) {
         choice chosen[METHODS];
         shuffle_rows(&s.train, &state);
         for (k = 0; k < METHODS; k++) {
-            fitted f;
+            lab_model f;
             chosen[k] = choose(t, &s, k);
             f = lab_fit(t, &s.train, &chosen[k].options, NULL);
             scores[i][k] = score_of(t, &f, &s);
-            fitted_free(&f);
+            lab_model_free(&f);
             progress_show("tables", (double)(i * METHODS + k + 1), (double)(sets * METHODS));
         }
         others_read(names[i], s.classes, scores[i] + METHODS);
