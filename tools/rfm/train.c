@@ -1,6 +1,7 @@
 #include "command.h"
 #include "compress/compress.h"
 #include "conv/conv.h"
+#include "large/large.h"
 #include "learn/learn.h"
 #include "learn/search.h"
 #include "signal/signal_model.h"
@@ -20,10 +21,7 @@ static void on_interrupt(int signal_number) {
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-static int is_network(const call *a) {
-    static const char *const words[] = {"exact", "hyperbf", NULL};
-    return options_word("--method", a->form, words) == 1;
-}
+static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
 
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
@@ -36,9 +34,13 @@ static void check_arguments(const call *a) {
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
     signal_check(a);
-    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL) || a->network_rank != SIZE_MAX))
+    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL && method_given(a) != METHOD_LARGE) ||
+                           a->network_rank != SIZE_MAX))
         usage(
-            "--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
+            "--centers and --rank: expected --method hyperbf with them, or large and --centers; a smaller exact model "
+            "is made by rfm compress");
+    if (method_given(a) == METHOD_LARGE && (a->coverage > 0 || a->image_size != NULL || a->signal != NULL))
+        usage("--method large: expected no --coverage, --image or --signal with it");
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
@@ -158,6 +160,8 @@ typedef struct {
     input_list inputs;
     sample learn, check; /* check: to score on */
     size_t d, c, rows_given;
+    int method; /* METHOD_EXACT ... */
+    large_result large;
     lesson lesson;
     search_problem problem;
     search_result choice;
@@ -223,8 +227,9 @@ static void read_data(job *t) {
     t->d = t->inputs.count;
     if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
-    if (t->train.count > a->rows) {
-        rows_draw(&t->train, a->rows, a->seed);
+    t->method = method_of(a, t->train.count);
+    if (t->method != METHOD_LARGE && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
+        rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
     }
@@ -326,7 +331,8 @@ static void choose(job *t) {
     p->classes = t->form.classes;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    (void)lesson_need(&t->machine, &t->lesson, &least);      /* what cannot be trained is not searched for */
+    if (t->method != METHOD_LARGE)
+        (void)lesson_need(&t->machine, &t->lesson, &least);  /* what cannot be trained is not searched for */
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
@@ -376,11 +382,15 @@ static void teach(job *t) {
 }
 
 static void fit(job *t) {
-    const rfm_options *o = &t->choice.options;
+    rfm_options *o = &t->choice.options;
     rfm_model opened;
-    int status = lesson_fit(&t->machine, &t->lesson, o, fit_tick, &t->fit);
+    int status = t->method == METHOD_LARGE
+                     ? large_fit(&t->machine, &t->lesson, t->a, t->learn.labels, o, fit_tick, &t->fit, &t->large)
+                     : lesson_fit(&t->machine, &t->lesson, o, fit_tick, &t->fit);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (t->method == METHOD_LARGE && isfinite(t->large.validation))
+        t->choice.validation = t->large.validation, t->choice.held = t->large.held, t->choice.folds = 1;
     if (t->fit.path[o->iterations].ridge > o->ridge)
         note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
              (double)t->fit.path[o->iterations].ridge);
@@ -419,7 +429,12 @@ static void report(job *t, const score *s, double seconds) {
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
-        json_text(&out, "method", t->a->form);
+        json_text(&out, "method", t->method == METHOD_LARGE ? "large" : is_network(t->a) ? "hyperbf" : "exact");
+        if (t->method == METHOD_LARGE) {
+            json_number(&out, "centers", (double)t->fit.model.n);
+            json_number(&out, "passes", (double)t->large.passes);
+            json_number(&out, "steps", (double)t->large.steps);
+        }
         if (t->signal != NULL) signal_json(&out, t->signal);
         if (is_network(t->a)) {
             json_number(&out, "centers", (double)t->fit.model.n);
@@ -468,6 +483,9 @@ static void report(job *t, const score *s, double seconds) {
             if (search_needed(&t->problem)) text_add(&out, ", best of %zu settings", t->choice.tried);
             text_add(&out, "\n");
         }
+        if (t->method == METHOD_LARGE)
+            text_add(&out, "method        large: %zu centres and all rows, read %zu times\n", t->fit.model.n,
+                     t->large.passes);
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
                      t->fit.model.n, t->fit.model.r);
