@@ -486,9 +486,9 @@ void rfm_kernel_row(const rfm_port *port, int kernel, rfm_real exponent, rfm_rea
                     const rfm_real *x, rfm_real xx, const rfm_real *z, const rfm_real *zz, rfm_real *c,
                     rfm_real *weights);
 
-/* K between the rows Z (m, d) and the n centres: what prediction multiplies alpha with. op RFM_NN: K (m, n); RFM_TN: its
- * transpose (n, m). For network kernels the lengths of the centres are in alpha and not in K. Status as rfm_predict,
- * and RFM_EVALUE (no such op); alpha is not read. */
+/* K between the rows Z (m, d) and the n centres: what prediction multiplies alpha with. op RFM_NN: K (m, n); RFM_TN:
+ * its transpose (n, m). For network kernels the lengths of the centres are in alpha and not in K.
+ * alpha is not read. Status as rfm_predict, and RFM_EVALUE (no such op). */
 int rfm_kernel_values(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, int op, rfm_mat k);
 int rfm_kernel_values_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
 
@@ -497,9 +497,10 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
 int rfm_gradients_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);
 
 /* Sums of gradients over the rows Z (m, d), weights (m) >= 0 or NULL, in the projected space: with h_jk the gradient of
- * f_k at z_j by P z, sum (r, r) = sum_j w_j sum_k h_jk h_jk', its upper triangle; or sum (1, r), its diagonal. mean (c,
- * r) = sum_j w_j h_jk; mean.at NULL: not wanted. The average gradient outer product is P' sum P / sum_j w_j. Faster than
- * rfm_gradients: differences come from products. Status as rfm_predict, and RFM_EVALUE (a negative weight). */
+ * f_k at z_j by P z, sum (r, r) = sum_j w_j sum_k h_jk h_jk', its upper triangle; or sum (1, r), its diagonal.
+ * mean (c, r) = sum_j w_j h_jk; mean.at NULL: not wanted. The average gradient outer product is P' sum P / sum_j w_j.
+ * Faster than rfm_gradients: differences come from products.
+ * Status as rfm_predict, and RFM_EVALUE (a negative weight). */
 int rfm_agop(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, const rfm_real *weights, rfm_mat sum,
              rfm_mat mean);
 int rfm_agop_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *bytes);
@@ -651,6 +652,15 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
     4 /* (d + targets) what was taken out of inputs and targets while they had all their digits */
 #define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
 #define RFM_RECORD_CONFORMAL 6 /* a coverage and its threshold, 8-byte numbers: rfm_conformal_set */
+
+
+/* What tools do with a table before it becomes inputs: FORMAT.md has the bytes. */
+#define RFM_RECORD_RECIPE      16 /* how each input is made of a column */
+#define RFM_RECORD_ABSENT      17 /* further words for what is missing: strings */
+#define RFM_RECORD_LEFT        18 /* columns that were left out: a name and a reason each, strings */
+#define RFM_RECORD_ROWS        19 /* fingerprints of the rows that were trained on, 4 bytes each, in order */
+#define RFM_RECORD_WORDS       20 /* the options that were given for the table: strings */
+#define RFM_RECORD_TEMPERATURE 21 /* of the softmax, one 8-byte number, where the model itself has none */
 
 #define RFM_RECORD_OPTIONS_BYTES 48
 

@@ -1366,7 +1366,12 @@ static rfm_real direct_patches(const work *w, const rfm_real *x, rfm_real root_p
                                rfm_real sign, rfm_real *diff) {
     rfm_real half;
     size_t j;
-    for (j = 0; j < w->d; j++) diff[j] = x[j] / root_p - sign * z[j] / root_e;
+    int equal = 1;
+    for (j = 0; j < w->d; j++) {
+        diff[j] = x[j] / root_p - sign * z[j] / root_e;
+        equal &= diff[j] == R(0);
+    }
+    if (equal) return R(0); /* the diagonal of K, without D^2 operations for each place */
     half = R(0.5) * squared_length(w->r, w->d, w->p, diff);
     return half < R(1) ? half : R(1);
 }

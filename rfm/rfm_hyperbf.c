@@ -1154,8 +1154,8 @@ struct rfm_hyperbf_descent {
     rfm_hyperbf seen; /* where there is a projection */
     size_t used;      /* of the arena, before */
     size_t sizes[ARRAYS];
-    arrays best, g, first, second;     /* the best state; gradient; its mean, its mean square */
-    rfm_real unit[ARRAYS];             /* of the rates */
+    arrays best, g, first, second; /* the best state; gradient; its mean, its mean square */
+    rfm_real unit[ARRAYS];         /* of the rates */
     descent_rule rule;
     rfm_real bandwidth, log_bandwidth; /* L at the start, log of L in units of it */
     rfm_real limit;                    /* a loss above this is divergence */

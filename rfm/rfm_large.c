@@ -153,8 +153,8 @@ static int end_pass(passing *p) {
 
 /* ==== 3. Basis ==================================================================================
  *
- * K_mm = U'U, pivots in the order of `perm`. A centre beyond the rank is represented by the others: its row of U is that
- * of the identity, and its features are 0.
+ * K_mm = U'U, pivots in the order of `perm`. A centre beyond the rank is represented by the others: its row of U is
+ * that of the identity, and its features are 0.
  */
 
 typedef struct {
@@ -1194,8 +1194,8 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
 
 /* ==== 8. The fit ================================================================================
  *
- * One pass draws the sample. rfm_fit learns P and L on it. Centres are rows of the sample. Then, `rounds` times, alpha is
- * solved for with all rows, and P becomes R P, where R'R is the mean of the outer products of gradients by P z.
+ * One pass draws the sample. rfm_fit learns P and L on it. Centres are rows of the sample. Then, `rounds` times, alpha
+ * is solved for with all rows, and P becomes R P, where R'R is the mean of the outer products of gradients by P z.
  */
 
 #define MEDIAN_ROWS      128 /* centres whose distances the median is taken of */

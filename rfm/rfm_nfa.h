@@ -188,9 +188,9 @@ int rfm_nfa_align(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, const rfm_real mom
                   rfm_nfa_alignment *out);
 int rfm_nfa_align_need(const rfm_ctx *ctx, size_t rows, size_t inputs, size_t *bytes);
 
-/* Data that spoils the alignment: of n rows the first round(balance n) are X_1 ~ N(0, 11' + spread I) / unit, y = 1; the
- * others X_2 = V diag(1 / l) E, y = 0, with eigenvalues l and eigenvectors E (rows) of X_1'X_1, and V the left singular
- * vectors of as many rows like X_1. Then noise N(0, 1) noise / unit is added to all, and 1e-5 to y.
+/* Data that spoils the alignment: of n rows the first round(balance n) are X_1 ~ N(0, 11' + spread I) / unit, y = 1;
+ * the others X_2 = V diag(1 / l) E, y = 0, with eigenvalues l and eigenvectors E (rows) of X_1'X_1, and V the left
+ * singular vectors of as many rows like X_1. Then noise N(0, 1) noise / unit is added to all, and 1e-5 to y.
  * rfm_nfa_reversing_init() sets what is said in (parentheses). */
 typedef struct {
     rfm_real balance; /* (0.5) 0 < balance <= 1, at least one row */

@@ -17,7 +17,7 @@ not_noted() { # what, extended regular expression
 
 printf 'a,b,a,target\n1,2,3,0\n2,3,4,1\n' | refuse_data 'two columns of one name' 'bad.csv: line 1: columns 1 and 3 are both called a'
 printf 'a,a,target\n1,2,0\n2,3,1\n' | refuse_data 'the target may be called so once more' 'columns 1 and 2 are both called a' --target target
-printf 'a=x,a,target\n1,x,0\n2,y,1\n' | refuse_data 'a column called as a text of another' 'two inputs are called a=x' --one-hot
+printf 'a=x,a,target\n1,x,0\n2,y,1\n' | refuse_data 'a column called as a text of another' 'two inputs are called a=x'
 awk -F, 'NR == 1 { print "x1,x2,x3,x1,target"; next } { print $1 "," $2 "," $3 "," $2 "," $4 }' "$out/three.csv" >"$out/v.csv"
 refuse 'two columns of one name to predict' 1 'v.csv: line 1: columns 1 and 4 are both called x1' "$rfm" predict "$out/three.rfm" "$out/v.csv"
 sed '1s/x1,x2,x3,x1/x1,x2,x3,other/' "$out/v.csv" >"$out/v2.csv"
@@ -41,13 +41,13 @@ not_noted 'years as names' 'looks like data'
 
 # ---- cells that are no numbers ---------------------------------------------------------------------------------------
 
-for word in NA N/A n/a null NULL '?' '"NA"'; do
+for word in NA N/A n/a NaN null NULL None '?' - '"NA"'; do
     printf 'a,b,target\n1,2,0\n%s,3,1\n4,%s,0\n5,6,1\n7,7,0\n' "$word" "$word" >"$out/v.csv"
-    check "missing: $word" train "$out/v.csv" --missing mean -o "$out/words.rfm" $quick
+    check "missing: $word" train "$out/v.csv" -o "$out/words.rfm" $quick
     sed "s|$word||" "$out/v.csv" >"$out/v2.csv"
-    check "missing: nothing" train "$out/v2.csv" --missing mean -o "$out/empty.rfm" $quick
+    check "missing: nothing" train "$out/v2.csv" -o "$out/empty.rfm" $quick
     same "missing: $word as nothing" "$out/words.rfm" "$out/empty.rfm"
-    refuse "$word refused" 1 'v.csv: line 3, column 1 \(a\): expected a number \(or use --missing mean\), found ' "$rfm" train "$out/v.csv" -o "$out/refused.rfm" $quick
+    refuse "$word refused" 1 'v.csv: line 3, column 1 \(a\): expected a number \(or use --missing mean\), found ' "$rfm" train "$out/v.csv" --missing error -o "$out/refused.rfm" $quick
 done
 printf 'a,b,target\n1,x,0\nNA,NA,1\n4,y,0\n5,x,1\n7,?,0\n' >"$out/v.csv"
 check 'missing texts' train "$out/v.csv" --one-hot --missing mean -o "$out/t.rfm" $quick --json
@@ -56,28 +56,12 @@ printf 'a,b,target\n1,2,null\n2,3,walk\n4,4,null\n5,5,run\n' >"$out/v.csv"
 check 'a class called null' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick --json
 says 'a class called null' '"outputs": 3'
 noted 'a class called null' 'v.csv: column 3 \(target\): "null" is taken as a class'
-printf 'a,b,target\n1,2,0.5\n2,3,NA\n4,4,2.5\n' | refuse_data 'a target NA' 'line 3, column 3 \(target\): expected a finite number as target, found "NA"'
 printf 'a,b,target\n1,2,0\n2,3,1\n4,4.5.6,0\n5,oops,1\n' >"$out/v.csv"
 check 'one-hot of numbers' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
 not_noted 'one-hot of few numbers' 'cells are numbers'
 printf 'a,b,target\n1,2,0\n2,3,1\n4,4,0\n5,oops,1\n' >"$out/v.csv"
 check 'one-hot of numbers' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
 noted 'one-hot of numbers' 'v.csv: line 5, column 2 \(b\): "oops" among 3 numbers: one-hot coded, every number an input of its own'
-printf 'a;b;target\n1,5;2;0\n2,5;3;1\n' | refuse_data 'decimal commas' 'line 2, column 1 \(a\): expected a number with a point \(decimal commas are not read\), found "1,5"'
-printf 'a,b,target\n1,2,0\n2,"-1,234",1\n' | refuse_data 'commas in quotes' 'line 3, column 2 \(b\): expected .*decimal commas are not read'
-printf 'a;b;target\n1;2;0.5\n2;3;"1,5"\n' | refuse_data 'decimal commas in a target' 'line 3, column 3 \(target\): expected a number with a point .decimal commas are not read' --task regress
-for date in 2024-01-31 31.12.2024 1/2/2024 12:30 12:30:05.5 2024-01-31T12:30:00Z '2024/01/31 12:30'; do
-    printf 'a,b,target\n1,2,0\n2,%s,1\n' "$date" | refuse_data "a date: $date" 'line 3, column 2 \(b\): expected a number \(dates and times are not read as numbers\), found '
-done
-for other in 1.2.3.4 a-b 1-2 10.0.0.1 '1,2,3' ,5 abc; do
-    printf 'a;b;target\n1;2;0\n2;%s;1\n' "$other" | refuse_data "neither: $other" 'line 3, column 2 \(b\): expected a number \(text columns: --one-hot when training\)'
-done
-printf 'a;b;target\n1;2,5;0\n2;3,5;1\n4;2,5;1\n' >"$out/v.csv"
-check 'decimal commas, one-hot' "$rfm" train "$out/v.csv" --one-hot -o "$out/t.rfm" $quick
-noted 'decimal commas, one-hot' 'v.csv: line 2, column 2 \(b\): "2,5" is one-hot coded as a text: decimal commas are not read'
-printf 'a;b;target\n1;2;0,5\n2;3;1,5\n4;5;1,5\n' >"$out/v.csv"
-check 'decimal commas as classes' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
-noted 'decimal commas as classes' 'v.csv: line 2, column 3 \(target\): "0,5" is taken as a class: decimal commas are not read'
 printf 'a,b,target\n3,4,0\n3,4,1\n3,4,0\n' >"$out/v.csv"
 check 'all inputs constant' "$rfm" train "$out/v.csv" -o "$out/t.rfm" $quick
 noted 'all inputs constant' 'v.csv: every input is the same in all training rows: there is nothing to learn from'
@@ -146,7 +130,7 @@ check 'no validation' train "$out/values.csv" -o "$out/t.rfm" $quick
 same_text 'no validation' "$(grep -c '^validation' "$out/stdout")" 0
 check 'help: validation' "$rfm" help train
 says 'help: validation' 'With all settings given'
-says 'help: missing' 'Default: error in train; mean'
+says 'help: missing' 'The model keeps'
 
 # ---- export ----------------------------------------------------------------------------------------------------------
 

@@ -108,10 +108,10 @@ char *fuzz_file_read(const char *file, size_t *size) {
 
 /* ---- what is done with a table -------------------------------------------------------------- */
 
-/* NA, N/A, null and ?, in any case. */
+/* NA, N/A, null, None, ? and -, in any case. */
 static int is_absent(const char *cell) {
     return strcasecmp(cell, "na") == 0 || strcasecmp(cell, "n/a") == 0 || strcasecmp(cell, "null") == 0 ||
-           strcmp(cell, "?") == 0;
+           strcasecmp(cell, "none") == 0 || strcmp(cell, "?") == 0 || strcmp(cell, "-") == 0;
 }
 
 /* Numbers are what the C library makes of the same text, to the bit; what is not one is marked so. */
@@ -150,6 +150,35 @@ static void check_written(const char *field) {
     file_bytes = bytes, file_size = size;
 }
 
+/* What training decides about the columns is found again by the recipe, in the same file. */
+static void decide(csv *c, size_t target, size_t count, row_list rows, row_list train, unsigned options) {
+    table_rules rules;
+    left_out left;
+    input_list made, again;
+    int kinds[3] = {0, 0, 0};
+    rfm_real *x, *other;
+    char *recipe;
+    size_t bytes;
+
+    memset(&rules, 0, sizeof rules);
+    rules.one_hot = options >> 1 & 1, rules.missing = (int)(options >> 6 & 1);
+    if (rules.missing == MISSING_AUTO) { /* numbers as targets */
+        (void)rows_known(c, &train, target, count);
+        require(rows_known(c, &train, target, count) == 0, "rows are left out once");
+        if (count == 1 && target_is_class(c, target, train)) rules.missing = MISSING_MEAN;
+    }
+    made = inputs_decide(c, target, count, train, &rules, &left);
+    recipe = recipe_write(c, &made, target, count, kinds, &bytes);
+    require(recipe_right(recipe, bytes, made.count, count), "a recipe");
+    require(!recipe_right(recipe, bytes - 1, made.count, count), "half a recipe");
+    again = inputs_of_recipe(c, recipe, made.names, made.count);
+    x = allocate(rows.count * made.count, sizeof *x, "inputs");
+    other = allocate(rows.count * made.count, sizeof *other, "inputs");
+    inputs_fill(c, made, rows, 1, NULL, x);
+    inputs_fill(c, again, rows, 1, NULL, other);
+    require(memcmp(x, other, rows.count * made.count * sizeof *x) == 0, "inputs by the recipe");
+}
+
 static void use(unsigned options, unsigned targets) {
     csv c;
     row_list rows, train;
@@ -173,6 +202,11 @@ static void use(unsigned options, unsigned targets) {
     require(train.count <= c.rows && train.count == c.rows / 2 + 1, "drawn rows");
     count = 1 + targets % 3;
     target = target_find(&c, options & 8 ? c.names[0] : NULL, count);
+    if (options & 32) {
+        decide(&c, target, count, rows, train, options);
+        csv_free(&c);
+        return;
+    }
     inputs = inputs_of_file(&c, target, count, train, options >> 1 & 1);
     named = inputs_of_names(&c, inputs.names, inputs.count);
     require(named.count == inputs.count, "inputs by their names");
@@ -227,14 +261,17 @@ size_t target_seed(size_t index, unsigned char *to) {
         "a,a,b=c\n1,2,-1\n1.17549435e-38,7e-46,1\n",
         "name,value,y1,y2\n\"line\nbreak\",1,2,3\nother,4,5,6\n",
         "0\n1\n2\n1\n",
+        "d,c,b,y\n2024-02-30,red,true,1\n31.12.2023,blue,false,2\n1/2/2024,,TRUE,\n2024-01-31T12:30:05.5+01:00,NA,-,4\n",
+        "a;b;y\n1,5;1.234,5;0\n-2,25;x;1\n3;7;0\n",
+        "n\xf6,y\n\x80,a\nb,c\n",
         "a,b\n0.1,1\n0.30000000000000004,2\n12345678901234567890123,3\n0.0000000000000000000000000000000001,4\n",
     };
     const size_t count = sizeof files / sizeof files[0];
     size_t size;
 
-    if (index >= 4 * count) return 0;
+    if (index >= 6 * count) return 0;
     size = strlen(files[index % count]);
-    to[0] = (unsigned char)(index / count == 0 ? 1 : index / count == 1 ? 0 : index / count == 2 ? 7 : 31);
+    to[0] = (unsigned char)(index / count == 0 ? 1 : index / count == 1 ? 0 : index / count == 2 ? 7 : index / count == 3 ? 31 : index / count == 4 ? 33 : 97);
     to[1] = (unsigned char)(index % 3);
     memcpy(to + 2, files[index % count], size);
     return size + 2;

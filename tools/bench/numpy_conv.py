@@ -7,7 +7,7 @@ FILE has X (n, side, side), alpha (n, 1) of TYPE f4 or f8; M is the identity. Pl
     way direct     differences of all pairs of patches, (n, n, D), and their lengths; the gradients from the differences
     way products   lengths from norms and one product; the gradients from two more
 
-It prints the least seconds for the kernel and for the AGOP, and writes K (n, n), then the AGOP (D, D), to FILE.out.
+It prints the least seconds of the processor for the kernel and for the AGOP, and writes K (n, n), then the AGOP (D, D), to FILE.out.
 """
 
 import sys
@@ -90,11 +90,11 @@ def main():
     kernel, agop = (kernel_direct, agop_direct) if way == "direct" else (kernel_products, agop_products)
     best = [float("inf")] * 2
     for _ in range(int(repeats)):
-        start = time.perf_counter()
+        start = time.process_time()
         k = kernel(x, q, width)
-        middle = time.perf_counter()
+        middle = time.process_time()
         a = agop(x, alpha, q, width)
-        best = [min(best[0], middle - start), min(best[1], time.perf_counter() - middle)]
+        best = [min(best[0], middle - start), min(best[1], time.process_time() - middle)]
     with open(name + ".out", "wb") as out:
         k.astype(kind).tofile(out)
         a.astype(kind).tofile(out)

@@ -95,9 +95,18 @@ static int is_word(const char *field, size_t length, const char *word) { /* lowe
     return i == length && word[i] == 0;
 }
 
+text csv_more_absent;
+
+void csv_absent_add(const char *word, size_t length) {
+    text_bytes(&csv_more_absent, word, length);
+    text_bytes(&csv_more_absent, "", 1);
+}
+
 int csv_absent(const char *field) {
-    static const char *const words[] = {"na", "n/a", "null", "?"};
+    static const char *const words[] = {"na", "n/a", "null", "none", "?", "-"};
     size_t length = strlen(field), i;
+    for (i = 0; i < csv_more_absent.size; i += strlen(csv_more_absent.at + i) + 1)
+        if (strcmp(csv_more_absent.at + i, field) == 0) return 1;
     for (i = 0; length <= 4 && i < sizeof words / sizeof *words; i++)
         if (is_word(field, length, words[i])) return 1;
     return 0;
@@ -230,7 +239,7 @@ static const char *read_row(csv *c, const char *p, double *values) {
     for (j = 0;; p++) {
         const char *q;
         while (space(c, *p)) p++;
-        q = csv_number(p, &values[j]);
+        q = csv_more_absent.size == 0 ? csv_number(p, &values[j]) : NULL; /* a number may be such a word */
         while (q != NULL && space(c, *q)) q++;
         if (q != NULL && field_end(c, q)) {
             p = q;
@@ -272,6 +281,54 @@ static void doubt_header(csv *c) {
     if (numbers > 0) note("%s: line 1 looks like data but is taken as a header: --no-header if it is data", c->file);
 }
 
+/* 1 if all of it is UTF-8; *several: it has characters of more than one byte; *at: where it is not. */
+static int is_utf8(const char *p, const char *end, int *several, const char **at) {
+    for (*several = 0, *at = NULL; p < end;) {
+        uint32_t code;
+        size_t length = ((unsigned char)*p & 0x80) == 0 ? 1 : utf8_read(p, &code);
+        if (length == 0 && *at == NULL) *at = p;
+        *several |= length > 1;
+        p += length > 0 ? length : 1;
+    }
+    return *at == NULL;
+}
+
+/* What Windows-1252 has where Latin-1 has controls; 0: nothing. */
+static const uint16_t windows_1252[32] = {0x20ac, 0,      0x201a, 0x192,  0x201e, 0x2026, 0x2020, 0x2021,
+                                          0x2c6,  0x2030, 0x160,  0x2039, 0x152,  0,      0x17d,  0,
+                                          0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
+                                          0x2dc,  0x2122, 0x161,  0x203a, 0x153,  0,      0x17e,  0x178};
+
+/* A file that is not UTF-8 becomes it, as a whole: every byte was a character. One that is partly UTF-8 is refused. */
+static void take_latin(csv *c) {
+    text t = {NULL, 0, 0};
+    const char *at;
+    size_t i;
+    int several;
+    if (is_utf8(c->text, c->text + c->size, &several, &at)) return;
+    if (several)
+        fail("%s: line %zu: the byte 0x%02x is no UTF-8, which other parts of the file are; expected one encoding",
+             c->file, line_of(c, (size_t)(at - c->text)), (unsigned)(unsigned char)*at);
+    for (i = 0; i < c->size; i++) {
+        unsigned code = (unsigned char)c->text[i];
+        char room[3];
+        size_t n = 0;
+        if (code >= 0x80 && code < 0xa0 && windows_1252[code - 0x80] != 0) code = windows_1252[code - 0x80];
+        if (code < 0x80)
+            room[n++] = (char)code;
+        else {
+            if (code >= 0x800) room[n++] = (char)(0xe0 | code >> 12);
+            room[n] = (char)(code >= 0x800 ? 0x80 | (code >> 6 & 0x3f) : 0xc0 | code >> 6), n++;
+            room[n++] = (char)(0x80 | (code & 0x3f));
+        }
+        text_bytes(&t, room, n);
+    }
+    text_bytes(&t, "", 1);
+    note("%s: not UTF-8: taken as Latin-1 (Windows-1252)", c->file);
+    free(c->text);
+    c->text = t.at, c->size = t.size - 1;
+}
+
 /* Images become text, so that nothing else has to know of them. */
 static void take_images(csv *c) {
     int labelled;
@@ -296,6 +353,8 @@ void csv_read(csv *c, const char *file, int header) {
     if (strncmp(p, "\x1f\x8b", 2) == 0) fail("%s: compressed by gzip, expected text; gunzip it first", c->file);
     nul = memchr(c->text, 0, c->size);
     if (nul != NULL) fail("%s: line %zu: a zero byte, expected text", c->file, line_of(c, (size_t)(nul - c->text)));
+    take_latin(c);
+    p = c->text + (c->size >= 3 && memcmp(c->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     if (only_blank_from(c, p))
         fail("%s: the file is empty, expected %s", c->file, header ? "a header and rows" : "rows");
     if (*p == '\n' || *p == '\r')
@@ -318,6 +377,7 @@ void csv_read(csv *c, const char *file, int header) {
         c->rows++;
     }
     if (c->rows == 0) fail("%s: a header only, expected rows below it", c->file);
+    c->kinds = allocate(c->columns, 1, "columns");
     drop_empty_column(c);
     if (header) doubt_header(c);
 }
@@ -330,6 +390,7 @@ void csv_free(csv *c) {
     free(c->values);
     free(c->text);
     free(c->room);
+    free(c->kinds);
     memset(c, 0, sizeof *c);
 }
 

@@ -1,4 +1,4 @@
-/* A CSV file in memory: RFC 4180 quoting, LF or CRLF, UTF-8 with or without BOM; comma, semicolon or tab. */
+/* A CSV file in memory: RFC 4180 quoting, LF or CRLF, UTF-8 with or without BOM, or Latin-1; comma, semicolon or tab. */
 #ifndef CSV_H
 #define CSV_H
 
@@ -17,6 +17,7 @@ typedef struct {
     char **names;   /* (columns); without a header c1, c2, ... */
     size_t *starts; /* (rows) where in the text */
     double *values; /* (rows, columns), see csv_kind */
+    unsigned char *kinds; /* (columns) what column_decode has made of a column, and 1; 0: nothing yet */
     char *room;     /* of csv_text */
     size_t room_size;
 } csv;
@@ -31,7 +32,12 @@ void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
 
 int csv_kind(double value);
-int csv_absent(const char *field); /* NA, N/A, null, ?: words for what is missing, in large or small letters */
+int csv_absent(const char *field); /* NA, N/A, null, None, ?, -: words for what is missing, in large or small letters */
+
+/* More such words, as they are written, for the files that are read from now on. */
+void csv_absent_add(const char *word, size_t length);
+extern text csv_more_absent; /* all of these, each with its 0 */
+
 
 /* The text of a cell, without its quotes; valid until the next call. */
 const char *csv_text(csv *c, size_t row, size_t column);

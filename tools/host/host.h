@@ -7,6 +7,7 @@
 
 #include "text.h" /* first: it asks for POSIX */
 
+#include "columns.h"
 #include "csv.h"
 #include "files.h"
 #include "folds.h"

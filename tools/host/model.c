@@ -3,6 +3,7 @@
 #include "files.h"
 #include "options.h"
 #include "progress.h"
+#include "table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,6 +94,41 @@ static const char *strings_of(const void *record, size_t size, uint16_t tag, siz
     return count == 0 ? at : NULL;
 }
 
+/* An entry of any number of strings, pieces of `each` of them. */
+static const char *any_strings(const void *record, size_t size, uint16_t tag, size_t each, size_t *count) {
+    size_t bytes = 0, i, found = 0;
+    const char *at = rfm_record_find(record, size, tag, &bytes);
+    *count = 0;
+    if (at == NULL || bytes == 0 || at[bytes - 1] != 0) return NULL;
+    for (i = 0; i < bytes; i++) found += at[i] == 0;
+    if (found % each != 0) return NULL;
+    *count = found / each;
+    return at;
+}
+
+uint32_t record_row(const unsigned char *rows, size_t i) { return rfm_get_u32(rows + 4 * i); }
+
+void record_absent(const model_record *record) {
+    size_t i;
+    const char *word = record->absent;
+    for (i = 0; i < record->absent_count; i++, word += strlen(word) + 1) csv_absent_add(word, strlen(word));
+}
+
+/* How the inputs are made, if it fits the model. */
+static void table_record(const void *at, size_t bytes, const rfm_model *model, size_t targets, model_record *r) {
+    size_t found = 0;
+    const unsigned char *number = numbers_of(at, bytes, RFM_RECORD_TEMPERATURE, 1);
+    r->recipe = rfm_record_find(at, bytes, RFM_RECORD_RECIPE, &r->recipe_bytes);
+    if (r->recipe != NULL && !recipe_right(r->recipe, r->recipe_bytes, model->d, targets)) r->recipe = NULL;
+    r->absent = any_strings(at, bytes, RFM_RECORD_ABSENT, 1, &r->absent_count);
+    r->left = any_strings(at, bytes, RFM_RECORD_LEFT, 2, &r->left_count);
+    r->words = any_strings(at, bytes, RFM_RECORD_WORDS, 1, &r->word_count);
+    r->rows = rfm_record_find(at, bytes, RFM_RECORD_ROWS, &found);
+    r->row_count = found / 4;
+    if (found == 0 || found % 4 != 0) r->rows = NULL, r->row_count = 0;
+    if (number != NULL && record_number(number, 0) > 0) r->temperature = record_number(number, 0);
+}
+
 /* Names and record of a tiny model are one list of entries behind the numbers: *record is what is not names. */
 static const void *tiny_entries(const void *blob, const rfm_tiny *model, size_t *bytes, size_t *record) {
     rfm_tiny numbers = *model;
@@ -125,6 +161,7 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.fill = numbers_of(at, bytes, RFM_RECORD_FILL, model->d);
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
+    table_record(at, bytes, model, targets, &r);
     conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
     if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 0) > 0 &&
         record_number(conformal, 0) <= 1 && record_number(conformal, 1) >= 0)

@@ -17,6 +17,13 @@ typedef struct {
     const unsigned char *offsets; /* (d + targets of a regression) numbers: taken out as double */
     const unsigned char *scales;  /* (d) numbers: of the inputs, if the summary does not have them */
     double coverage, threshold;   /* of conformal sets; coverage 0: none */
+    const char *recipe;           /* how inputs are made: table.h */
+    size_t recipe_bytes;
+    const char *absent, *left, *words; /* strings, so many: */
+    size_t absent_count, left_count, word_count;
+    const unsigned char *rows; /* (row_count) fingerprints: 4 bytes each, in order */
+    size_t row_count;
+    double temperature; /* 0: none */
     size_t bytes;                 /* of all of it */
 } model_record;
 
@@ -67,6 +74,11 @@ size_t model_targets(const rfm_model *model); /* columns */
 /* ---- records ---- */
 
 double record_number(const unsigned char *numbers, size_t i);
+
+uint32_t record_row(const unsigned char *rows, size_t i); /* a fingerprint */
+
+/* Words that the model takes as missing are taken so from now on. */
+void record_absent(const model_record *record);
 
 /* One more entry behind those in the text. */
 void record_add(text *record, uint16_t tag, const void *data, size_t bytes);

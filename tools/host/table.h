@@ -22,17 +22,79 @@ row_list rows_of(const csv *c, const unsigned char *use, unsigned char which);
 /* So many of the rows, drawn with the seed, in their old order. */
 void rows_draw(row_list *rows, size_t count, uint64_t seed);
 
-/* An input of a model: a number from a column, or 1 where the column has the text `level` and else 0. */
+/* An input of a model is made of one column. */
+#define INPUT_NUMBER  0
+#define INPUT_LEVEL   1 /* 1 where the column has the text `level`, else 0 */
+#define INPUT_OTHER   2 /* 1 where it has a text that is no level */
+#define INPUT_MISSING 3 /* 1 where the cell is missing */
+#define INPUT_MONTH   4 /* parts of a date: 1 to 12 */
+#define INPUT_WEEKDAY 5 /* 0: Monday */
+#define INPUT_HOUR    6
+#define INPUT_WHATS   7
+
 typedef struct {
     size_t column;
-    const char *level; /* NULL: the number */
+    const char *level; /* of INPUT_LEVEL, else NULL */
+    int what, kind;    /* INPUT_...; COLUMN_... of the column, columns.h */
 } input;
 
 typedef struct {
     input *at;
     size_t count;
-    char *names; /* `count` strings, one after the other: the column's name, or NAME=LEVEL */
+    char *names; /* `count` strings, one after the other: the column's name, or NAME=LEVEL, or what input_add says */
 } input_list;
+
+/* ---- what is decided about a table when it is trained on ---- */
+
+#define MISSING_AUTO   0 /* the mean, or the median of a skewed column; and an input that says where, if that tells */
+#define MISSING_MEAN   1
+#define MISSING_MEDIAN 2
+#define MISSING_ERROR  3
+
+typedef struct {
+    int one_hot; /* every text of a column is an input, up to 1000 */
+    int missing; /* MISSING_... */
+    const char *drop, *only;  /* NAME[,NAME..], or NULL */
+    const size_t *apart;      /* (apart_count) columns that are no inputs: weights, groups, times */
+    size_t apart_count;
+    const uint32_t *labels;   /* (rows) classes; NULL: the targets are numbers */
+    size_t classes;
+} table_rules;
+
+typedef struct {
+    char *at; /* name, reason, name, reason, ... */
+    size_t count;
+} left_out;
+
+/* The inputs of the columns beside the targets, by what is in these rows; says what is decided. Columns are decoded in
+ * the whole file (columns.h). */
+input_list inputs_decide(csv *c, size_t target, size_t targets, row_list rows, const table_rules *rules,
+                         left_out *left);
+
+/* How each input is made, to be kept with a model: for each u8 what, u8 kind, the column's name and the level, with
+ * their 0. Then the same of the targets. To be freed. */
+char *recipe_write(const csv *c, const input_list *inputs, size_t target, size_t targets, const int *target_kinds,
+                   size_t *bytes);
+
+/* 1 if these bytes are a recipe of so many inputs and targets. */
+int recipe_right(const char *recipe, size_t bytes, size_t count, size_t targets);
+
+/* That of the kept ones (`count`, NULL: all) of `all` inputs. To be freed. */
+char *recipe_keep(const char *recipe, const size_t *kept, size_t count, size_t all, size_t targets, size_t *bytes);
+
+/* In a few words how input i is made of its column; nothing if it is the column's number. */
+void recipe_show(text *t, const char *recipe, size_t i);
+
+int recipe_kind(const char *recipe, size_t i); /* COLUMN_... of input or target i */
+
+/* The inputs that a recipe makes of a file, decoded. Names as the model has them. */
+input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_t count);
+
+/* Rows whose target is missing are left out; how many. text_target: null and None are classes. */
+size_t rows_known(csv *c, row_list *rows, size_t target, size_t targets);
+
+/* Rows that miss a cell of these inputs. */
+size_t rows_missing(const csv *c, const input_list *inputs, row_list rows);
 
 /* Every column but the targets. A text column is one-hot coded if that is wanted. */
 input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, int one_hot);
@@ -74,8 +136,8 @@ column_range column_look(const csv *c, size_t column, row_list rows);
 /* 1 if rfm_real cannot tell 4096 steps of the spread apart: large numbers that differ little, as times do. */
 int column_loses(double off, double spread);
 
-/* 1 if a target is a class by the rule of --task auto: text, or the integers 0..c-1 (2 <= c <= 20, all there), or -1
- * and 1. */
+/* 1 if a target is a class by the rule of --task auto: text; two or three different integers; or 0..c-1 or 1..c, all
+ * there, c <= 20, unless they look like counts: fewer and fewer of them towards the end. */
 int target_is_class(csv *c, size_t target, row_list rows);
 
 /* The different labels in order, strings one after the other; and the class of every row. */

@@ -1,6 +1,7 @@
 /* rfm compress: a smaller model for less memory. */
 #include "compress/compress.h"
 #include "command.h"
+#include "learn/measures.h"
 
 #include <ctype.h>
 #include <float.h>
@@ -136,6 +137,8 @@ static void read_data(job *t) {
     use = split_read(a->split, file, USE_TRAIN);
     train = rows_of(file, use, USE_TRAIN);
     test = rows_of(file, use, USE_TEST);
+    say_unknown(file, rows_known(&t->table.file, &train, t->table.column, t->table.form.targets) +
+                          rows_known(&t->table.file, &test, t->table.column, t->table.form.targets));
     given = train.count;
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
@@ -155,7 +158,7 @@ static void read_data(job *t) {
         }
         t->names = t->file_names = names.at;
     }
-    for (i = 0; i < t->source.d; i++) t->levels |= t->table.inputs.at[i].level != NULL;
+    for (i = 0; i < t->source.d; i++) t->levels |= t->table.inputs.at[i].what != INPUT_NUMBER;
     column = t->table.column;
     none = offsets_find(file, &t->table.inputs, column, t->form.classes > 0 ? 0 : t->form.targets, train, &t->any,
                         LOSS_REFUSED);
@@ -167,7 +170,7 @@ static void read_data(job *t) {
         if (a->split != NULL && test.count > 0) usage("--test and test rows in --split: expected one of them");
         model_table_read(&other, &t->any, a->operands[0], a->test, !a->no_header,
                          a->no_header || t->form.targets > 1 ? a->target : file->names[column], missing);
-        rows = rows_to_score(&other.file, NULL);
+        rows = rows_to_score(&other.file, NULL, other.column, other.form.targets);
         t->check = sample_read(&other.file, other.inputs, other.column, &t->form, rows, none);
         free(rows.at);
         model_table_free(&other);
@@ -211,24 +214,52 @@ static void add_kept(const job *t, text *record, uint16_t tag, const unsigned ch
     free(numbers);
 }
 
-/* The threshold of conformal sets in the units of the small model's scores; negative: there is none. */
-static double small_threshold(const job *t, const rfm_real *x) {
-    const double found = t->result.threshold;
+/* What one unit of the small model's scores is in the scores of the large one; 0: not known. x: the training rows. */
+static double small_unit(const job *t, const rfm_real *x) {
     size_t rows = t->learn.rows, saturated;
     double unit;
     rfm_real *y;
+    if (!is_tiny(&t->small)) return 1;
+    y = allocate(rows, t->c * sizeof *y, "predictions");
+    must(predict_tiny(&t->small.tiny, x, rows, y, NULL, &saturated), "predict");
+    unit = scores_unit(y, t->y, rows * t->c);
+    free(y);
+    return unit > 0 ? unit : 0;
+}
+
+/* The threshold of conformal sets in the units of the small model's scores; negative: there is none. */
+static double small_threshold(const job *t, double unit) {
+    const double found = t->result.threshold;
     if (!(t->wishes.coverage > 0)) return -1;
     if (!t->searched) {
         note("the threshold of the model's sets of labels is left out: it is for the scores of the large model. With "
              "--budget or --max-loss there are held-out rows to find one of its own");
         return -1;
     }
-    if (!is_tiny(&t->small) || found >= (double)RFM_LIMIT(MAX)) return found;
-    y = allocate(rows, t->c * sizeof *y, "predictions");
-    must(predict_tiny(&t->small.tiny, x, rows, y, NULL, &saturated), "predict");
-    unit = scores_unit(y, t->y, rows * t->c);
-    free(y);
+    if (found >= (double)RFM_LIMIT(MAX)) return found;
     return unit > 0 && isfinite((rfm_real)(found / unit)) ? found / unit : -1;
+}
+
+/* Strings of the source's record. */
+static void add_strings(text *record, uint16_t tag, const char *strings, size_t count) {
+    if (count > 0) record_add(record, tag, strings, (size_t)(rfm_name(strings, count) - strings));
+}
+
+/* How inputs are made of a table, and which rows were trained on, by the inputs that are left. */
+static void small_table(const job *t, text *record) {
+    const model_record *r = &t->any.record;
+    size_t count = t->shape.features, bytes;
+    uint32_t *prints = sample_prints(&t->learn, t->source.d, t->kept, count, t->form.targets);
+    if (r->recipe != NULL) {
+        char *recipe_left = recipe_keep(r->recipe, t->kept, count, t->source.d, t->form.targets, &bytes);
+        record_add(record, RFM_RECORD_RECIPE, recipe_left, bytes);
+        free(recipe_left);
+    }
+    add_strings(record, RFM_RECORD_ABSENT, r->absent, r->absent_count);
+    add_strings(record, RFM_RECORD_LEFT, r->left, 2 * r->left_count);
+    add_strings(record, RFM_RECORD_WORDS, r->words, r->word_count);
+    record_add_rows(record, prints, t->learn.rows);
+    free(prints);
 }
 
 /* The record of the small model: what is known of the source, for the inputs that are left. */
@@ -238,7 +269,7 @@ static void small_record(const job *t, const rfm_real *x, text *record) {
     /* a summary in integers has scales of 4 bytes */
     int in_summary =
         t->a->summary && scale != NULL && !is_tiny(&t->small) && (sizeof(rfm_real) == 4 || !has_integers(&t->small));
-    double conformal[2];
+    double conformal[2], unit = small_unit(t, x), temperature = model_temperature(&t->any);
     size_t k;
     text names = {NULL, 0, 0};
     if (r->has_options) record_add_options(record, &r->options);
@@ -249,8 +280,13 @@ static void small_record(const job *t, const rfm_real *x, text *record) {
     record_add(record, RFM_RECORD_TARGETS, names.at, names.size);
     if (r->fill != NULL) add_kept(t, record, RFM_RECORD_FILL, r->fill, NULL);
     if (!in_summary && (r->scales != NULL || scale != NULL)) add_kept(t, record, RFM_RECORD_SCALES, r->scales, scale);
-    conformal[0] = r->coverage, conformal[1] = small_threshold(t, x);
+    conformal[0] = r->coverage, conformal[1] = small_threshold(t, unit);
     if (conformal[1] >= 0) record_add_numbers(record, RFM_RECORD_CONFORMAL, conformal, 2);
+    if (has_integers(&t->small) && temperature > 0 && unit > 0 && t->form.classes > 0) {
+        temperature /= unit;
+        record_add_numbers(record, RFM_RECORD_TEMPERATURE, &temperature, 1);
+    }
+    small_table(t, record);
     free(names.at);
 }
 

@@ -1,6 +1,6 @@
 #include "command.h"
 #include "conv/conv.h"
-#include "learn/score.h"
+#include "learn/measures.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 int command_evaluate(const call *c) {
     const char *const *operands = c->operands;
+    const char *kind = c->split != NULL ? "test rows" : "rows";
     size_t size, bytes = 0, saturated, seen;
     double start = seconds_now();
     any_model any;
@@ -18,7 +19,7 @@ int command_evaluate(const call *c) {
     char *blob;
     row_list rows;
     sample given;
-    score s;
+    measures s;
     text out = {NULL, 0, 0};
     memset(&summary, 0, sizeof summary);
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
@@ -29,11 +30,11 @@ int command_evaluate(const call *c) {
     (void)rfm_model_summary(&model, &summary, NULL, 0);
     model_table_read(&table, &any, operands[0], operands[1], !c->no_header, c->target,
                      fills_missing(&any, operands[0], c->missing));
-    rows = rows_to_score(&table.file, c->split);
+    rows = rows_to_score(&table.file, c->split, table.column, table.form.targets);
     given = sample_read(&table.file, table.inputs, table.column, &table.form, rows,
                         model_table_offsets(&table, rows, &any));
     sample_fill(&given, &any, operands[1]);
-    s = score_sample(&m, &any, &given, &saturated);
+    s = measures_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
     seen = rows_seen(&any, &given);
     bytes = m.arena.size;
@@ -50,20 +51,24 @@ int command_evaluate(const call *c) {
         json_real(&out, "bandwidth", summary.bandwidth);
         json_real(&out, "ridge", summary.ridge);
         json_number(&out, "iterations", summary.iterations);
-        score_json(&out, &s, model.task);
+        measures_json(&out, &s);
         if (has_integers(&any)) json_number(&out, "saturated", (double)saturated);
         json_number(&out, "seconds", seconds_now() - start);
         json_number(&out, "arena_bytes", (double)bytes);
         json_number(&out, "model_bytes", (double)size);
         json_end(&out);
     } else {
-        score_text(&out, &s, model.task, given.rows, c->split != NULL ? "test rows" : "rows");
+        measures_text(&out, &s, model.class_names, kind);
         if (seen != SIZE_MAX) text_add(&out, "trained on    %zu of them\n", seen);
     }
+    say_useless(&s, kind);
+    if (seen != SIZE_MAX && seen > 0)
+        note("%zu of the %zu %s were trained on: of new rows fewer will be right", seen, given.rows, kind);
     file_show(&out, NULL);
     machine_stop(&m);
     model_table_free(&table);
     sample_free(&given);
+    measures_free(&s);
     free(out.at);
     free(rows.at);
     free(blob);

@@ -156,14 +156,7 @@ int command_export(const call *c) {
         use_integers(&t, &any.integers, id, upper);
     else
         use_numbers(&t, &model, id, upper);
-    if (model.input_names != NULL) {
-        text_add(&t, " *\n * Inputs, in this order:");
-        for (i = 0; i < model.d; i++) {
-            text_add(&t, i % 8 == 0 ? "\n *     " : " ");
-            c_string(&t, rfm_name(model.input_names, i));
-        }
-        text_add(&t, "\n");
-    }
+    inputs_comment(&t, model.input_names, model.d, any.record.recipe);
     /* Another model of the same name has another guard: the compiler finds the names twice and says so. */
     text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
     text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,

@@ -197,20 +197,65 @@ static int is_raw(const any_model *any) {
 }
 
 /* An input is called NAME=LEVEL then; a column may be, too, but with numbers in it --one-hot changes nothing. */
-static int is_one_hot(const rfm_model *model) {
+static int is_one_hot(const any_model *any) {
+    const rfm_model *model = &any->numbers;
     size_t i;
-    for (i = 0; model->input_names != NULL && i < model->d; i++)
+    for (i = 0; any->record.recipe == NULL && model->input_names != NULL && i < model->d; i++)
         if (strchr(rfm_name(model->input_names, i), '=') != NULL) return 1;
+    for (i = 0; i < any->record.word_count; i++)
+        if (strcmp(rfm_name(any->record.words, i), "--one-hot") == 0) return 1;
     return 0;
+}
+
+/* What was given for the table. */
+static void show_words(text *t, const any_model *any) {
+    const model_record *r = &any->record;
+    size_t i;
+    if (r->recipe == NULL) {
+        text_add(t, "%s%s", is_one_hot(any) ? " --one-hot" : "", r->fill != NULL ? " --missing mean" : "");
+        return;
+    }
+    for (i = 0; i < r->word_count; i++) {
+        text_add(t, " ");
+        add_name(t, rfm_name(r->words, i));
+    }
+}
+
+/* How inputs are made that are not just the number of a column, and which columns are none. */
+static void show_table(text *t, const any_model *any) {
+    const model_record *r = &any->record;
+    size_t i;
+    for (i = 0; r->recipe != NULL && i < any->numbers.d; i++) {
+        text how = {NULL, 0, 0};
+        recipe_show(&how, r->recipe, i);
+        if (how.size > 0) {
+            text_add(t, "input         ");
+            if (any->numbers.input_names != NULL) add_name(t, rfm_name(any->numbers.input_names, i));
+            text_add(t, ": ");
+            text_bytes(t, how.at, how.size);
+            text_add(t, "\n");
+        }
+        free(how.at);
+    }
+    for (i = 0; i < r->left_count; i++) {
+        text_add(t, "left out      ");
+        add_name(t, rfm_name(r->left, 2 * i));
+        text_add(t, ": %s\n", rfm_name(r->left, 2 * i + 1));
+    }
+    for (i = 0; i < r->absent_count; i++) {
+        text_add(t, i == 0 ? "missing       also " : ", ");
+        add_name(t, rfm_name(r->absent, i));
+    }
+    if (r->absent_count > 0) text_add(t, "\n");
 }
 
 /* As the options of rfm train have them. */
 static void show_options(text *t, const any_model *any) {
     const rfm_options *o = &any->record.options;
     int given = metric_given(any);
-    text_add(t, "trained with  --task %s%s%s%s --kernel %s", task_words[any->numbers.task],
-             is_one_hot(&any->numbers) ? " --one-hot" : "", any->record.fill != NULL ? " --missing mean" : "",
-             is_raw(any) ? " --raw" : "", rfm_kernels[o->kernel].name);
+    text_add(t, "trained with  --task %s", task_words[any->numbers.task]);
+    show_words(t, any);
+    text_add(t, "%s --kernel %s", is_raw(any) ? " --raw" : "", rfm_kernels[o->kernel].name);
     if (kernel_has_exponent(o->kernel)) text_add(t, " --exponent %.6g", (double)o->exponent);
     if (kernel_has_depth(o->kernel)) text_add(t, " --depth %g", (double)o->exponent);
     if (o->unit_rows) text_add(t, " --unit-rows");
@@ -248,7 +293,7 @@ static void record_json(text *t, const any_model *any) {
     json_number(&inside, "select", o->select);
     json_number(&inside, "score", o->score);
     json_number(&inside, "raw", is_raw(any));
-    json_number(&inside, "one_hot", is_one_hot(&any->numbers));
+    json_number(&inside, "one_hot", is_one_hot(any));
     json_number(&inside, "unit_rows", o->unit_rows);
     json_object(t, "options", &inside);
     free(inside.at);
@@ -332,7 +377,8 @@ int command_info(const call *c) {
             add_name(&t, rfm_name(any.record.targets, i));
         }
         if (any.record.targets != NULL) text_add(&t, "\n");
-        if (any.record.fill != NULL) text_add(&t, "missing       cells become the means of the training rows\n");
+        if (any.record.fill != NULL) text_add(&t, "missing       cells are filled in as in training\n");
+        show_table(&t, &any);
         if (any.record.coverage > 0)
             text_add(&t, "sets          coverage %g, threshold %.4g\n", any.record.coverage, any.record.threshold);
         if (any.record.has_options) show_options(&t, &any);

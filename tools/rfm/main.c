@@ -41,6 +41,15 @@ static const call defaults = {
 
 /* ---- a call --------------------------------------------------------------------------------- */
 
+/* --na */
+static void absent_words(const char *list) {
+    while (list != NULL && *list != 0) {
+        size_t length = strcspn(list, ",");
+        if (length > 0) csv_absent_add(list, length);
+        list += length + (list[length] == ',');
+    }
+}
+
 static int run(size_t command, char **argv) {
     option table[sizeof option_rows / sizeof *option_rows + 1];
     const command_row *row = &commands[command];
@@ -64,6 +73,7 @@ static int run(size_t command, char **argv) {
     }
     quiet = c.quiet;
     idx_labels = c.labels;
+    absent_words(c.na);
     return row->run(&c);
 }
 

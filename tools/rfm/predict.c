@@ -1,6 +1,6 @@
 #include "command.h"
 #include "conv/conv.h"
-#include "learn/score.h"
+#include "learn/measures.h"
 
 #include "rfm_certify.h"
 
@@ -160,6 +160,38 @@ static void set_add(text *lines, const any_model *model, const rfm_real *scores,
     free(set.at);
 }
 
+static void label_add(text *lines, const rfm_model *m, size_t k) {
+    if (m->class_names != NULL)
+        csv_add(lines, rfm_name(m->class_names, k));
+    else
+        text_add(lines, "%zu", k);
+}
+
+/* A header of the classes, and for each row its probabilities. They are rounded so that what is printed has sum 1: the
+ * largest one takes what is over. */
+static void proba_add(text *lines, const rfm_model *m, const rfm_real *y, size_t rows, double temperature) {
+    size_t classes = model_classes(m), i, k;
+    double *p = allocate(classes, sizeof *p, "probabilities");
+    for (k = 0; k < classes; k++) {
+        if (k > 0) text_add(lines, ",");
+        label_add(lines, m, k);
+    }
+    text_add(lines, "\n");
+    for (i = 0; i < rows; i++) {
+        double over = 1;
+        size_t most = 0;
+        probabilities(y + i * m->c, m->c, temperature, p);
+        for (k = 0; k < classes; k++) {
+            if (p[k] > p[most]) most = k;
+            over -= p[k] = rint(p[k] * 1e9) / 1e9;
+        }
+        p[most] += over;
+        for (k = 0; k < classes; k++) text_add(lines, k > 0 ? ",%.9f" : "%.9f", p[k]);
+        text_add(lines, "\n");
+    }
+    free(p);
+}
+
 int command_predict(const call *c) {
     const char *const *operands = c->operands;
     int missing, scores = c->scores, confidence = c->confidence;
@@ -179,23 +211,30 @@ int command_predict(const call *c) {
     size_t saturated;
     certifier certificates;
     text lines = {NULL, 0, 0};
+    double temperature, *p;
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
     if (patches_read(operands[0], &blob, &size, &any)) return conv_predict(c, &m, &any, blob, size);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     missing = fills_missing(&any, operands[0], c->missing);
-    if (confidence && (model.task != RFM_CLASSIFY || model.temperature <= 0))
-        fail("%s: expected a model of classes with a temperature for --confidence", operands[0]);
+    temperature = model_temperature(&any);
+    if ((confidence || c->proba) && (model.task != RFM_CLASSIFY || temperature <= 0))
+        fail("%s: expected a model of classes with a temperature for --%s, found %s", operands[0],
+             c->proba ? "proba" : "confidence", model.task != RFM_CLASSIFY ? "one of numbers" : "one without");
+    if (c->proba && (scores || confidence || c->sets || c->certify))
+        usage("--proba: expected none of --scores, --confidence, --sets and --certify with it");
     memset(&certificates, 0, sizeof certificates);
     if (c->sets && any.record.coverage <= 0)
         fail("%s: has no threshold for --sets, expected a model of rfm train --coverage", operands[0]);
     if (c->sets) check_labels(&model, operands[0]);
     member = allocate(model.c + 1, 1, "sets");
+    p = allocate(model.c + 1, sizeof *p, "probabilities");
     if (c->certify) certificates = certifier_make(&any, operands[0]);
+    record_absent(&any.record);
     csv_read(&file, operands[1], !c->no_header);
     file_check(c->out);
-    inputs = inputs_of_model(&file, model.input_names, model.d, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
+    inputs = model_inputs(&file, &any, NULL, model.task == RFM_CLASSIFY ? 1 : model.c);
     use = split_read(NULL, &file, USE_TEST);
     rows = rows_of(&file, use, USE_TEST);
     memset(&s, 0, sizeof s);
@@ -209,9 +248,9 @@ int command_predict(const call *c) {
     predict_any(&m, &moved, s.x, s.rows, y, classes, &saturated);
     added = move_outputs(&m, &any, &s, y);
     saturated_note(&any, saturated, rows.count);
-    for (i = 0; i < rows.count; i++) {
+    if (c->proba) proba_add(&lines, &model, y, rows.count, temperature);
+    for (i = 0; !c->proba && i < rows.count; i++) {
         const rfm_real *at = y + i * model.c;
-        rfm_real sure;
         if (scores || model.task == RFM_REGRESS)
             for (k = 0; k < model.c; k++) {
                 double offset = added != NULL ? (double)added[k] : 0;
@@ -222,8 +261,8 @@ int command_predict(const call *c) {
         else
             text_add(&lines, "%lu", (unsigned long)classes[i]);
         if (confidence) {
-            (void)rfm_class(&model, at, &sure);
-            text_add(&lines, ",%.4f", (double)sure);
+            probabilities(at, model.c, temperature, p);
+            text_add(&lines, ",%.4f", p[classes[i]]);
         }
         if (c->sets) set_add(&lines, &any, at, member);
         if (c->certify)
@@ -240,6 +279,7 @@ int command_predict(const call *c) {
     inputs_free(&inputs);
     certifier_free(&certificates);
     free(member);
+    free(p);
     free(classes);
     free(y);
     free(added);

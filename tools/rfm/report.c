@@ -40,7 +40,7 @@ static const char **name_list(const char *names, size_t count, const char *other
 
 static void read_rows(report *r, model_table *table, const char *split) {
     const csv *file = &table->file;
-    row_list rows = rows_to_score(file, split);
+    row_list rows = rows_to_score(&table->file, split, table->column, table->form.targets);
     size_t i, at = 0, line = 1;
     r->rows = sample_read(&table->file, table->inputs, table->column, &table->form, rows,
                           model_table_offsets(table, rows, &r->any));
@@ -170,6 +170,7 @@ static void read_metric(report *r, machine *m) {
 }
 
 static void report_free(report *r) {
+    measures_free(&r->measures);
     sample_free(&r->rows);
     free(r->path);
     free((void *)r->names);

@@ -19,6 +19,9 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
+/* Images and signals are rows of numbers: their columns are taken as they are. */
+static int is_plain(const call *a) { return a->image_size != NULL || a->signal != NULL; }
+
 /* ---- arguments ------------------------------------------------------------------------------ */
 
 static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
@@ -33,6 +36,9 @@ static void check_arguments(const call *a) {
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
+    if (a->drop != NULL && a->only != NULL) usage("--drop and --only: expected one of them");
+    if (is_plain(a) && (a->drop != NULL || a->only != NULL || a->na != NULL))
+        usage("--image and --signal: expected none of --drop, --only and --na with them");
     signal_check(a);
     if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL && method_given(a) != METHOD_LARGE) ||
                            a->network_rank != SIZE_MAX))
@@ -162,6 +168,13 @@ typedef struct {
     size_t d, c, rows_given;
     int method; /* METHOD_EXACT ... */
     large_result large;
+    int missing;                       /* MISSING_... */
+    size_t rows_missing, rows_unknown; /* with missing cells; without a target */
+    int *target_kinds;                 /* (targets) COLUMN_... */
+    left_out left;                     /* columns */
+    char *recipe_text;                 /* how inputs are made: table.h */
+    size_t recipe_bytes;
+    rfm_real *fill; /* (d) what missing cells become */
     lesson lesson;
     search_problem problem;
     search_result choice;
@@ -180,32 +193,34 @@ static void say_constant(const job *t) {
     size_t i;
     for (i = 0; i < t->d; i++) {
         column_range r = column_look(&t->file, at[i].column, t->train);
-        if (at[i].level == NULL ? r.low < r.high : i > 0 && at[i].column == at[i - 1].column) return; /* two texts */
+        if (at[i].what == INPUT_NUMBER ? r.low < r.high : i > 0 && at[i].column == at[i - 1].column) return;
     }
     note("%s: every input is the same in all training rows: there is nothing to learn from", t->file.file);
 }
 
-static void read_data(job *t) {
+/* The task, and what the targets are. */
+static void read_target(job *t) {
     const call *a = t->a;
-    unsigned char *use;
-    offsets moved;
     text names = {NULL, 0, 0};
     size_t i;
     int task = word_or_auto("--task", a->task, task_words);
-    csv_read(&t->file, a->operands[0], !a->no_header);
-    use = split_read(a->split, &t->file, USE_TRAIN);
-    t->train = rows_of(&t->file, use, USE_TRAIN);
-    t->test = rows_of(&t->file, use, USE_TEST);
-    free(use);
-    t->rows_given = t->train.count;
+    t->targets = a->targets > 0 ? a->targets : 1;
+    t->target = target_find(&t->file, a->target, t->targets);
+    if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
+    t->rows_unknown =
+        rows_known(&t->file, &t->train, t->target, t->targets) + rows_known(&t->file, &t->test, t->target, t->targets);
+    say_unknown(&t->file, t->rows_unknown);
     if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
         fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are "
              "all given)",
              a->split != NULL ? a->split : a->operands[0], t->train.count);
-    t->targets = a->targets > 0 ? a->targets : 1;
-    t->target = target_find(&t->file, a->target, t->targets);
-    if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
     if (a->targets > 0) task = RFM_REGRESS;
+    t->target_kinds = allocate(t->targets, sizeof *t->target_kinds, "targets");
+    for (i = 0; i < t->targets; i++) {
+        int kind = column_kind(&t->file, t->target + i, t->train);
+        t->target_kinds[i] = kind == COLUMN_COMMA || kind == COLUMN_THOUSANDS ? kind : COLUMN_NUMBER;
+        if (task != RFM_CLASSIFY && !is_plain(a)) column_decode(&t->file, t->target + i, t->target_kinds[i]);
+    }
     if (task == 2) {
         task = target_is_class(&t->file, t->target, t->train) ? RFM_CLASSIFY : RFM_REGRESS;
         note("target %s: %s", t->file.names[t->target],
@@ -218,12 +233,113 @@ static void read_data(job *t) {
     }
     t->form.target_names = names.at;
     t->form.targets = t->targets;
-    t->form.missing_mean = a->missing != NULL && strcmp(a->missing, "mean") == 0;
+    t->form.missing_mean = t->missing != MISSING_ERROR;
     if (task == RFM_CLASSIFY) t->form.class_names = classes_find(&t->file, t->target, t->train, &t->form.classes);
     if (task == RFM_REGRESS && a->coverage > 0)
         fail("%s: --coverage is for classes, expected no numbers as targets", a->operands[0]);
     t->c = form_outputs(&t->form);
-    t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
+}
+
+/* What becomes of the columns, by the training rows. */
+static void decide_inputs(job *t) {
+    const call *a = t->a;
+    table_rules rules;
+    uint32_t *labels = NULL;
+    if (is_plain(a)) {
+        t->inputs = inputs_of_file(&t->file, t->target, t->targets, t->train, a->one_hot);
+        return;
+    }
+    memset(&rules, 0, sizeof rules);
+    if (t->form.classes > 0) labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
+    rules.one_hot = a->one_hot, rules.missing = t->missing, rules.drop = a->drop, rules.only = a->only;
+    rules.labels = labels, rules.classes = t->form.classes;
+    t->inputs = inputs_decide(&t->file, t->target, t->targets, t->train, &rules, &t->left);
+    free(labels);
+    t->rows_missing = rows_missing(&t->file, &t->inputs, t->train);
+    t->recipe_text = recipe_write(&t->file, &t->inputs, t->target, t->targets, t->target_kinds, &t->recipe_bytes);
+}
+
+static int by_real(const void *a, const void *b) {
+    rfm_real x = *(const rfm_real *)a, y = *(const rfm_real *)b;
+    return (x > y) - (x < y);
+}
+
+/* What missing cells of an input become, less its offset: the mean; or the median where that is asked for, or far from
+ * the mean. */
+static double fill_of(const job *t, size_t j, rfm_real *room) {
+    const sample *s = &t->learn;
+    size_t i, count = 0;
+    double mean = 0, square = 0, median;
+    for (i = 0; i < s->rows; i++)
+        if (!isnan(s->x[i * t->d + j])) room[count++] = s->x[i * t->d + j];
+    if (count == 0)
+        fail("%s: input %s has no value in any training row, expected at least one", t->a->operands[0],
+             rfm_name(t->inputs.names, j));
+    for (i = 0; i < count; i++) mean += (double)room[i];
+    mean /= (double)count;
+    if (t->missing == MISSING_MEAN || t->missing == MISSING_ERROR) return mean;
+    for (i = 0; i < count; i++) square += ((double)room[i] - mean) * ((double)room[i] - mean);
+    qsort(room, count, sizeof *room, by_real);
+    median = ((double)room[(count - 1) / 2] + (double)room[count / 2]) / 2;
+    return t->missing == MISSING_MEDIAN || fabs(mean - median) > 0.25 * sqrt(square / (double)count) ? median : mean;
+}
+
+#define MOST_SAID 8 /* columns, one line each */
+
+static void say_fill(const job *t, size_t j, size_t *said) {
+    size_t i, count = 0;
+    for (i = 0; i < t->learn.rows; i++) count += isnan(t->learn.x[i * t->d + j]) != 0;
+    if (count > 0 && ++*said <= MOST_SAID)
+        note("input %s: %zu missing cell%s: %.6g in place of %s", rfm_name(t->inputs.names, j), count,
+             count == 1 ? "" : "s", (double)t->fill[j], count == 1 ? "it" : "them");
+}
+
+static void fill_missing(job *t) {
+    rfm_real *room = allocate(t->learn.rows, sizeof *room, "a column");
+    const rfm_real *moved = t->learn.moved.x;
+    size_t j, said = 0;
+    t->fill = allocate(t->d, sizeof *t->fill, "means");
+    for (j = 0; j < t->d; j++) t->fill[j] = (rfm_real)(fill_of(t, j, room) + (moved != NULL ? (double)moved[j] : 0));
+    for (j = 0; j < t->d; j++) say_fill(t, j, &said);
+    if (said > MOST_SAID) note("%zu more inputs have missing cells that are filled in likewise", said - MOST_SAID);
+    free(room);
+    (void)sample_impute(&t->learn, t->d, t->fill);
+    (void)sample_impute(&t->check, t->d, t->fill);
+}
+
+static void read_test_file(job *t, offsets moved) {
+    const call *a = t->a;
+    csv other;
+    row_list rows;
+    input_list inputs;
+    size_t target, i;
+    if (a->split != NULL && t->test.count > 0) usage("--test and test rows in --split: expected one of them");
+    csv_read(&other, a->test, !a->no_header);
+    inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
+                                    : inputs_of_names(&other, t->inputs.names, t->d);
+    target = target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets);
+    for (i = 0; t->form.classes == 0 && i < t->targets; i++) column_decode(&other, target + i, t->target_kinds[i]);
+    rows = rows_to_score(&other, NULL, target, t->targets);
+    t->check = sample_read(&other, inputs, target, &t->form, rows, moved);
+    free(rows.at);
+    csv_free(&other);
+}
+
+static void read_data(job *t) {
+    const call *a = t->a;
+    unsigned char *use;
+    offsets moved;
+    t->missing = a->missing != NULL ? options_word("--missing", a->missing, missing_words)
+                 : is_plain(a)      ? MISSING_ERROR
+                                    : MISSING_AUTO;
+    csv_read(&t->file, a->operands[0], !a->no_header);
+    use = split_read(a->split, &t->file, USE_TRAIN);
+    t->train = rows_of(&t->file, use, USE_TRAIN);
+    t->test = rows_of(&t->file, use, USE_TEST);
+    free(use);
+    read_target(t);
+    t->rows_given = t->train.count;
+    decide_inputs(t);
     t->d = t->inputs.count;
     if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
@@ -233,29 +349,15 @@ static void read_data(job *t) {
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
     }
-    t->learn =
-        sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
-                    offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
-                                 a->raw || a->image_size != NULL || a->signal != NULL ? LOSS_STAYS : LOSS_MOVED));
+    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
+                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
+                                        NULL, a->raw || is_plain(a) ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
-    if (a->test != NULL) {
-        csv other;
-        unsigned char *all;
-        row_list rows;
-        input_list inputs;
-        if (a->split != NULL && t->test.count > 0) usage("--test and test rows in --split: expected one of them");
-        csv_read(&other, a->test, !a->no_header);
-        all = split_read(NULL, &other, USE_TEST);
-        rows = rows_of(&other, all, USE_TEST);
-        inputs = inputs_of_names(&other, t->inputs.names, t->d);
-        t->check =
-            sample_read(&other, inputs, target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets),
-                        &t->form, rows, moved);
-        free(all);
-        free(rows.at);
-        csv_free(&other);
-    } else
+    if (a->test != NULL)
+        read_test_file(t, moved);
+    else
         t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
+    if (!is_plain(a)) fill_missing(t);
 }
 
 /* The network that is asked for. */
@@ -278,9 +380,42 @@ static void check_network(job *t) {
     t->recipe.rank = a->network_rank != SIZE_MAX ? a->network_rank : 8;
 }
 
+/* The options that were given for the table, as words for rfm info. */
+static void record_words(const call *a, text *record) {
+    text words = {NULL, 0, 0};
+    if (a->one_hot) text_add(&words, "--one-hot%c", 0);
+    if (a->missing != NULL) text_add(&words, "--missing%c%s%c", 0, a->missing, 0);
+    if (a->na != NULL) text_add(&words, "--na%c%s%c", 0, a->na, 0);
+    if (a->drop != NULL) text_add(&words, "--drop%c%s%c", 0, a->drop, 0);
+    if (a->only != NULL) text_add(&words, "--only%c%s%c", 0, a->only, 0);
+    if (words.size > 0) record_add(record, RFM_RECORD_WORDS, words.at, words.size);
+    free(words.at);
+}
+
+/* What the model's tools have to know of the table. */
+static void record_table(job *t) {
+    text *record = &t->lesson.record;
+    double *fill = allocate(t->d, sizeof *fill, "the record");
+    uint32_t *prints = sample_prints(&t->learn, t->d, NULL, t->d, t->targets);
+    size_t j;
+    for (j = 0; j < t->d; j++) fill[j] = (double)t->fill[j];
+    record_add_numbers(record, RFM_RECORD_FILL, fill, t->d);
+    record_add(record, RFM_RECORD_RECIPE, t->recipe_text, t->recipe_bytes);
+    if (csv_more_absent.size > 0) record_add(record, RFM_RECORD_ABSENT, csv_more_absent.at, csv_more_absent.size);
+    if (t->left.count > 0)
+        record_add(record, RFM_RECORD_LEFT, t->left.at, (size_t)(rfm_name(t->left.at, 2 * t->left.count) - t->left.at));
+    record_words(t->a, record);
+    record_add_rows(record, prints, t->learn.rows);
+    free(prints);
+    free(fill);
+}
+
 static void prepare(job *t) {
+    text record;
+    if (t->signal == NULL) record_table(t);
+    record = t->lesson.record;
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    if (t->signal == NULL) (void)sample_impute(&t->check, t->d, t->lesson.mean);
+    t->lesson.record = record;
 }
 
 /* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
@@ -409,6 +544,17 @@ static void fit(job *t) {
     t->opened = any_of_numbers(&opened);
 }
 
+static void dropped_json(text *out, const left_out *left) {
+    text names = {NULL, 0, 0};
+    size_t i;
+    for (i = 0; i < left->count; i++) {
+        const char *name = rfm_name(left->at, 2 * i);
+        text_bytes(&names, name, strlen(name) + 1);
+    }
+    json_names(out, "columns_dropped", names.at, left->count);
+    free(names.at);
+}
+
 static void report(job *t, const score *s, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
@@ -419,6 +565,9 @@ static void report(job *t, const score *s, double seconds) {
         json_text(&out, "task", task_words[task]);
         json_number(&out, "rows_train", (double)t->learn.rows);
         json_number(&out, "rows_test", (double)t->check.rows);
+        json_number(&out, "rows_missing", (double)t->rows_missing);
+        json_number(&out, "rows_left_out", (double)t->rows_unknown);
+        dropped_json(&out, &t->left);
         json_number(&out, "features", (double)t->d);
         json_number(&out, "outputs", (double)t->c);
         json_text(&out, "kernel", rfm_kernels[o->kernel].name);
@@ -512,6 +661,12 @@ int command_train(const call *a) {
     (void)word_or_auto("--task", a->task, task_words);
     read_settings(a, &t->problem, 2);
     machine_start(&t->machine, t->a->threads, t->a->port);
+    if (passes_wanted(a)) {
+        t->problem.interrupted = &interrupted;
+        passes_train(a, &t->machine, &t->problem, fit_tick, start);
+        machine_stop(&t->machine);
+        return 0;
+    }
     read_data(t);
     file_check(t->a->out);
     if (t->signal != NULL) t->d = signal_pool(t->signal, &t->machine, &t->form, &t->learn, &t->inputs, fit_tick);

@@ -287,7 +287,7 @@ static sample labelled_rows(const call *c, machine *m, const any_model *any, mod
     rfm_real *y;
     uint32_t *classes;
     model_table_read(table, any, c->operands[0], c->data, !c->no_header, c->target, 0);
-    rows = rows_to_score(&table->file, c->split);
+    rows = rows_to_score(&table->file, c->split, table->column, table->form.targets);
     given = sample_read(&table->file, table->inputs, table->column, &table->form, rows, none);
     y = allocate(given.rows, any->numbers.c * sizeof *y, "predictions");
     classes = allocate(given.rows, sizeof *classes, "predictions");

@@ -69,7 +69,7 @@ int conv_evaluate(const call *c, machine *m, any_model *any, char *blob, size_t 
     text out = {NULL, 0, 0};
     if (c->missing != NULL) usage("%s: a model of patches, expected no --missing", c->operands[0]);
     model_table_read(&table, any, c->operands[0], c->operands[1], !c->no_header, c->target, 0);
-    rows = rows_to_score(&table.file, c->split);
+    rows = rows_to_score(&table.file, c->split, table.column, table.form.targets);
     given = sample_read(&table.file, table.inputs, table.column, &table.form, rows, none);
     y = allocate(given.rows, model->c * sizeof *y, "predictions");
     classes = allocate(given.rows, sizeof *classes, "predictions");

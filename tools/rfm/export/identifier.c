@@ -2,6 +2,7 @@
 #include "identifier.h"
 
 #include "host/progress.h"
+#include "host/table.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -122,4 +123,29 @@ void c_string(text *t, const char *value) {
             text_bytes(t, value, 1);
     }
     text_bytes(t, "\"", 1);
+}
+
+void inputs_comment(text *t, const char *names, size_t count, const char *recipe) {
+    size_t i, made = 0;
+    if (names == NULL) return;
+    text_add(t, " *\n * Inputs, in this order:");
+    for (i = 0; i < count; i++) {
+        text_add(t, i % 8 == 0 ? "\n *     " : " ");
+        c_string(t, rfm_name(names, i));
+    }
+    text_add(t, "\n");
+    for (i = 0; recipe != NULL && i < count; i++) {
+        text how = {NULL, 0, 0};
+        recipe_show(&how, recipe, i);
+        if (how.size > 0) {
+            text_bytes(&how, "", 1);
+            if (made++ == 0) text_add(t, " *\n * To be made of the columns of the table, as rfm predict does it:\n");
+            text_add(t, " *     ");
+            c_string(t, rfm_name(names, i));
+            text_add(t, ": ");
+            c_string(t, how.at);
+            text_add(t, "\n");
+        }
+        free(how.at);
+    }
 }

@@ -143,6 +143,7 @@ typedef struct {
     const char *words; /* what kind it is */
     const char *input; /* the type of an input */
     const char *class_names, *input_names;
+    const char *recipe; /* how inputs are made: table.h */
 } facts;
 
 static void put_use(header *h, const facts *f, int certify) {
@@ -193,16 +194,8 @@ static void put_names(header *h, const facts *f) {
 }
 
 static void put_head(header *h, const facts *f, int certify, uint32_t checksum) {
-    size_t i;
     put_use(h, f, certify);
-    if (f->input_names != NULL) {
-        put(h, " *\n * Inputs, in this order:");
-        for (i = 0; i < f->d; i++) {
-            text_add(&h->t, i % 8 == 0 ? "\n *     " : " ");
-            c_string(&h->t, rfm_name(f->input_names, i));
-        }
-        put(h, "\n");
-    }
+    inputs_comment(&h->t, f->input_names, f->d, f->recipe);
     put(h, " */\n#ifndef RFM_MODEL_$_%08lX_H\n#define RFM_MODEL_$_%08lX_H\n\n#include <stdint.h>\n\n",
         (unsigned long)checksum, (unsigned long)checksum);
     put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
@@ -220,8 +213,8 @@ static facts facts_of(const any_model *any) {
     const rfm_model *m = &any->numbers;
     facts f;
     f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
-    f.class_names = m->class_names, f.input_names = m->input_names;
-    if (is_filters(any)) f.d = any->filters.model.d, f.input_names = NULL;
+    f.class_names = m->class_names, f.input_names = m->input_names, f.recipe = any->record.recipe;
+    if (is_filters(any)) f.recipe = NULL, f.d = any->filters.model.d, f.input_names = NULL;
     f.words = is_filters(any)        ? "a bank of filters and integers of 8 bits"
               : is_tiny(any)         ? "tiny"
               : any->type == RFM_I8  ? "integers of 8 bits"

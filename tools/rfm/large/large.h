@@ -4,6 +4,7 @@
 
 #include "../command.h"
 #include "../learn/learn.h"
+#include "../learn/search.h"
 
 #define METHOD_EXACT   0
 #define METHOD_HYPERBF 1
@@ -28,5 +29,11 @@ typedef struct {
  * pass. labels: of classes, or NULL. RFM_OK or RFM_ECANCEL; any other status ends the program. */
 int large_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels, rfm_options *options,
               int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result);
+
+/* 1: several files, --in-passes, or a file that is large beside this machine's memory. */
+int passes_wanted(const call *a);
+
+/* The whole command for such tables: the settings are searched on rows that are drawn, then all rows are fitted. */
+void passes_train(const call *a, machine *m, search_problem *p, int (*tick)(void *arg, rfm_real done), double start);
 
 #endif

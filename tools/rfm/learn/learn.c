@@ -159,8 +159,6 @@ static void lesson_record(const lesson *l, const rfm_options *options, const fit
     record_add_options(record, options);
     if (names != NULL)
         record_add(record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, l->form->targets) - names));
-    for (j = 0; j < d; j++) numbers[j] = (double)l->mean[j];
-    if (l->form->missing_mean) record_add_numbers(record, RFM_RECORD_FILL, numbers, d);
     for (j = 0; j < d; j++) numbers[j] = l->moved.x != NULL ? (double)l->moved.x[j] : 0;
     for (j = 0; j < targets; j++) numbers[d + j] = l->moved.y != NULL ? (double)l->moved.y[j] : 0;
     if (l->moved.x != NULL || l->moved.y != NULL) record_add_numbers(record, RFM_RECORD_OFFSETS, numbers, d + targets);
@@ -170,6 +168,7 @@ static void lesson_record(const lesson *l, const rfm_options *options, const fit
         conformal[0] = f->coverage, conformal[1] = f->threshold;
         record_add_numbers(record, RFM_RECORD_CONFORMAL, conformal, 2);
     }
+    text_bytes(record, l->record.at, l->record.size);
 }
 
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,

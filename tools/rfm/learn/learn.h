@@ -16,9 +16,10 @@ typedef struct {
     rfm_cmat start;                            /* of M, for these rows; at NULL: the identity */
     const sample_form *form;
     const char *input_names;
+    text record; /* further entries of the model's record */
 } lesson;
 
-/* Takes s->x over, and s->y where there are no classes: both are changed in place. Missing cells become the mean. */
+/* Takes s->x over, and s->y where there are no classes: both are changed in place. No cell is missing. */
 void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *input_names, size_t d, int raw,
                     const char *file);
 void lesson_free(lesson *l); /* what was made here */

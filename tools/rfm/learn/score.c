@@ -33,16 +33,9 @@ static size_t target_recorded(const csv *c, const sample_form *form) {
     return column;
 }
 
-void model_table_read(model_table *t, const any_model *any, const char *model_file, const char *data, int header,
-                      const char *target, int missing_mean) {
-    const rfm_model *model = &any->numbers;
-    t->form = form_of_model(any, model_file, target, missing_mean);
-    csv_read(&t->file, data, header);
-    need_labels(&t->file);
-    t->column = target_recorded(&t->file, &t->form);
-    if (t->column < t->file.columns && t->form.targets == 1) target = t->file.names[t->column];
-    t->inputs = inputs_of_model(&t->file, model->input_names, model->d, target, t->form.targets);
-    if (t->column < t->file.columns) return;
+/* The target where its recorded name does not help. */
+static size_t target_unrecorded(const model_table *t, const char *model_file, const char *data,
+                                int header, const char *target) {
     if (target == NULL && t->form.targets == 1) {
         target = target_guess(&t->file, t->inputs);
         if (target == NULL && header && t->form.target_names != NULL &&
@@ -51,17 +44,46 @@ void model_table_read(model_table *t, const any_model *any, const char *model_fi
                  "another)",
                  data, t->form.target_names, model_file);
     }
-    t->column = target_find(&t->file, target, t->form.targets);
+    return target_find(&t->file, target, t->form.targets);
 }
 
+void model_table_read(model_table *t, const any_model *any, const char *model_file, const char *data, int header,
+                      const char *target, int missing_mean) {
+    size_t k;
+    t->form = form_of_model(any, model_file, target, missing_mean);
+    record_absent(&any->record);
+    csv_read(&t->file, data, header);
+    need_labels(&t->file);
+    t->column = target_recorded(&t->file, &t->form);
+    if (t->column < t->file.columns && t->form.targets == 1) target = t->file.names[t->column];
+    t->inputs = model_inputs(&t->file, any, target, t->form.targets);
+    if (t->column == t->file.columns) t->column = target_unrecorded(t, model_file, data, header, target);
+    for (k = 0; any->record.recipe != NULL && t->form.classes == 0 && k < t->form.targets; k++)
+        column_decode(&t->file, t->column + k, recipe_kind(any->record.recipe, any->numbers.d + k));
+}
 void model_table_free(model_table *t) {
     csv_free(&t->file);
     inputs_free(&t->inputs);
 }
 
-row_list rows_to_score(const csv *c, const char *split) {
+input_list model_inputs(csv *c, const any_model *model, const char *target, size_t targets) {
+    const rfm_model *m = &model->numbers;
+    if (model->record.recipe != NULL) return inputs_of_recipe(c, model->record.recipe, m->input_names, m->d);
+    return inputs_of_model(c, m->input_names, m->d, target, targets);
+}
+
+void say_unknown(const csv *c, size_t count) {
+    if (count > 0)
+        note("%s: %zu row%s without a target: left out", c->file, count, count == 1 ? "" : "s");
+}
+
+row_list rows_to_score(csv *c, const char *split, size_t target, size_t targets) {
     unsigned char *use = split_read(split, c, USE_TEST);
     row_list rows = rows_of(c, use, USE_TEST);
+    if (rows.count > 0) {
+        say_unknown(c, rows_known(c, &rows, target, targets));
+        if (rows.count == 0) fail("%s: no row has a target, expected at least one", c->file);
+    }
     if (rows.count == 0) fail("%s: no row is marked 1 (test), expected at least one", split);
     free(use);
     return rows;
@@ -133,7 +155,7 @@ offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size
         if (i >= inputs->count)
             o.y[i - inputs->count] = offset_of(c, target + (i - inputs->count), rows,
                                                offset != NULL ? offset + (i - inputs->count) : NULL, NULL, said, loss);
-        else if (inputs->at[i].level == NULL)
+        else if (inputs->at[i].what == INPUT_NUMBER)
             o.x[i] = offset_of(c, inputs->at[i].column, rows, shift != NULL ? shift + i : NULL,
                                summary.x_scale != NULL ? summary.x_scale + i : NULL, said, loss);
     }
@@ -329,14 +351,13 @@ void saturated_note(const any_model *model, size_t saturated, size_t rows) {
              saturated, rows * model->numbers.d);
 }
 
-const char *const missing_words[] = {"mean", "error", NULL};
+const char *const missing_words[] = {"auto", "mean", "median", "error", NULL};
 
 int fills_missing(const any_model *model, const char *model_file, const char *word) {
-    int refuses = word != NULL && options_word("--missing", word, missing_words) == 1;
+    int refuses = word != NULL && options_word("--missing", word, missing_words) == MISSING_ERROR;
     int means = !has_integers(model) || model->record.fill != NULL;
     if (word != NULL && !refuses && !means)
-        fail("%s: a model of integers has no means for --missing mean unless it was trained with that; expected data "
-             "without missing cells",
+        fail("%s: a model of integers without a record of what missing cells become; expected data without them",
              model_file);
     return !refuses && means;
 }
@@ -352,8 +373,8 @@ void sample_fill(sample *s, const any_model *model, const char *data) {
     count = sample_impute(s, d, means);
     free(means);
     if (count > 0)
-        note("%s: %zu empty cell%s: the mean of the training rows is taken (--missing error to refuse them)", data,
-             count, count == 1 ? "" : "s");
+        note("%s: %zu empty cell%s: filled in as in training (--missing error to refuse them)", data, count,
+             count == 1 ? "" : "s");
 }
 
 score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes) {
@@ -416,7 +437,68 @@ void score_text(text *t, const score *s, int task, size_t rows, const char *kind
 
 /* ---- rows that were trained on -----------------------------------------------------------------
  *
- * A row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside |z_i|. Centres are
+ * A record has a number for every row, made of the bits of its inputs and its target. */
+
+static uint64_t mix(uint64_t state, double value) { /* FNV-1a over its bytes; 0 and -0 are one */
+    unsigned char bytes[sizeof value];
+    size_t i;
+    value += 0.0;
+    memcpy(bytes, &value, sizeof value);
+    for (i = 0; i < sizeof value; i++) state = (state ^ bytes[i]) * 0x100000001b3u;
+    return state;
+}
+
+uint32_t *sample_prints(const sample *s, size_t columns, const size_t *kept, size_t d, size_t c) {
+    uint32_t *prints = allocate(s->rows, sizeof *prints, "fingerprints");
+    size_t i, j;
+    for (i = 0; i < s->rows; i++) {
+        uint64_t state = 0xcbf29ce484222325u;
+        for (j = 0; j < d; j++) {
+            size_t at = kept != NULL ? kept[j] : j;
+            state = mix(state, (double)s->x[i * columns + at] + (s->moved.x != NULL ? (double)s->moved.x[at] : 0));
+        }
+        if (s->labels != NULL) state = mix(state, s->labels[i]);
+        for (j = 0; s->labels == NULL && j < c; j++)
+            state = mix(state, (double)s->y[i * c + j] + (s->moved.y != NULL ? (double)s->moved.y[j] : 0));
+        prints[i] = (uint32_t)(state ^ state >> 32);
+    }
+    return prints;
+}
+
+static int by_print(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void record_add_rows(text *record, uint32_t *prints, size_t count) {
+    unsigned char *bytes = allocate(count, 4, "fingerprints");
+    size_t i;
+    qsort(prints, count, sizeof *prints, by_print);
+    for (i = 0; i < count; i++) rfm_put_u32(bytes + 4 * i, prints[i]);
+    record_add(record, RFM_RECORD_ROWS, bytes, 4 * count);
+    free(bytes);
+}
+
+static size_t prints_seen(const any_model *model, const sample *s) {
+    const model_record *r = &model->record;
+    size_t d = model->numbers.d, i, seen = 0;
+    uint32_t *prints = sample_prints(s, d, NULL, d, model->numbers.c);
+    for (i = 0; i < s->rows; i++) {
+        size_t low = 0, high = r->row_count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (record_row(r->rows, middle) < prints[i])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        seen += low < r->row_count && record_row(r->rows, low) == prints[i];
+    }
+    free(prints);
+    return seen;
+}
+
+/* Without that: a row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside |z_i|. Centres are
  * sorted by their sum along one direction, so that only those close by are compared. */
 
 #define SAME 1e-4
@@ -459,7 +541,7 @@ static int is_centre(const rfm_model *m, const keyed *order, const double *z) {
     return 0;
 }
 
-size_t rows_seen(const any_model *model, const sample *s) {
+static size_t centres_seen(const any_model *model, const sample *s) {
     rfm_real *room;
     any_model moved = any_moved(model, &s->moved, &room);
     const rfm_model *m = &moved.numbers;
@@ -469,7 +551,7 @@ size_t rows_seen(const any_model *model, const sample *s) {
     keyed *order;
     memset(&summary, 0, sizeof summary);
     (void)rfm_model_summary(m, &summary, NULL, 0);
-    if (has_integers(model) || summary.rows == 0 || summary.rows != m->n) {
+    if (has_integers(model) || summary.rows == 0 || summary.rows != m->n || m->radius > 0) {
         free(room);
         free(z);
         return SIZE_MAX;
@@ -495,4 +577,8 @@ size_t rows_seen(const any_model *model, const sample *s) {
     free(room);
     free(z);
     return seen;
+}
+
+size_t rows_seen(const any_model *model, const sample *s) {
+    return model->record.rows != NULL ? prints_seen(model, s) : centres_seen(model, s);
 }

@@ -67,8 +67,15 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
 void score_json(text *t, const score *s, int task);
 void score_text(text *t, const score *s, int task, size_t rows, const char *kind); /* kind: "test rows" */
 
-/* How many rows are, to the model, one that it was trained on: all of these are its centres. SIZE_MAX: they are not,
- * or it is a model of integers; then it is not known. */
+/* A number for each row (rows) of filled inputs, of the d that are kept (NULL: the first d) of `columns`, and its
+ * target. To be freed. */
+uint32_t *sample_prints(const sample *s, size_t columns, const size_t *kept, size_t d, size_t c);
+
+/* These in order, as an entry of a record. */
+void record_add_rows(text *record, uint32_t *prints, size_t count);
+
+/* How many rows of filled inputs the model was trained on: by the fingerprints of its record, or else by its centres,
+ * if all training rows are. SIZE_MAX: not known. */
 size_t rows_seen(const any_model *model, const sample *s);
 
 /* Says how many inputs were outside of what a model of integers was calibrated for; nothing if none. */
@@ -88,10 +95,15 @@ void model_table_read(model_table *t, const any_model *model, const char *model_
 offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model);
 void model_table_free(model_table *t);
 
-/* Those that the split marks; all if there is none. */
-row_list rows_to_score(const csv *c, const char *split);
+/* The inputs of a model in a file: by its recipe, or else by names or places. Words that it takes as missing have to be
+ * known before the file is read: record_absent. */
+input_list model_inputs(csv *c, const any_model *model, const char *target, size_t targets);
 
-extern const char *const missing_words[]; /* of --missing: mean, error */
+/* Those that the split marks; all if there is none. Rows without a target are left out, and it is said how many. */
+row_list rows_to_score(csv *c, const char *split, size_t target, size_t targets);
+void say_unknown(const csv *c, size_t count); /* rows without a target */
+
+extern const char *const missing_words[]; /* of --missing, in the order of MISSING_... */
 
 /* 1 if missing cells become the means that a model has, of integers in its record: that is what --missing says, or what
  * can be done without it. Ends the program if means are asked for and there are none. */

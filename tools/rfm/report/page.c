@@ -223,6 +223,13 @@ static void per_class(text *t, const report *r, const size_t *count) {
     free(recall);
 }
 
+static void metric_row(text *t, const char *name, double value) {
+    char room[NUMBER_ROOM];
+    if (isnan(value)) return;
+    html_row(t, name);
+    text_add(t, "%s</dd>", html_number(room, value));
+}
+
 static void score_classify(text *t, const report *r) {
     size_t *count = confusion(r), i, right = 0;
     char room[NUMBER_ROOM];
@@ -243,6 +250,11 @@ static void score_classify(text *t, const report *r) {
         html_row(t, "Mean confidence of the model");
         text_add(t, "%s</dd>", html_percent(room, mean));
     }
+    metric_row(t, "Balanced accuracy", r->measures.balanced);
+    metric_row(t, r->classes > 2 ? "F1, mean over the classes" : "F1", r->measures.f1);
+    metric_row(t, r->classes > 2 ? "AUC, mean over the classes" : "AUC", r->measures.auc);
+    metric_row(t, "Log-loss", r->measures.log_loss);
+    metric_row(t, "Brier score", r->measures.brier);
     text_add(t, "</dl>\n");
     if (r->classes <= MOST_BESIDE) {
         text_add(t, "<h3 style=\"margin-top:24px\">Class by class</h3>\n");
@@ -363,10 +375,14 @@ static void section_score(text *t, const report *r) {
     text_add(t, "<p class=\"say\">On %s%zu row%s of <span class=\"name\">", r->is_split ? "the " : "all ", r->rows.rows,
              plural(r->rows.rows));
     html_text(t, r->data_file);
-    text_add(t, r->is_split ? "</span> that the split marks as test rows; training did not see them if it was given "
-                              "the same split.</p>\n"
-                            : "</span>. No split was given: if the model was trained on rows of this file, new rows "
-                              "will score lower.</p>\n");
+    text_add(t, r->is_split ? "</span> that the split marks as test rows. " : "</span>. ");
+    if (r->seen == SIZE_MAX)
+        text_add(t, "Whether the model was trained on them is not recorded.</p>\n");
+    else if (r->seen > 0)
+        text_add(t, "<strong>The model was trained on %zu of them</strong>: of new rows fewer will be right.</p>\n",
+                 r->seen);
+    else
+        text_add(t, "The model was trained on none of them.</p>\n");
     if (r->classes > 0)
         score_classify(t, r);
     else
@@ -405,6 +421,35 @@ static void path_chart(text *t, const report *r, const char *title, double (*get
 static double step_score(const rfm_step *s) { return (double)s->score; }
 static double step_rank(const rfm_step *s) { return (double)s->rank; }
 static double step_bandwidth(const rfm_step *s) { return (double)s->bandwidth; }
+
+/* What was decided about the table. */
+static void decisions(text *t, const report *r) {
+    const model_record *record = &r->any.record;
+    size_t i, made = 0;
+    text how = {NULL, 0, 0};
+    for (i = 0; record->recipe != NULL && i < r->model.d; i++) {
+        how.size = 0;
+        recipe_show(&how, record->recipe, i);
+        if (how.size == 0) continue;
+        if (made++ == 0) text_add(t, "<h3>Inputs that are made of columns</h3>\n<dl>");
+        text_bytes(&how, "", 1);
+        text_add(t, "<dt>");
+        html_text(t, r->names[i]);
+        text_add(t, "</dt><dd>");
+        html_text(t, how.at);
+        text_add(t, "</dd>");
+    }
+    if (made > 0) text_add(t, "</dl>\n");
+    for (i = 0; i < record->left_count; i++) {
+        text_add(t, "%s", i == 0 ? "<p class=\"small\">Columns left out: " : "; ");
+        html_text(t, rfm_name(record->left, 2 * i));
+        text_add(t, " (");
+        html_text(t, rfm_name(record->left, 2 * i + 1));
+        text_add(t, ")");
+    }
+    if (record->left_count > 0) text_add(t, ".</p>\n");
+    free(how.at);
+}
 
 static void section_training(text *t, const report *r) {
     char room[NUMBER_ROOM];
@@ -473,6 +518,7 @@ static void section_training(text *t, const report *r) {
     text_add(t, "%s</dd>", type_word(r->any.type));
     html_row(t, "Size");
     text_add(t, "%s bytes</dd></dl></div>\n", html_count(room, (double)r->model_bytes));
+    decisions(t, r);
     for (i = 0; i < n; i++) scored |= r->path[i].score != 0;
     if (n > 1) {
         text charts = {NULL, 0, 0}, flat = {NULL, 0, 0};

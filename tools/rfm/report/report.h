@@ -2,7 +2,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "rfm/learn/score.h"
+#include "rfm/learn/measures.h"
 
 #define MOST_DIRECTIONS 40
 
@@ -27,6 +27,8 @@ typedef struct {
     uint32_t *predicted;  /* (rows) classes */
     double *confidence;   /* (rows); NULL: the model has none */
     score score;
+    measures measures;
+    size_t seen; /* rows that were trained on; SIZE_MAX: not known */
     double main_score;  /* accuracy or r2 */
     double interval[2]; /* 95 %; equal: not known */
     double baseline;    /* the score of the most frequent class, or of the mean */

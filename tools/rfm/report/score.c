@@ -14,12 +14,12 @@ static void wilson(double share, double n, double interval[2]) {
 
 static void classify(report *r) {
     size_t i, k, *count = allocate(r->classes, sizeof *count, "counts"), most = 0;
-    if (r->model.temperature > 0) r->confidence = allocate(r->rows.rows, sizeof *r->confidence, "confidences");
+    double *p = allocate(r->classes, sizeof *p, "probabilities"), temperature = model_temperature(&r->any);
+    if (temperature > 0) r->confidence = allocate(r->rows.rows, sizeof *r->confidence, "confidences");
     for (i = 0; i < r->rows.rows; i++) {
-        rfm_real confidence = 0;
         if (r->confidence != NULL) {
-            (void)rfm_class(&r->model, r->outputs + i * r->model.c, &confidence);
-            r->confidence[i] = (double)confidence;
+            probabilities(r->outputs + i * r->model.c, r->model.c, temperature, p);
+            r->confidence[i] = p[r->predicted[i]];
         }
         if (r->rows.labels[i] != CLASS_UNKNOWN) count[r->rows.labels[i]]++;
     }
@@ -28,6 +28,7 @@ static void classify(report *r) {
     r->baseline = (double)most / (double)r->rows.rows;
     wilson(r->score.accuracy, (double)r->rows.rows, r->interval);
     free(count);
+    free(p);
 }
 
 /* r2 = 1 - mean(e^2) / mean(v^2), a ratio of means over the rows: its standard error by the delta method. With several
@@ -68,6 +69,8 @@ void report_scores(report *r, machine *m) {
     predict_any(m, &moved, r->rows.x, r->rows.rows, r->outputs, r->predicted, &saturated);
     saturated_note(&r->any, saturated, r->rows.rows);
     r->score = score_of(&r->rows, r->model.c, r->outputs, r->predicted);
+    r->measures = measures_of(&r->rows, r->classes, r->model.c, r->outputs, r->predicted, model_temperature(&r->any));
+    r->seen = rows_seen(&r->any, &r->rows);
     free(room);
     if (r->classes > 0)
         classify(r);
