@@ -140,7 +140,8 @@ int rfm_small_centers_need(const rfm_ctx *ctx, const rfm_model *model, const rfm
 
 /* The loss that refit and polish reduce: *loss = sum over rows of w |y - f|^2 + ridge sum_jk alpha_j'alpha_k
  * phi(|center_j - center_k|), ridge >= 0. If gradient is not NULL, it becomes the gradient by the model's centres,
- * (n, r). After a failure nothing was written. */
+ * (n, r). f has the rounding of its terms alpha phi; where rows are met as exactly as that, |y - f|^2 is the square of
+ * this rounding, whatever the weights. After a failure nothing was written. */
 int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, rfm_real ridge, rfm_real *loss,
                    rfm_real *gradient);
 int rfm_small_loss_need(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *data, size_t *bytes);

@@ -18,8 +18,9 @@ int method_given(const call *a) {
 int method_of(const call *a, size_t rows) {
     int method = method_given(a);
     if (method != METHOD_AUTO) return method;
-    return rows > MOST_ROWS && a->rows == SIZE_MAX && a->image_size == NULL && a->signal == NULL ? METHOD_LARGE
-                                                                                                 : METHOD_EXACT;
+    return rows > MOST_ROWS && a->rows == SIZE_MAX && !(a->coverage > 0) && a->image_size == NULL && a->signal == NULL
+               ? METHOD_LARGE
+               : METHOD_EXACT;
 }
 
 size_t large_centers(const call *a, size_t rows) {
@@ -46,9 +47,9 @@ static size_t read_part(void *from, size_t first, size_t count, rfm_real *x, rfm
     const slice *p = from;
     const lesson *l = p->l;
     size_t i;
-    (void)weights;
     for (i = 0; i < count; i++) {
         size_t row = row_of(p, first + i);
+        if (weights != NULL) weights[i] = l->weights[row];
         memcpy(x + i * l->d, l->x + row * l->d, l->d * sizeof *x);
         memcpy(y + i * l->c, l->y + row * l->c, l->c * sizeof *y);
     }
@@ -60,7 +61,7 @@ static rfm_rows rows_of_part(slice *p) {
     rfm_rows rows;
     memset(&rows, 0, sizeof rows);
     rows.n = p->every == 0 ? p->l->rows : p->held ? held : p->l->rows - held;
-    rows.d = p->l->d, rows.c = p->l->c, rows.read = read_part, rows.from = p;
+    rows.d = p->l->d, rows.c = p->l->c, rows.weighted = p->l->weights != NULL, rows.read = read_part, rows.from = p;
     return rows;
 }
 

@@ -107,7 +107,8 @@ static void begin(table *t, const call *a) {
     text names = {NULL, 0, 0}, target = {NULL, 0, 0};
     memset(t, 0, sizeof *t);
     if (a->split != NULL || a->one_hot || a->targets > 0 || a->metric_from != NULL || a->coverage > 0 ||
-        a->drop != NULL || a->only != NULL)
+        a->drop != NULL || a->only != NULL || a->weights != NULL || a->balance || a->group != NULL || a->time != NULL ||
+        a->test_size != NULL || a->cv != SIZE_MAX || a->tune != NULL)
         usage("tables in passes: expected none of --split, --one-hot, --targets, --metric-from and --coverage; test "
               "rows: "
               "--test FILE");
