@@ -28,6 +28,11 @@ static int is_plain(const call *a) { return a->image_size != NULL || a->signal !
 
 static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
 
+static int kernel_is_auto(const call *a) { return strcmp(a->kernel, "auto") == 0; }
+
+/* The kernel, of auto the first that is tried. */
+static int kernel_wanted(const call *a) { return kernel_is_auto(a) ? RFM_LAPLACE : kernel_of("--kernel", a->kernel); }
+
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -64,9 +69,9 @@ static void check_arguments(const call *a) {
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
     conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
-    if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
+    if (is_network(a) && rfm_kernels[kernel_wanted(a)].axes)
         usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
-    if (is_network(a) && kernel_has_depth(kernel_of("--kernel", a->kernel)))
+    if (is_network(a) && kernel_has_depth(kernel_wanted(a)))
         usage("--method hyperbf: expected a kernel of distances, found %s", a->kernel);
     if (is_network(a) && a->unit_rows) usage("--method hyperbf: expected rows as they are, found --unit-rows");
     if (a->metric_from != NULL && strcmp(a->metric, "auto") != 0)
@@ -104,7 +109,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     double number = 0;
     size_t i;
     rfm_options_init(&p->base);
-    p->base.kernel = kernel_of("--kernel", a->kernel);
+    p->base.kernel = kernel_wanted(a);
+    p->kernels[p->kernel_count++] = p->base.kernel;
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
     if (a->exponent >= 0) {
@@ -122,8 +128,6 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
         p->base.exponent = (rfm_real)a->depth;
     }
     p->base.unit_rows = a->unit_rows;
-    if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
-        usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (kernel_has_depth(p->base.kernel)) {
         if (strcmp(a->bandwidth, "auto") != 0) usage("--bandwidth: the kernel %s has none", a->kernel);
@@ -156,11 +160,14 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
-        if (d > 1 && !rfm_kernels[p->base.kernel].axes) p->metrics[p->metric_count++] = RFM_FULL;
+        if (d > 1) p->metrics[p->metric_count++] = RFM_FULL;
     }
     if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
     p->centers[p->center_count++] = a->center;
     if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
+    if (kernel_is_auto(a) && p->bandwidth_count > 1 && d > 1 && !a->unit_rows && a->metric_from == NULL &&
+        a->signal == NULL && !is_network(a))
+        p->kernels[p->kernel_count++] = RFM_L1;
     p->time_limit = a->time_limit;
     p->coverage = fmax(a->coverage, 0);
     p->interrupted = &interrupted;
@@ -576,8 +583,6 @@ static void take_metric(job *t) {
             fail("%s: its input %zu is %s, expected %s as in %s", file, j + 1, rfm_name(m->input_names, j),
                  rfm_name(t->inputs.names, j), t->file.file);
     full = m->metric == RFM_FULL;
-    if (full && rfm_kernels[t->problem.base.kernel].axes)
-        fail("%s: its metric is full, and the kernel %s has a metric per input only", file, t->a->kernel);
     memset(&summary, 0, sizeof summary);
     if (rfm_model_summary(m, &summary, NULL, 0) != RFM_OK) summary.bandwidth = 1;
     start = allocate(full ? d : 1, d * sizeof *start, "the metric");
