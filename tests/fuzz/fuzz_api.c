@@ -1,5 +1,5 @@
-/* libFuzzer's target for the calls of rfm.h, rfm_small.h, rfm_hyperbf.h and rfm_conv.h: bytes are decisions, which call with which sizes, strides,
- * options, numbers, memory.
+/* libFuzzer's target for the calls of rfm.h, rfm_small.h, rfm_hyperbf.h and rfm_conv.h: bytes are decisions,
+ * which call with which sizes, strides, options, numbers, memory.
  *
  * All memory is on the heap and ends where it must: arrays where their views end, arenas after exactly the need, or a
  * byte before it. Checked beside what the sanitizers see: one byte less than the need is refused and the need is not;

@@ -1,5 +1,5 @@
-/* The experiments of the papers on the neural feature ansatz. ansatz.c: networks in training; alignment.c: the beginning
- * of a training and what predicts it; identities.c: theorems as measured identities. */
+/* The experiments of the papers on the neural feature ansatz. ansatz.c: networks in training; alignment.c: the
+ * beginning of a training and what predicts it; identities.c: theorems as measured identities. */
 #ifndef ANSATZ_H
 #define ANSATZ_H
 
