@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rfm_certify.h"
+
 #if RFM_REAL_BYTES == 4
 #define REAL_MAX     FLT_MAX
 #define REAL_MIN     FLT_MIN
@@ -171,9 +173,14 @@ static size_t seed_i(size_t index, unsigned char *blob) {
         size_t n, d, c, r, nodes;
         int type, metric, names;
     } seeds[] = {
-        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},   {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
-        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1}, {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
-        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},    {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
+        {6, 3, 2, 3, 80, RFM_I8, RFM_DIAGONAL + RFM_ABSOLUTE, 1},
+        {4, 3, 2, 5, 80, RFM_I16, RFM_FULL + RFM_ABSOLUTE, 0},
+        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},
+        {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
+        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1},
+        {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
+        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},
+        {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
     rfm_input_i inputs[16];
@@ -195,7 +202,8 @@ static size_t seed_i(size_t index, unsigned char *blob) {
     m.nodes = seeds[index].nodes;
     m.type = seeds[index].type, m.metric = seeds[index].metric, m.task = RFM_CLASSIFY;
     wide = m.type == RFM_I16;
-    m.limit = !wide ? 255 : m.r <= 4 ? 16383 : 8191;
+    m.absolute = m.metric >= RFM_ABSOLUTE, m.metric &= RFM_ABSOLUTE - 1;
+    m.limit = wide ? (m.r <= 4 ? 16383 : 8191) : m.absolute ? 127 : 255;
     for (i = 0; i < 16; i++) {
         inputs[i].low = (int16_t) - (int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
         inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24,
@@ -291,6 +299,24 @@ static rfm_real input(const rfm_model *m, size_t which, size_t j) {
     }
 }
 
+/* Of what can have one: it is finite, and the class is that of the prediction. */
+static void use_certificate(const rfm_model *m, const rfm_real *x) {
+    rfm_real *room = malloc((RFM_CERTIFY_SCRATCH(m->d, m->r, m->c) + m->c + m->d) * sizeof *room), radius = -1;
+    rfm_real *scores, *moves;
+    size_t label = 0;
+    int status;
+
+    require(room != NULL, "memory");
+    scores = room + RFM_CERTIFY_SCRATCH(m->d, m->r, m->c), moves = scores + m->c;
+    status = rfm_certify(m, x, scores, room, &label, &radius, moves);
+    require(status == RFM_OK || status == RFM_ERANGE || status == RFM_EVALUE, "status of a certificate");
+    if (status == RFM_OK) {
+        require(rfm_finite(1, &radius) && radius >= 0 && rfm_finite(m->d, moves), "a certificate is finite");
+        require(label == rfm_class(m, scores, NULL), "class of a certificate");
+    }
+    free(room);
+}
+
 static void use_model(const rfm_model *m) {
     rfm_real *x = malloc(m->d * sizeof *x), *scores = malloc(m->c * sizeof *scores);
     rfm_real *scratch = malloc(RFM_PREDICT_SCRATCH(m->d, m->r) * sizeof *scratch), novelty, confidence;
@@ -311,6 +337,7 @@ static void use_model(const rfm_model *m) {
         require(rfm_finite(m->c, scores), "scores are finite");
         require(rfm_class(m, scores, &confidence) < classes, "class");
         require(confidence >= 0 && confidence <= 1, "confidence");
+        use_certificate(m, x);
     }
     for (i = 0; i < classes; i++) require(strlen(rfm_name(m->class_names, i)) < SIZE_MAX, "class names");
     for (i = 0; i < m->d; i++) require(strlen(rfm_name(m->input_names, i)) < SIZE_MAX, "input names");
@@ -340,9 +367,13 @@ static int16_t input_i(const rfm_input_i *in, size_t which, size_t j) {
 static void use_model_i(const rfm_model_i *m) {
     int16_t *x = malloc(m->d * sizeof *x), *scratch = malloc(RFM_PREDICT_I_SCRATCH(m->d, m->r) * sizeof *scratch);
     int32_t *scores = malloc(m->c * sizeof *scores);
-    size_t which, i, classes = m->c == 1 ? 2 : m->c;
+    int64_t *room = malloc(RFM_CERTIFY_I_ROOM(m->r, m->c) * sizeof *room);
+    uint16_t *counts = malloc(m->d * sizeof *counts);
+    uint32_t square;
+    size_t which, i, classes = m->c == 1 ? 2 : m->c, label = 0;
+    int status;
 
-    require(x != NULL && scores != NULL && scratch != NULL, "memory");
+    require(x != NULL && scores != NULL && scratch != NULL && room != NULL && counts != NULL, "memory");
     for (which = 0; which < 6; which++) {
         rfm_notes_i notes = {0xffff, 0xffffffffu};
 
@@ -351,6 +382,9 @@ static void use_model_i(const rfm_model_i *m) {
         require(notes.nearest <= RFM_PHI_ONE && notes.saturated <= m->d, "notes");
         require(which > 2 || notes.saturated == 0, "inside of the range");
         require(rfm_class_i(m, scores) < classes, "class");
+        status = rfm_certify_i(m, x, scores, scratch, room, &label, &square, counts);
+        require(status == RFM_OK || status == RFM_EVALUE, "status of a certificate in integers");
+        if (status == RFM_OK) require(label == rfm_class_i(m, scores), "class of a certificate in integers");
     }
     for (i = 0; i < classes; i++) require(strlen(rfm_name(m->class_names, i)) < SIZE_MAX, "class names");
     for (i = 0; i < m->d; i++) require(strlen(rfm_name(m->input_names, i)) < SIZE_MAX, "input names");
@@ -358,6 +392,8 @@ static void use_model_i(const rfm_model_i *m) {
     free(x);
     free(scores);
     free(scratch);
+    free(room);
+    free(counts);
 }
 
 static void use_tiny(const rfm_tiny *m) {
@@ -365,9 +401,13 @@ static void use_tiny(const rfm_tiny *m) {
     rfm_real *raw = malloc(m->d * sizeof *raw);
     int32_t *scores = malloc(m->c * sizeof *scores);
     int8_t *scratch = malloc(m->r);
-    size_t which, i, classes = m->c == 1 ? 2 : m->c;
+    int64_t *room = malloc(RFM_TINY_CERTIFY_ROOM(m->r, m->c) * sizeof *room);
+    uint16_t *counts = malloc(m->d * sizeof *counts);
+    uint32_t square;
+    size_t which, i, classes = m->c == 1 ? 2 : m->c, label = 0;
+    int status;
 
-    require(x != NULL && raw != NULL && scores != NULL && scratch != NULL, "memory");
+    require(x != NULL && raw != NULL && scores != NULL && scratch != NULL && room != NULL && counts != NULL, "memory");
     for (which = 0; which < 5; which++) {
         uint32_t nearest = 0xffffffffu;
 
@@ -379,6 +419,9 @@ static void use_tiny(const rfm_tiny *m) {
         require(rfm_tiny_predict(m, x, scores, scratch, &nearest) == RFM_OK, "status of a tiny prediction");
         require(nearest <= RFM_TINY_ONE, "nearest");
         require(rfm_tiny_class(m, scores) < classes, "class");
+        status = rfm_tiny_certify(m, x, scores, scratch, room, &label, &square, counts);
+        require(status == (m->task == RFM_CLASSIFY ? RFM_OK : RFM_EVALUE), "status of a tiny certificate");
+        if (status == RFM_OK) require(label == rfm_tiny_class(m, scores), "class of a tiny certificate");
         require(rfm_tiny_integers(m, raw, x) == RFM_OK, "integers");
     }
     for (i = 0; i < classes; i++) require(strlen(rfm_name(m->class_names, i)) < SIZE_MAX, "class names");
@@ -388,6 +431,8 @@ static void use_tiny(const rfm_tiny *m) {
     free(raw);
     free(scores);
     free(scratch);
+    free(room);
+    free(counts);
 }
 
 /* The record of a blob that is right; of one that was refused there may be none. All of its bytes are read. */

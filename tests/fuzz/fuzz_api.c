@@ -1,5 +1,5 @@
-/* libFuzzer's target for the calls of rfm.h and rfm_small.h: bytes are decisions, which call with which sizes, strides,
- * options, numbers, memory.
+/* libFuzzer's target for the calls of rfm.h, rfm_small.h, rfm_hyperbf.h and rfm_conv.h: bytes are decisions,
+ * which call with which sizes, strides, options, numbers, memory.
  *
  * All memory is on the heap and ends where it must: arrays where their views end, arenas after exactly the need, or a
  * byte before it. Checked beside what the sanitizers see: one byte less than the need is refused and the need is not;
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rfm_conv.h"
+#include "rfm_hyperbf.h"
 #include "rfm_port.h"
 
 static fuzz_input in;
@@ -580,6 +582,164 @@ static void call_fit(void) {
     free(at);
 }
 
+/* ---- networks ------------------------------------------------------------------------------- */
+
+static int finite_network(const rfm_hyperbf *f) {
+    return rfm_finite(f->n * f->c, f->alpha) && rfm_finite(f->n * f->r, f->centers) && rfm_finite(f->r * f->d, f->p) &&
+           rfm_finite(1, &f->bandwidth) && (f->offset == NULL || rfm_finite(f->c, f->offset));
+}
+
+/* From rows to a network, and a few steps of descent. */
+static void call_descent(const rfm_data *data, size_t d) {
+    rfm_hyperbf_start_options how;
+    rfm_hyperbf_options o;
+    rfm_hyperbf f, before;
+    rfm_hyperbf_report report;
+    rfm_arena store;
+    size_t need = 0, room = 0;
+    void *at;
+    int status;
+
+    rfm_hyperbf_start_init(&how);
+    how.centers = 1 + fuzz_below(&in, 4), how.rank = 1 + fuzz_below(&in, d), how.choice = (int)fuzz_below(&in, 2);
+    how.kernel = (int)fuzz_below(&in, 3), how.inputs = (int)fuzz_below(&in, 2), how.offset = (int)fuzz_below(&in, 2);
+    how.prototypes = (int)fuzz_below(&in, 2), how.seed = fuzz_byte(&in);
+    memset(&f, 0xA5, sizeof f);
+    before = f;
+    status = rfm_hyperbf_start_need(&ctx, data, &how, &need, &room);
+    if (status != RFM_OK) return;
+    at = malloc(room > 0 ? room : 1);
+    require(at != NULL && rfm_arena_init(&store, at, room) == RFM_OK, "memory");
+    memory(need);
+    status = rfm_hyperbf_start(&ctx, data, &how, &store, &f);
+    if (status != RFM_OK) require(store.used == 0 && memcmp(&f, &before, sizeof f) == 0, "no network, nothing changed");
+    if (check(status, need, "start of a network")) {
+        require(finite_network(&f), "a network is finite");
+        done_with_memory();
+        context();
+        rfm_hyperbf_options_init(&o);
+        o.method = (int)fuzz_below(&in, 3), o.steps = 1 + fuzz_below(&in, 6), o.batch = fuzz_below(&in, 4);
+        o.solve = fuzz_below(&in, 3), o.look = 1 + fuzz_below(&in, 3), o.cost.kind = (int)fuzz_below(&in, 2);
+        o.mixed = (rfm_real)0.25 * (rfm_real)fuzz_below(&in, 3), o.bandwidth_rate = (rfm_real)fuzz_below(&in, 2);
+        status = rfm_hyperbf_descend_need(&ctx, data, &o, &f, &need);
+        if (status == RFM_OK) {
+            memory(need);
+            status = rfm_hyperbf_descend(&ctx, data, &o, &f, &report);
+            odd = 0;
+            if (check(status, need, "descent")) require(rfm_finite(1, &report.best), "a descent's loss is finite");
+            require(finite_network(&f), "a network is finite after its descent");
+        }
+    }
+    free(at);
+}
+
+static void call_network(void) {
+    const size_t rows = size_up_to(8), n = size_up_to(5), d = size_up_to(5), c = size_up_to(3),
+                 r = 1 + fuzz_below(&in, d);
+    rfm_hyperbf f;
+    rfm_hyperbf_cost cost;
+    rfm_hyperbf_gradient g;
+    rfm_data data;
+    rfm_real *loss = reals(1);
+    size_t need = 0;
+    int status;
+
+    memset(&f, 0, sizeof f);
+    memset(&g, 0, sizeof g);
+    memset(&data, 0, sizeof data);
+    data.x = rfm_const(maybe_odd(matrix(rows, d), 0)), data.y = rfm_const(maybe_odd(matrix(rows, c), 1));
+    if (fuzz_below(&in, 2)) data.weights = reals(rows);
+    if (fuzz_below(&in, 2)) {
+        call_descent(&data, d);
+        return;
+    }
+    f.n = n, f.d = d, f.c = c, f.r = r, f.kernel = (int)fuzz_below(&in, 4), f.exponent = (rfm_real)1.5;
+    f.bandwidth = fuzz_below(&in, 2) ? 2 : fuzz_real(&in, values);
+    f.shift = reals(d), f.alpha = reals(n * c), f.centers = reals(n * r), f.p = reals(r * d);
+    if (fuzz_below(&in, 2)) f.inputs = reals(n * d);
+    if (fuzz_below(&in, 2)) f.offset = reals(c);
+    g.alpha = reals(n * c), g.centers = reals(n * r), g.p = reals(r * d);
+    if (f.inputs != NULL) g.inputs = reals(n * d);
+    rfm_hyperbf_cost_init(&cost);
+    cost.kind = (int)fuzz_below(&in, 2), cost.ridge = fuzz_below(&in, 2) ? 0 : fuzz_real(&in, values);
+    status = rfm_hyperbf_loss_need(&ctx, &f, rows, &need);
+    if (status != RFM_OK) {
+        require(status <= RFM_ENULL && status >= RFM_EARENA, "need of a loss");
+        return;
+    }
+    memory(need);
+    status = rfm_hyperbf_loss(&ctx, &f, &data, &cost, loss, &g);
+    if (check(status, need, "loss of a network"))
+        require(rfm_finite(1, loss) && rfm_finite(n * c, g.alpha) && rfm_finite(n * r, g.centers) &&
+                    rfm_finite(r * d, g.p) && (g.inputs == NULL || rfm_finite(n * d, g.inputs)),
+                "a loss and its gradient are finite");
+}
+
+/* ---- patches -------------------------------------------------------------------------------- */
+
+static void call_patch_fit(const rfm_conv *f, const rfm_data *data) {
+    rfm_conv_options o;
+    rfm_conv_model m, before;
+    rfm_arena store;
+    size_t need = 0, room = 0;
+    void *at;
+    int status;
+
+    rfm_conv_options_init(&o);
+    o.patch = f->patch, o.padded = f->padded, o.kernel = f->kernel, o.depth = f->depth, o.bandwidth = f->bandwidth;
+    o.rounds = fuzz_below(&in, 3), o.select = RFM_SELECT_LAST, o.power = (int)fuzz_below(&in, 2);
+    o.layers = fuzz_below(&in, 2), o.filters = 1 + fuzz_below(&in, 3), o.agop_points = fuzz_below(&in, 3);
+    memset(&m, 0xA5, sizeof m);
+    before = m;
+    status = rfm_conv_fit_need(&ctx, f->channels, f->height, f->width, data, &o, &need, &room);
+    if (status != RFM_OK) return;
+    at = malloc(room > 0 ? room : 1);
+    require(at != NULL && rfm_arena_init(&store, at, room) == RFM_OK, "memory");
+    memory(need);
+    status = rfm_conv_fit(&ctx, f->channels, f->height, f->width, data, &o, &store, &m, NULL);
+    if (status != RFM_OK) require(store.used == 0 && memcmp(&m, &before, sizeof m) == 0, "no model, nothing changed");
+    if (check(status, need, "fit of patches")) require(rfm_finite(m.n * m.c, m.alpha), "alpha of patches is finite");
+    free(at);
+}
+
+static void call_patches(void) {
+    const size_t n = size_up_to(4), v = size_up_to(3), c = size_up_to(2), what = fuzz_below(&in, 4);
+    rfm_conv f;
+    rfm_data data;
+    rfm_mat x, z, m, alpha, out;
+    size_t need = 0, d, places;
+    int status;
+
+    memset(&f, 0, sizeof f);
+    memset(&data, 0, sizeof data);
+    f.channels = 1 + fuzz_below(&in, 2), f.height = 1 + fuzz_below(&in, 5), f.width = 1 + fuzz_below(&in, 5);
+    f.patch = 1 + fuzz_below(&in, 3), f.padded = (int)fuzz_below(&in, 2), f.kernel = (int)fuzz_below(&in, 3);
+    f.depth = f.kernel == RFM_CONV_LAPLACE ? 1 : 1 + (int)fuzz_below(&in, RFM_CONV_DEPTH);
+    f.bandwidth = fuzz_below(&in, 2) ? 2 : fuzz_real(&in, values);
+    status = rfm_conv_check(&f);
+    require(status <= RFM_OK && status >= RFM_EEMPTY, "status of a shape");
+    if (status != RFM_OK) return;
+    d = rfm_conv_patch(&f), places = rfm_conv_places(&f);
+    x = matrix(n, rfm_conv_pixels(&f)), z = matrix(v, rfm_conv_pixels(&f)), alpha = matrix(n, c);
+    if (what == 3) {
+        data.x = rfm_const(maybe_odd(x, 0)), data.y = rfm_const(maybe_odd(alpha, 1));
+        call_patch_fit(&f, &data);
+        return;
+    }
+    m = fuzz_below(&in, 2) ? square(d) : rfm_view(NULL, d, d);
+    out = what == 0 ? matrix(n, v) : what == 1 ? matrix(v, c * places * d) : matrix(d, d);
+    status = what == 0   ? rfm_conv_kernel_need(&ctx, &f, n, v, &need)
+             : what == 1 ? rfm_conv_gradients_need(&ctx, &f, n, v, c, &need)
+                         : rfm_conv_agop_need(&ctx, &f, n, v, c, &need);
+    require(status == RFM_OK, "need of patches");
+    memory(need);
+    x = maybe_odd(x, 0), z = maybe_odd(z, 1);
+    status = what == 0   ? rfm_conv_kernel(&ctx, &f, rfm_const(m), rfm_const(x), rfm_const(z), out)
+             : what == 1 ? rfm_conv_gradients(&ctx, &f, rfm_const(m), rfm_const(x), rfm_const(alpha), rfm_const(z), out)
+                         : rfm_conv_agop(&ctx, &f, rfm_const(m), rfm_const(x), rfm_const(alpha), rfm_const(z), out);
+    if (check(status, need, "patches")) require(finite_matrix(out), "what patches make is finite");
+}
+
 /* ---- the target ----------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -601,6 +761,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         case 6: call_eig(); break;
         case 7: call_similarity(); break;
         case 8: call_record(); break;
+        case 9: call_network(); break;
+        case 10: call_patches(); break;
         default: call_fit();
         }
         done_with_memory();

@@ -261,17 +261,19 @@ size_t target_seed(size_t index, unsigned char *to) {
         "a,a,b=c\n1,2,-1\n1.17549435e-38,7e-46,1\n",
         "name,value,y1,y2\n\"line\nbreak\",1,2,3\nother,4,5,6\n",
         "0\n1\n2\n1\n",
-        "d,c,b,y\n2024-02-30,red,true,1\n31.12.2023,blue,false,2\n1/2/2024,,TRUE,\n2024-01-31T12:30:05.5+01:00,NA,-,4\n",
+        "d,c,b,y\n2024-02-30,red,true,1\n31.12.2023,blue,false,2\n1/2/2024,,TRUE,\n"
+        "2024-01-31T12:30:05.5+01:00,NA,-,4\n",
         "a;b;y\n1,5;1.234,5;0\n-2,25;x;1\n3;7;0\n",
         "n\xf6,y\n\x80,a\nb,c\n",
         "a,b\n0.1,1\n0.30000000000000004,2\n12345678901234567890123,3\n0.0000000000000000000000000000000001,4\n",
     };
+    static const unsigned char flags[] = {1, 0, 7, 31, 33, 97};
     const size_t count = sizeof files / sizeof files[0];
     size_t size;
 
-    if (index >= 6 * count) return 0;
+    if (index >= sizeof flags * count) return 0;
     size = strlen(files[index % count]);
-    to[0] = (unsigned char)(index / count == 0 ? 1 : index / count == 1 ? 0 : index / count == 2 ? 7 : index / count == 3 ? 31 : index / count == 4 ? 33 : 97);
+    to[0] = flags[index / count];
     to[1] = (unsigned char)(index % 3);
     memcpy(to + 2, files[index % count], size);
     return size + 2;

@@ -1,4 +1,5 @@
-/* A CSV file in memory: RFC 4180 quoting, LF or CRLF, UTF-8 with or without BOM, or Latin-1; comma, semicolon or tab. */
+/* A CSV file in memory: RFC 4180 quoting, LF or CRLF, UTF-8 with or without BOM, or Latin-1; comma, semicolon or
+ * tab. */
 #ifndef CSV_H
 #define CSV_H
 

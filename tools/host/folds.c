@@ -69,7 +69,15 @@ part part_make(rfm_cmat x, rfm_cmat y, const size_t *kept, size_t d, const uint3
     p.xv = copy_rows(x, kept, d, held, v), p.yv = copy_rows(y, NULL, y.cols, held, v);
     p.rows = allocate(v, sizeof *p.rows, "a part of the rows");
     memcpy(p.rows, held, v * sizeof *held);
+    p.weights = NULL;
     return p;
+}
+
+void part_weigh(part *p, const rfm_real *weights, const uint32_t *fit) {
+    size_t i;
+    if (weights == NULL) return;
+    p->weights = allocate(p->n, sizeof *p->weights, "weights");
+    for (i = 0; i < p->n; i++) p->weights[i] = weights[fit[i]];
 }
 
 void part_free(part *p) {
@@ -78,6 +86,7 @@ void part_free(part *p) {
     free(p->xv);
     free(p->yv);
     free(p->rows);
+    free(p->weights);
 }
 
 /* ---- how right ------------------------------------------------------------------------------ */

@@ -22,11 +22,13 @@ typedef struct {
     size_t n, v;
     rfm_real *x, *y, *xv, *yv; /* (n, d), (n, c), (v, d), (v, c) */
     uint32_t *rows;            /* (v) which ones are held out */
+    rfm_real *weights;         /* (n), or NULL */
 } part;
 
 /* kept: the `d` columns of x to take; NULL: the first d. */
 part part_make(rfm_cmat x, rfm_cmat y, const size_t *kept, size_t d, const uint32_t *fit, size_t n,
                const uint32_t *held, size_t v);
+void part_weigh(part *p, const rfm_real *weights, const uint32_t *fit); /* of all rows; NULL: none */
 void part_free(part *p);
 
 /* 1 if the class that the outputs (c) mean is `label`. */

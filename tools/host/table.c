@@ -415,7 +415,9 @@ typedef struct {
     size_t count;
 } level;
 
-static int level_by_text(const void *a, const void *b) { return strcmp(((const level *)a)->at, ((const level *)b)->at); }
+static int level_by_text(const void *a, const void *b) {
+    return strcmp(((const level *)a)->at, ((const level *)b)->at);
+}
 
 static int level_by_count(const void *a, const void *b) {
     const level *x = a, *y = b;
@@ -614,8 +616,8 @@ static void decide_column(decision *t, size_t column) {
         return;
     }
     if (kind == COLUMN_NUMBER && t->rules->only == NULL && is_identifier(c, column, t->rows)) {
-        leave_out(c, column, "whole numbers, all different, with the name of an identifier (--only to take it)", &t->left,
-                  &t->left_count);
+        leave_out(c, column, "whole numbers, all different, with the name of an identifier (--only to take it)",
+                  &t->left, &t->left_count);
         return;
     }
     if (kind != COLUMN_NUMBER) t->plain = 0;

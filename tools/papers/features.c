@@ -168,7 +168,7 @@ static double right_under(const trial *t, const lab_rows *train, const lab_rows 
     double right;
     rfm_options_init(&o);
     o.iterations = 0, o.kernel = kernel, o.exponent = (rfm_real)exponent;
-    if (kernel == RFM_LAPLACE) o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.bandwidth = 3;
+    if (kernel == RFM_LAPLACE) o.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.bandwidth = 1;
     f = lab_fit(t, train, &o, m);
     right = lab_accuracy(t, &f, test);
     lab_model_free(&f);
@@ -195,7 +195,7 @@ void layers_of_networks(const trial *t, text *sheet) {
               "width %zu, %zu "
               "steps of momentum 0.9, rate 0.05, batches of 100. Then kernels under M = W'W of the first layer: NTK of "
               "the network's depth, and "
-              "Laplace with L three times the median distance; ridge 0.001. The AGOP is centred.",
+              "Laplace with L the median distance; ridge 0.001. The AGOP is centred.",
               digits.name, train.n, test.n, width, steps);
     sheet_table(sheet, "hidden layers|network %|NTK %|NTK + W'W %|Laplace %|Laplace + W'W %|paper, SVHN: network, NTK "
                        "+ W'W, Laplace + W'W|"

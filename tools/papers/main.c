@@ -1,6 +1,7 @@
 /* rfm-papers: experiments of the papers, each by one command. README.md has what they measured. */
 #include "host/host.h"
 
+#include "ansatz.h"
 #include "papers.h"
 #include "phenomena.h"
 #include "sheet.h"
@@ -24,6 +25,15 @@ const experiment experiments[] = {
     {"page-layers", "Convolutional features, Fig. 6B", "Layers of features", 120, layers_on_page},
     {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
     {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
+    {"ansatz", "Ansatz paper, Fig. 1", "The neural feature ansatz, and a control", 12, ansatz_control},
+    {"ansatz-scales", "Ansatz paper, Fig. 2, 4 and 5", "Centred and not, by the scale of the start", 90, ansatz_scales},
+    {"ansatz-decay", "Ansatz paper, App. G, Fig. 5", "The same under decaying spectra", 90, ansatz_decay},
+    {"ansatz-balance", "Ansatz paper, Fig. 3", "Predicted and observed alignment", 40, alignment_balance},
+    {"ansatz-depth", "Ansatz paper, Fig. 6", "Two hidden layers, to first order", 40, alignment_depth},
+    {"ansatz-start", "Ansatz paper, Prop. 3, 4 and 10", "The first step of a training", 10, alignment_start},
+    {"ansatz-digits", "Ansatz paper, App. I", "The ansatz on images", 30, ansatz_digits},
+    {"identities", "RFM paper, Theorem 1, Prop. 1 to 5", "Theorems as measured identities", 20, identities},
+    {"outer-products", "AGOP and gradient descent", "cos(W'W, AGOP) over time", 10, outer_products},
     {NULL, NULL, NULL, 0, NULL},
 };
 
@@ -46,18 +56,23 @@ static void help(void) {
     size_t i;
     puts("usage:");
     for (i = 0; i < COMMANDS; i++) printf("  rfm-papers %s %s\n", commands[i].name, commands[i].usage);
-    puts("  rfm-papers EXPERIMENT [--quick] [--data FOLDER] [--seed N] [--threads N], one of");
+    puts("  rfm-papers EXPERIMENT [--quick] [--data FOLDER] [--seed N] [--threads N] [--json], one of");
     for (e = experiments; e->name != NULL; e++) printf("    %-18s %s: %s\n", e->name, e->source, e->title);
 }
 
 /* One experiment, its sheet as text. */
 static int run(const experiment *e, char **argv) {
     size_t threads = 0, seed = 1;
+    int json = 0;
     trial t = {NULL, 0, 0, NULL};
     machine m;
-    const option table[] = {{"--quick", NULL, OPTION_FLAG, &t.quick}, {"--data", NULL, OPTION_TEXT, &t.data},
-                            {"--seed", NULL, OPTION_SIZE, &seed},     {"--threads", NULL, OPTION_SIZE, &threads},
-                            {"--quiet", "-q", OPTION_FLAG, &quiet},   {NULL, NULL, 0, NULL}};
+    const option table[] = {{"--quick", NULL, OPTION_FLAG, &t.quick},
+                            {"--data", NULL, OPTION_TEXT, &t.data},
+                            {"--seed", NULL, OPTION_SIZE, &seed},
+                            {"--threads", NULL, OPTION_SIZE, &threads},
+                            {"--quiet", "-q", OPTION_FLAG, &quiet},
+                            {"--json", NULL, OPTION_FLAG, &json},
+                            {NULL, NULL, 0, NULL}};
     command_line line = {NULL, "no operand", 0, 0, "; see rfm-papers --help", NULL};
     text sheet = {NULL, 0, 0}, shown = {NULL, 0, 0};
     line.name = e->name, line.options = table;
@@ -70,7 +85,10 @@ static int run(const experiment *e, char **argv) {
     e->run(&t, &sheet);
     machine_stop(&m);
     text_bytes(&sheet, "", 1);
-    sheet_markdown(&shown, sheet.at);
+    if (json)
+        sheet_json(&shown, e->name, sheet.at);
+    else
+        sheet_markdown(&shown, sheet.at);
     file_show(&shown, NULL);
     free(sheet.at);
     free(shown.at);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/json.h"
 #include "rfm/report/html.h"
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -145,6 +146,26 @@ void sheet_markdown(text *t, const char *lines) {
             markdown_row(t, line, is(line, "table"));
     }
     if (is(last, "row")) text_add(t, "\n");
+}
+
+void sheet_json(text *t, const char *experiment, const char *lines) {
+    const char *line, *table = NULL;
+    size_t i;
+    for (line = lines; *line != 0; line = next_line(line)) {
+        text one = {NULL, 0, 0};
+        if (is(line, "table")) table = line;
+        if (!is(line, "row") || table == NULL) continue;
+        json_text(&one, "experiment", experiment);
+        for (i = 1; field_at(line, i) != NULL && field_at(table, i) != NULL; i++) {
+            char *name = copy_field(table, i), *cell = copy_field(line, i);
+            json_text(&one, name, cell);
+            free(name);
+            free(cell);
+        }
+        json_end(&one);
+        text_bytes(t, one.at, one.size);
+        free(one.at);
+    }
 }
 
 /* ---- for a page ----------------------------------------------------------------------------- */

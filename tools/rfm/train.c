@@ -1,7 +1,10 @@
 #include "command.h"
 #include "compress/compress.h"
 #include "conv/conv.h"
+#include "large/large.h"
+#include "learn/hold.h"
 #include "learn/learn.h"
+#include "learn/measures.h"
 #include "learn/search.h"
 #include "signal/signal_model.h"
 
@@ -23,10 +26,12 @@ static int is_plain(const call *a) { return a->image_size != NULL || a->signal !
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-static int is_network(const call *a) {
-    static const char *const words[] = {"exact", "hyperbf", NULL};
-    return options_word("--method", a->form, words) == 1;
-}
+static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
+
+static int kernel_is_auto(const call *a) { return strcmp(a->kernel, "auto") == 0; }
+
+/* The kernel, of auto the first that is tried. */
+static int kernel_wanted(const call *a) { return kernel_is_auto(a) ? RFM_LAPLACE : kernel_of("--kernel", a->kernel); }
 
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
@@ -38,21 +43,35 @@ static void check_arguments(const call *a) {
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
+    if (a->tune != NULL) (void)options_word("--tune", a->tune, tune_words);
+    if (a->cv < 2) usage("--cv: expected at least 2 folds");
+    if (a->group != NULL && a->time != NULL) usage("--group and --time: expected one of them");
+    if (a->test_size != NULL && a->test != NULL) usage("--test-size and --test: expected one of them");
+    if (is_plain(a) && (a->test_size != NULL || a->cv != SIZE_MAX || a->group != NULL || a->time != NULL ||
+                        a->weights != NULL || a->balance || a->tune != NULL))
+        usage("--image and --signal: expected none of --test-size, --cv, --group, --time, --weights, --balance and "
+              "--tune with them");
+    if (is_network(a) && (a->weights != NULL || a->balance))
+        usage("--method hyperbf: expected neither --weights nor --balance with it");
     if (a->drop != NULL && a->only != NULL) usage("--drop and --only: expected one of them");
     if (is_plain(a) && (a->drop != NULL || a->only != NULL || a->na != NULL))
         usage("--image and --signal: expected none of --drop, --only and --na with them");
     signal_check(a);
-    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL) || a->network_rank != SIZE_MAX))
+    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL && method_given(a) != METHOD_LARGE) ||
+                           a->network_rank != SIZE_MAX))
         usage(
-            "--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
+            "--centers and --rank: expected --method hyperbf with them, or large and --centers; a smaller exact model "
+            "is made by rfm compress");
+    if (method_given(a) == METHOD_LARGE && (a->coverage > 0 || a->image_size != NULL || a->signal != NULL))
+        usage("--method large: expected no --coverage, --image or --signal with it");
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
     conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
-    if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
+    if (is_network(a) && rfm_kernels[kernel_wanted(a)].axes)
         usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
-    if (is_network(a) && kernel_has_depth(kernel_of("--kernel", a->kernel)))
+    if (is_network(a) && kernel_has_depth(kernel_wanted(a)))
         usage("--method hyperbf: expected a kernel of distances, found %s", a->kernel);
     if (is_network(a) && a->unit_rows) usage("--method hyperbf: expected rows as they are, found --unit-rows");
     if (a->metric_from != NULL && strcmp(a->metric, "auto") != 0)
@@ -90,7 +109,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     double number = 0;
     size_t i;
     rfm_options_init(&p->base);
-    p->base.kernel = kernel_of("--kernel", a->kernel);
+    p->base.kernel = kernel_wanted(a);
+    p->kernels[p->kernel_count++] = p->base.kernel;
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
     if (a->exponent >= 0) {
@@ -108,8 +128,6 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
         p->base.exponent = (rfm_real)a->depth;
     }
     p->base.unit_rows = a->unit_rows;
-    if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
-        usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (kernel_has_depth(p->base.kernel)) {
         if (strcmp(a->bandwidth, "auto") != 0) usage("--bandwidth: the kernel %s has none", a->kernel);
@@ -142,11 +160,14 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
-        if (d > 1 && !rfm_kernels[p->base.kernel].axes) p->metrics[p->metric_count++] = RFM_FULL;
+        if (d > 1) p->metrics[p->metric_count++] = RFM_FULL;
     }
     if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
     p->centers[p->center_count++] = a->center;
     if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
+    if (kernel_is_auto(a) && p->bandwidth_count > 1 && d > 1 && !a->unit_rows && a->metric_from == NULL &&
+        a->signal == NULL && !is_network(a))
+        p->kernels[p->kernel_count++] = RFM_L1;
     p->time_limit = a->time_limit;
     p->coverage = fmax(a->coverage, 0);
     p->interrupted = &interrupted;
@@ -156,7 +177,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
 
 typedef struct {
     const call *a;
-    machine machine;
+    machine *machine; /* shared by folds */
     csv file;
     row_list train, test;
     size_t target, targets; /* columns */
@@ -164,13 +185,21 @@ typedef struct {
     input_list inputs;
     sample learn, check; /* check: to score on */
     size_t d, c, rows_given;
+    int method; /* METHOD_EXACT ... */
+    large_result large;
     int missing;                       /* MISSING_... */
     size_t rows_missing, rows_unknown; /* with missing cells; without a target */
     int *target_kinds;                 /* (targets) COLUMN_... */
     left_out left;                     /* columns */
     char *recipe_text;                 /* how inputs are made: table.h */
     size_t recipe_bytes;
-    rfm_real *fill; /* (d) what missing cells become */
+    rfm_real *fill;               /* (d) what missing cells become */
+    size_t apart[3], apart_count; /* columns of weights, groups, times */
+    hold_rules hold;              /* of the training rows */
+    rfm_real *weights;            /* (training rows), or NULL */
+    int tune;                     /* TUNE_..., or -1 */
+    measures tested;              /* of the test rows */
+    double *folds;                /* of --cv: (cv, CV_FIELDS) */
     lesson lesson;
     search_problem problem;
     search_result choice;
@@ -203,8 +232,8 @@ static void read_target(job *t) {
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
     if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
-    t->rows_unknown = rows_known(&t->file, &t->train, t->target, t->targets) +
-                      rows_known(&t->file, &t->test, t->target, t->targets);
+    t->rows_unknown =
+        rows_known(&t->file, &t->train, t->target, t->targets) + rows_known(&t->file, &t->test, t->target, t->targets);
     say_unknown(&t->file, t->rows_unknown);
     if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
         fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are "
@@ -236,6 +265,84 @@ static void read_target(job *t) {
     t->c = form_outputs(&t->form);
 }
 
+/* A column that is no input, by its name; NULL: none. */
+static size_t apart_column(job *t, const char *option_name, const char *name) {
+    size_t column, i;
+    if (name == NULL) return t->file.columns;
+    column = csv_column(&t->file, name);
+    if (column == t->file.columns)
+        fail("%s: line 1: expected a column %s (%s), found none of that name", t->file.file, name, option_name);
+    if (column >= t->target && column < t->target + t->targets)
+        fail("%s: column %zu (%s): %s is the target, expected another column", t->file.file, column + 1, name,
+             option_name);
+    for (i = 0; i < t->apart_count && t->apart[i] != column; i++) continue;
+    if (i == t->apart_count) t->apart[t->apart_count++] = column;
+    return column;
+}
+
+/* Groups, times and classes of the training rows, for holding some of them out. */
+static void read_hold(job *t) {
+    const call *a = t->a;
+    size_t group = apart_column(t, "--group", a->group), time = apart_column(t, "--time", a->time);
+    memset(&t->hold, 0, sizeof t->hold);
+    t->hold.rows = t->train.count, t->hold.seed = a->seed, t->hold.classes = t->form.classes;
+    if (t->form.classes > 0)
+        t->hold.labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
+    if (a->group != NULL) {
+        t->hold.groups = column_groups(&t->file, group, t->train, &t->hold.group_count);
+        if (t->hold.group_count < 2)
+            fail("%s: column %zu (%s): all training rows are one group, expected at least two", t->file.file, group + 1,
+                 a->group);
+    }
+    if (a->time != NULL) t->hold.times = column_times(&t->file, time, t->train);
+}
+
+static void free_hold(job *t) {
+    free((void *)t->hold.labels);
+    free((void *)t->hold.groups);
+    free((void *)t->hold.times);
+}
+
+/* Those of `rows` that are marked, or the others. */
+static row_list rows_marked(row_list rows, const unsigned char *mark, int wanted) {
+    row_list list;
+    size_t i;
+    list.at = allocate(rows.count, sizeof *list.at, "rows");
+    list.count = 0;
+    for (i = 0; i < rows.count; i++)
+        if (mark[i] == wanted) list.at[list.count++] = rows.at[i];
+    return list;
+}
+
+/* --test-size: a share below 1, or a number of rows. */
+static void take_test_rows(job *t) {
+    const char *value = t->a->test_size;
+    unsigned char *held;
+    row_list train, test;
+    size_t count;
+    double number;
+    char *end;
+    if (value == NULL) return;
+    number = strtod(value, &end);
+    if (*value == 0 || *end != 0 || !(number > 0) || (number >= 1 && number != floor(number)))
+        usage("--test-size: expected a share between 0 and 1, or a number of rows, found \"%s\"", value);
+    if (t->test.count > 0) usage("--test-size and test rows in --split: expected one of them");
+    count = (size_t)(number < 1 ? floor(number * (double)t->train.count + 0.5) : fmin(number, 1e15));
+    if (count < 1 || count + 1 >= t->train.count)
+        fail("%s: --test-size %s is %zu of %zu rows, expected at least one, and two to train on", t->file.file, value,
+             count, t->train.count);
+    held = allocate(t->train.count, 1, "test rows");
+    if (hold_out(&t->hold, count, held) == 0)
+        fail("%s: --time %s: too few different times to hold out the last ones", t->file.file, t->a->time);
+    train = rows_marked(t->train, held, 0), test = rows_marked(t->train, held, 1);
+    free(t->train.at);
+    free(t->test.at);
+    t->train = train, t->test = test;
+    free(held);
+    free_hold(t);
+    read_hold(t);
+}
+
 /* What becomes of the columns, by the training rows. */
 static void decide_inputs(job *t) {
     const call *a = t->a;
@@ -246,9 +353,9 @@ static void decide_inputs(job *t) {
         return;
     }
     memset(&rules, 0, sizeof rules);
-    if (t->form.classes > 0)
-        labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
+    if (t->form.classes > 0) labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
     rules.one_hot = a->one_hot, rules.missing = t->missing, rules.drop = a->drop, rules.only = a->only;
+    rules.apart = t->apart, rules.apart_count = t->apart_count;
     rules.labels = labels, rules.classes = t->form.classes;
     t->inputs = inputs_decide(&t->file, t->target, t->targets, t->train, &rules, &t->left);
     free(labels);
@@ -315,18 +422,16 @@ static void read_test_file(job *t, offsets moved) {
     inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
                                     : inputs_of_names(&other, t->inputs.names, t->d);
     target = target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets);
-    for (i = 0; t->form.classes == 0 && i < t->targets; i++)
-        column_decode(&other, target + i, t->target_kinds[i]);
+    for (i = 0; t->form.classes == 0 && i < t->targets; i++) column_decode(&other, target + i, t->target_kinds[i]);
     rows = rows_to_score(&other, NULL, target, t->targets);
     t->check = sample_read(&other, inputs, target, &t->form, rows, moved);
     free(rows.at);
     csv_free(&other);
 }
 
-static void read_data(job *t) {
+static void read_table(job *t) {
     const call *a = t->a;
     unsigned char *use;
-    offsets moved;
     t->missing = a->missing != NULL ? options_word("--missing", a->missing, missing_words)
                  : is_plain(a)      ? MISSING_ERROR
                                     : MISSING_AUTO;
@@ -336,15 +441,54 @@ static void read_data(job *t) {
     t->test = rows_of(&t->file, use, USE_TEST);
     free(use);
     read_target(t);
+    read_hold(t);
+    (void)apart_column(t, "--weights", a->weights);
+    take_test_rows(t);
+    t->tune = a->tune != NULL ? options_word("--tune", a->tune, tune_words) : a->balance ? TUNE_BALANCED : -1;
+    if (a->balance && t->form.classes == 0) fail("%s: --balance is for classes, found numbers", a->operands[0]);
+    if (t->tune >= 0 && (t->tune < TUNE_R2) != (t->form.classes > 0))
+        fail("%s: --tune %s is for %s, found %s", a->operands[0], tune_words[t->tune],
+             t->tune < TUNE_R2 ? "classes" : "numbers", t->form.classes > 0 ? "classes" : "numbers");
+}
+
+/* The weight of each training row: its own, times what makes all classes count the same. */
+static void read_weights(job *t) {
+    const call *a = t->a;
+    size_t i, k;
+    if (a->weights != NULL) t->weights = column_weights(&t->file, csv_column(&t->file, a->weights), t->train);
+    if (a->balance) {
+        double *sum = allocate(t->form.classes, sizeof *sum, "weights"), all = 0;
+        if (t->weights == NULL) {
+            t->weights = allocate(t->train.count, sizeof *t->weights, "weights");
+            for (i = 0; i < t->train.count; i++) t->weights[i] = 1;
+        }
+        for (i = 0; i < t->train.count; i++)
+            sum[t->learn.labels[i]] += (double)t->weights[i], all += (double)t->weights[i];
+        for (i = 0; i < t->train.count; i++) {
+            k = t->learn.labels[i];
+            if (sum[k] > 0)
+                t->weights[i] = (rfm_real)((double)t->weights[i] * all / (sum[k] * (double)t->form.classes));
+        }
+        free(sum);
+    }
+}
+
+/* The rows as a machine takes them. */
+static void read_rows(job *t) {
+    const call *a = t->a;
+    offsets moved;
     t->rows_given = t->train.count;
     decide_inputs(t);
     t->d = t->inputs.count;
     if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
-    if (t->train.count > a->rows) {
-        rows_draw(&t->train, a->rows, a->seed);
+    t->method = method_of(a, t->train.count);
+    if (t->method != METHOD_LARGE && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
+        rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
+        free_hold(t);
+        read_hold(t);
     }
     t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
                            offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
@@ -355,6 +499,7 @@ static void read_data(job *t) {
     else
         t->check = sample_read(&t->file, t->inputs, t->target, &t->form, t->test, moved);
     if (!is_plain(a)) fill_missing(t);
+    read_weights(t);
 }
 
 /* The network that is asked for. */
@@ -385,6 +530,11 @@ static void record_words(const call *a, text *record) {
     if (a->na != NULL) text_add(&words, "--na%c%s%c", 0, a->na, 0);
     if (a->drop != NULL) text_add(&words, "--drop%c%s%c", 0, a->drop, 0);
     if (a->only != NULL) text_add(&words, "--only%c%s%c", 0, a->only, 0);
+    if (a->weights != NULL) text_add(&words, "--weights%c%s%c", 0, a->weights, 0);
+    if (a->balance) text_add(&words, "--balance%c", 0);
+    if (a->group != NULL) text_add(&words, "--group%c%s%c", 0, a->group, 0);
+    if (a->time != NULL) text_add(&words, "--time%c%s%c", 0, a->time, 0);
+    if (a->tune != NULL) text_add(&words, "--tune%c%s%c", 0, a->tune, 0);
     if (words.size > 0) record_add(record, RFM_RECORD_WORDS, words.at, words.size);
     free(words.at);
 }
@@ -412,7 +562,7 @@ static void prepare(job *t) {
     if (t->signal == NULL) record_table(t);
     record = t->lesson.record;
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    t->lesson.record = record;
+    t->lesson.record = record, t->lesson.weights = t->weights;
 }
 
 /* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
@@ -433,8 +583,6 @@ static void take_metric(job *t) {
             fail("%s: its input %zu is %s, expected %s as in %s", file, j + 1, rfm_name(m->input_names, j),
                  rfm_name(t->inputs.names, j), t->file.file);
     full = m->metric == RFM_FULL;
-    if (full && rfm_kernels[t->problem.base.kernel].axes)
-        fail("%s: its metric is full, and the kernel %s has a metric per input only", file, t->a->kernel);
     memset(&summary, 0, sizeof summary);
     if (rfm_model_summary(m, &summary, NULL, 0) != RFM_OK) summary.bandwidth = 1;
     start = allocate(full ? d : 1, d * sizeof *start, "the metric");
@@ -456,21 +604,24 @@ static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
     rfm_options least;
-    p->machine = &t->machine;
+    p->machine = t->machine;
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
+    p->weights = t->weights, p->apart = t->hold, p->apart.labels = NULL, p->tune = t->tune;
+    p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    (void)lesson_need(&t->machine, &t->lesson, &least);      /* what cannot be trained is not searched for */
+    if (t->method != METHOD_LARGE)
+        (void)lesson_need(t->machine, &t->lesson, &least);   /* what cannot be trained is not searched for */
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
         t->choice.options.bandwidth_rule = p->bandwidth_rule;
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
-        t->choice.validation = (double)NAN, t->choice.threshold = -1;
+        t->choice.validation = t->choice.spread = (double)NAN, t->choice.threshold = -1;
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
@@ -497,7 +648,7 @@ static void teach(job *t) {
     int status;
     memset(&ctx, 0, sizeof ctx);
     memset(&rows, 0, sizeof rows);
-    ctx.port = t->machine.ctx.port, ctx.tick = teach_tick;
+    ctx.port = t->machine->ctx.port, ctx.tick = teach_tick;
     rows.x = rfm_cview(t->learn.x, t->learn.rows, t->d), rows.y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     status = distill_numbers(&ctx, &t->fit.model, t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS, &rows, &t->recipe,
                              &model, &t->network);
@@ -513,11 +664,15 @@ static void teach(job *t) {
 }
 
 static void fit(job *t) {
-    const rfm_options *o = &t->choice.options;
+    rfm_options *o = &t->choice.options;
     rfm_model opened;
-    int status = lesson_fit(&t->machine, &t->lesson, o, fit_tick, &t->fit);
+    int status = t->method == METHOD_LARGE
+                     ? large_fit(t->machine, &t->lesson, t->a, t->learn.labels, o, fit_tick, &t->fit, &t->large)
+                     : lesson_fit(t->machine, &t->lesson, o, fit_tick, &t->fit);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (t->method == METHOD_LARGE && isfinite(t->large.validation))
+        t->choice.validation = t->large.validation, t->choice.held = t->large.held, t->choice.folds = 1;
     if (t->fit.path[o->iterations].ridge > o->ridge)
         note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
              (double)t->fit.path[o->iterations].ridge);
@@ -530,10 +685,56 @@ static void fit(job *t) {
                  t->a->coverage);
     }
     t->bandwidth = (double)t->fit.model.bandwidth;
+    t->fit.shift = t->choice.shift;
     if (is_network(t->a)) teach(t);
     t->blob = lesson_pack(&t->lesson, o, &t->fit, is_network(t->a) ? (double)NAN : t->choice.validation,
                           t->choice.temperature, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
+}
+
+#define CV_FIELDS 6 /* of classes; of numbers 3 */
+
+static const char *const cv_names[2][CV_FIELDS] = {{"r2", "rmse", "mae"},
+                                                   {"accuracy", "balanced_accuracy", "f1", "auc", "log_loss", "brier"}};
+
+/* Mean and standard deviation over the folds; those that are not known are left out. */
+static double fold_mean(const job *t, size_t field, double *deviation) {
+    size_t f, count = 0;
+    double sum = 0, sum2 = 0;
+    for (f = 0; f < t->a->cv; f++) {
+        double value = t->folds[f * CV_FIELDS + field];
+        if (isnan(value)) continue;
+        sum += value, sum2 += value * value, count++;
+    }
+    *deviation = count > 1 ? sqrt(fmax(sum2 - sum * sum / (double)count, 0) / (double)(count - 1)) : 0;
+    return count > 0 ? sum / (double)count : (double)NAN;
+}
+
+static void folds_json(text *out, const job *t) {
+    int classes = t->form.classes > 0;
+    size_t i;
+    text inside = {NULL, 0, 0};
+    json_number(&inside, "folds", (double)t->a->cv);
+    for (i = 0; i < (classes ? CV_FIELDS : 3); i++) {
+        double deviation, mean = fold_mean(t, i, &deviation);
+        char name[40];
+        json_number(&inside, cv_names[classes][i], mean);
+        snprintf(name, sizeof name, "%s_spread", cv_names[classes][i]);
+        json_number(&inside, name, deviation);
+    }
+    json_object(out, "cv", &inside);
+    free(inside.at);
+}
+
+static void folds_text(text *out, const job *t) {
+    int classes = t->form.classes > 0;
+    size_t i;
+    for (i = 0; i < (classes ? CV_FIELDS : 3); i++) {
+        double deviation, mean = fold_mean(t, i, &deviation);
+        text_add(out, i == 0 ? "folds         " : i % 3 == 0 ? ",\n              " : ", ");
+        text_add(out, "%s %.4g +- %.2g", cv_names[classes][i], mean, deviation);
+    }
+    text_add(out, ": %zu times\n", t->a->cv);
 }
 
 static void dropped_json(text *out, const left_out *left) {
@@ -547,7 +748,7 @@ static void dropped_json(text *out, const left_out *left) {
     free(names.at);
 }
 
-static void report(job *t, const score *s, double seconds) {
+static void report(job *t, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
     int task = t->form.classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
@@ -570,14 +771,21 @@ static void report(job *t, const score *s, double seconds) {
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
-        json_text(&out, "method", t->a->form);
+        json_text(&out, "method", t->method == METHOD_LARGE ? "large" : is_network(t->a) ? "hyperbf" : "exact");
+        if (t->method == METHOD_LARGE) {
+            json_number(&out, "centers", (double)t->fit.model.n);
+            json_number(&out, "passes", (double)t->large.passes);
+            json_number(&out, "steps", (double)t->large.steps);
+        }
         if (t->signal != NULL) signal_json(&out, t->signal);
         if (is_network(t->a)) {
             json_number(&out, "centers", (double)t->fit.model.n);
             json_number(&out, "rank", (double)t->fit.model.r);
         }
-        if (t->check.rows > 0) score_json(&out, s, task);
+        if (t->check.rows > 0) measures_json(&out, &t->tested);
+        if (t->folds != NULL) folds_json(&out, t);
         json_number(&out, "validation", t->choice.validation);
+        json_number(&out, "validation_spread", t->choice.spread);
         json_number(&out, "validation_folds", (double)t->choice.folds);
         json_number(&out, "validation_rows", (double)t->choice.held);
         json_number(&out, "search", (double)t->choice.tried);
@@ -619,13 +827,17 @@ static void report(job *t, const score *s, double seconds) {
             if (search_needed(&t->problem)) text_add(&out, ", best of %zu settings", t->choice.tried);
             text_add(&out, "\n");
         }
+        if (t->method == METHOD_LARGE)
+            text_add(&out, "method        large: %zu centres and all rows, read %zu times\n", t->fit.model.n,
+                     t->large.passes);
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
                      t->fit.model.n, t->fit.model.r);
         if (t->fit.coverage > 0)
             text_add(&out, "sets          coverage %g by a threshold of %.4g, from %zu held-out rows\n",
                      t->fit.coverage, t->fit.threshold, t->choice.held);
-        if (t->check.rows > 0) score_text(&out, s, task, t->check.rows, "test rows");
+        if (t->folds != NULL) folds_text(&out, t);
+        if (t->check.rows > 0) measures_text(&out, &t->tested, t->form.class_names, "test rows");
         text_add(&out, "model         ");
         text_name(&out, t->a->out);
         text_add(&out, ", %zu bytes, %zu centres\n", t->blob_bytes, t->opened.numbers.n);
@@ -635,42 +847,125 @@ static void report(job *t, const score *s, double seconds) {
     free(out.at);
 }
 
+/* ---- cross-validation ----------------------------------------------------------------------- */
+
+/* From the table to a model, and its measures on the rows to test. */
+static void learn(job *t) {
+    read_rows(t);
+    memset(&t->problem, 0, sizeof t->problem);
+    read_settings(t->a, &t->problem, t->d);
+    check_network(t);
+    prepare(t);
+    take_metric(t);
+    choose(t);
+    fit(t);
+    if (t->check.rows > 0) t->tested = measures_sample(t->machine, &t->opened, &t->check, NULL);
+}
+
+/* The same on the rows of one fold, whose measures are all that stays of it. */
+static void learn_fold(const job *whole, const size_t *fold, size_t f, double *values) {
+    job *t = allocate(1, sizeof *t, "training");
+    uint32_t *fit_rows = allocate(whole->train.count, sizeof *fit_rows, "folds");
+    uint32_t *held_rows = allocate(whole->train.count, sizeof *held_rows, "folds");
+    int was_quiet = quiet;
+    size_t i;
+    *t = *whole;
+    t->train.at = allocate(whole->train.count, sizeof *t->train.at, "folds");
+    t->test.at = allocate(whole->train.count, sizeof *t->test.at, "folds");
+    hold_part(&whole->hold, fold, f, fit_rows, &t->train.count, held_rows, &t->test.count);
+    if (t->train.count < 2 || t->test.count == 0)
+        fail("%s: --cv %zu: fold %zu has %zu rows to train on and %zu to test, expected more groups or times",
+             whole->file.file, whole->a->cv, f + 1, t->train.count, t->test.count);
+    for (i = 0; i < t->train.count; i++) t->train.at[i] = whole->train.at[fit_rows[i]];
+    for (i = 0; i < t->test.count; i++) t->test.at[i] = whole->train.at[held_rows[i]];
+    quiet = 1;
+    read_hold(t);
+    learn(t);
+    quiet = was_quiet;
+    if (t->form.classes > 0) {
+        values[0] = t->tested.accuracy, values[1] = t->tested.balanced, values[2] = t->tested.f1;
+        values[3] = t->tested.auc, values[4] = t->tested.log_loss, values[5] = t->tested.brier;
+    } else
+        values[0] = t->tested.r2, values[1] = t->tested.rmse, values[2] = t->tested.mae;
+    note("fold %zu of %zu: %s %.4f of %zu rows", f + 1, whole->a->cv, t->form.classes > 0 ? "accuracy" : "r2",
+         values[0], t->test.count);
+    measures_free(&t->tested);
+    free_hold(t);
+    free(t->blob);
+    free(t->weights);
+    free(t->learn.x);
+    sample_free(&t->check);
+    free(fit_rows);
+    free(held_rows);
+    free(t->train.at);
+    free(t->test.at);
+    free(t);
+}
+
+static void cross_validate(job *t) {
+    size_t folds = t->a->cv, *fold, f;
+    call alone;
+    job whole = *t;
+    if (folds == SIZE_MAX) return;
+    if (folds > t->train.count) fail("%s: --cv %zu: %zu rows are fewer", t->file.file, folds, t->train.count);
+    if (t->hold.groups != NULL && t->hold.group_count < folds)
+        fail("%s: --cv %zu: %zu groups are fewer", t->file.file, folds, t->hold.group_count);
+    alone = *t->a, alone.test = NULL; /* what is held out is all there is to test on */
+    whole.a = &alone;
+    fold = allocate(t->train.count, sizeof *fold, "folds");
+    t->folds = allocate(folds, CV_FIELDS * sizeof *t->folds, "folds");
+    hold_folds(&t->hold, folds, fold);
+    for (f = 0; f < folds; f++) learn_fold(&whole, fold, f, t->folds + f * CV_FIELDS);
+    free(fold);
+}
+
 int command_train(const call *a) {
     job *t = allocate(1, sizeof *t, "training");
     struct sigaction action;
-    score s = {0, 0, 0};
     double start = seconds_now();
     t->a = a;
     check_arguments(a); /* wrong usage is said before a file is read */
     (void)word_or_auto("--task", a->task, task_words);
     read_settings(a, &t->problem, 2);
-    machine_start(&t->machine, t->a->threads, t->a->port);
-    read_data(t);
+    t->machine = allocate(1, sizeof *t->machine, "training");
+    machine_start(t->machine, t->a->threads, t->a->port);
+    if (passes_wanted(a)) {
+        t->problem.interrupted = &interrupted;
+        passes_train(a, t->machine, &t->problem, fit_tick, start);
+        machine_stop(t->machine);
+        return 0;
+    }
+    read_table(t);
     file_check(t->a->out);
-    if (t->signal != NULL) t->d = signal_pool(t->signal, &t->machine, &t->form, &t->learn, &t->inputs, fit_tick);
-    memset(&t->problem, 0, sizeof t->problem);
-    read_settings(t->a, &t->problem, t->d);
-    check_network(t);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_interrupt;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
-    if (a->image_size != NULL) {
-        conv_train(a, &t->machine, &t->problem, fit_tick, &t->learn, &t->check, &t->form, t->d, start);
-        machine_stop(&t->machine);
-        return 0;
-    }
-    prepare(t);
-    take_metric(t);
-    choose(t);
-    fit(t);
-    if (t->signal != NULL)
+    if (is_plain(a)) {
+        read_rows(t);
+        if (t->signal != NULL) t->d = signal_pool(t->signal, t->machine, &t->form, &t->learn, &t->inputs, fit_tick);
+        memset(&t->problem, 0, sizeof t->problem);
+        read_settings(t->a, &t->problem, t->d);
+        check_network(t);
+        if (a->image_size != NULL) {
+            conv_train(a, t->machine, &t->problem, fit_tick, &t->learn, &t->check, &t->form, t->d, start);
+            machine_stop(t->machine);
+            return 0;
+        }
+        prepare(t);
+        choose(t);
+        fit(t);
         t->opened =
-            signal_finish(t->signal, &t->machine, &t->form, &t->choice.options, &t->opened, &t->blob, &t->blob_bytes);
-    if (t->check.rows > 0) s = score_sample(&t->machine, &t->opened, &t->check, NULL);
+            signal_finish(t->signal, t->machine, &t->form, &t->choice.options, &t->opened, &t->blob, &t->blob_bytes);
+        if (t->check.rows > 0) t->tested = measures_sample(t->machine, &t->opened, &t->check, NULL);
+    } else {
+        cross_validate(t);
+        learn(t);
+    }
     file_write(t->a->out, t->blob, t->blob_bytes);
-    report(t, &s, seconds_now() - start);
+    report(t, seconds_now() - start);
+    say_useless(&t->tested, "test rows");
     free(t->network);
-    machine_stop(&t->machine);
+    machine_stop(t->machine);
     return 0;
 }

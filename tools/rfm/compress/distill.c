@@ -544,17 +544,20 @@ static recipe first_recipe(const search *s) {
     return k;
 }
 
+/* An odd rank needs code of its own for its last row; above 4 it is not tried. */
+static size_t even_rank(size_t rank) { return rank > 4 ? rank - rank % 2 : rank; }
+
 /* Ranks from the largest that leaves room for a centre of each class, downwards; at most `most` of them. */
 static void try_shapes(search *s, size_t bytes, size_t most) {
     recipe list[SHAPES];
-    size_t rank = s->w->t->rank > 0 ? s->w->t->rank : s->rank_most, count = 0;
+    size_t rank = s->w->t->rank > 0 ? s->w->t->rank : even_rank(s->rank_most), count = 0;
     while (rank > 0 && count < most) {
         recipe k = first_recipe(s);
         size_t next = (size_t)(NARROWER * (double)rank);
         k.rank = rank, k.centers = tiny_centers(s, k, bytes);
         if (k.centers > 0) list[count++] = k;
         if (s->w->t->rank > 0) break;
-        rank = k.centers == 0 || next == rank ? rank - 1 : next;
+        rank = even_rank(k.centers == 0 || next == rank ? rank - 1 : next);
     }
     run_recipes(s, "teaching tiny models of several shapes", list, count, 1);
 }

@@ -95,7 +95,7 @@ static rfm_data data_of(const lesson *l) {
     rfm_data data;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(l->x, l->rows, l->d), data.y = rfm_cview(l->y, l->rows, l->c);
-    data.start = l->start;
+    data.start = l->start, data.weights = l->weights;
     return data;
 }
 
@@ -175,8 +175,8 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
                   size_t *bytes, rfm_model *opened) {
     rfm_contents parts;
     rfm_summary summary;
-    rfm_model moved;
-    rfm_real *room = NULL;
+    rfm_model moved, shifted;
+    rfm_real *room = NULL, offset;
     text record = {NULL, 0, 0};
     void *blob = NULL;
     int status, regress = l->form->classes == 0;
@@ -187,8 +187,11 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     summary.validation = isfinite(validation) ? (rfm_real)validation : 0;
     summary.rows = (uint32_t)l->rows, summary.iterations = (uint32_t)last;
     summary.steps = (uint32_t)last + 1, summary.path = f->path;
-    parts.model = &f->model;
-    if (l->moved.x != NULL) moved = without_shift(&f->model, l->moved.x, &room), parts.model = &moved;
+    shifted = f->model;
+    offset = (shifted.offset != NULL ? shifted.offset[0] : 0) + (rfm_real)f->shift;
+    if (f->shift != 0 && l->c == 1) shifted.offset = &offset;
+    parts.model = &shifted;
+    if (l->moved.x != NULL) moved = without_shift(&shifted, l->moved.x, &room), parts.model = &moved;
     parts.task = regress ? RFM_REGRESS : RFM_CLASSIFY;
     parts.temperature = (rfm_real)temperature;
     if (!l->raw) parts.x_mean = l->mean, parts.x_scale = l->scale;

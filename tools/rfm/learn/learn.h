@@ -16,6 +16,7 @@ typedef struct {
     rfm_cmat start;                            /* of M, for these rows; at NULL: the identity */
     const sample_form *form;
     const char *input_names;
+    const rfm_real *weights; /* (rows), or NULL */
     text record; /* further entries of the model's record */
 } lesson;
 
@@ -32,6 +33,7 @@ typedef struct {
     rfm_step path[MOST_ITERATIONS + 1];
     size_t arena_bytes;
     double coverage, threshold; /* of conformal sets; 0: the model has none */
+    double shift;               /* to be added to the output of two classes */
 } fitted;
 
 /* Bytes of arena that a fit takes; more than this machine has end the program. */

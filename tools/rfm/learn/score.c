@@ -498,8 +498,8 @@ static size_t prints_seen(const any_model *model, const sample *s) {
     return seen;
 }
 
-/* Without that: a row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside |z_i|. Centres are
- * sorted by their sum along one direction, so that only those close by are compared. */
+/* Without that: a row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside
+ * |z_i|. Centres are sorted by their sum along one direction, so that only those close by are compared. */
 
 #define SAME 1e-4
 

@@ -1,8 +1,9 @@
 /* The search has two stages, both inside the training rows.
  *
- * 1. Every setting (metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others by
- *    squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew in
- *    every fold; above: one hold-out of a fifth. When all settings would take too long, one coordinate after the other.
+ * 1. Every setting (kernel, metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others
+ *    by squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew
+ *    in every fold; above: one hold-out of a fifth. Of a second kernel, and when all settings would take too long, one
+ *    coordinate after the other.
  * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the
  *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
  *    of the confidence comes from the same predictions.
@@ -27,14 +28,45 @@
 
 /* ---- parts of the rows ---------------------------------------------------------------------- */
 
+static hold_rules parts_apart(const search_problem *p, uint64_t seed) {
+    hold_rules h = p->apart;
+    h.rows = p->x.rows, h.seed = seed;
+    return h;
+}
+
+static int is_apart(const search_problem *p) { return p->apart.groups != NULL || p->apart.times != NULL; }
+
+/* Folds of whole groups, or later and later ones; those that leave nothing to fit or to score are none. */
+static size_t add_apart(const search_problem *p, uint64_t seed, size_t folds, part *parts) {
+    hold_rules h = parts_apart(p, seed);
+    size_t n = p->x.rows, f, count, v, made = 0, *fold = allocate(n, sizeof *fold, "folds");
+    uint32_t *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
+    hold_folds(&h, folds, fold);
+    for (f = 0; f < folds; f++) {
+        hold_part(&h, fold, f, fit, &count, held, &v);
+        if (count == 0 || v == 0) continue;
+        rows_shuffle(fit, count, seed + f);
+        parts[made] = part_make(p->x, p->y, NULL, p->x.cols, fit, count, held, v);
+        part_weigh(&parts[made++], p->weights, fit);
+    }
+    if (made == 0) fail("too few groups or times among the training rows to hold some out");
+    free(fold);
+    free(fit);
+    free(held);
+    return made;
+}
+
 static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
     size_t n = p->x.rows, folds = n < FOLDS ? n : FOLDS, f, count, v;
-    uint32_t *order = rows_in_turn(n, p->labels, p->classes, seed);
-    uint32_t *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
+    uint32_t *fit, *held, *order;
+    if (is_apart(p)) return add_apart(p, seed, folds, parts);
+    order = rows_in_turn(n, p->labels, p->classes, seed);
+    fit = allocate(n, sizeof *fit, "folds"), held = allocate(n, sizeof *held, "folds");
     for (f = 0; f < folds; f++) {
         rows_fold(order, n, folds, f, fit, &count, held, &v);
         rows_shuffle(fit, count, seed + f); /* the median is taken of evenly spread rows: no class after the other */
         parts[f] = part_make(p->x, p->y, NULL, p->x.cols, fit, count, held, v);
+        part_weigh(&parts[f], p->weights, fit);
     }
     free(order);
     free(fit);
@@ -42,12 +74,34 @@ static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
     return folds;
 }
 
+/* Puts rows that are held out before the others; how many. */
+static size_t held_first(const search_problem *p, uint64_t seed, size_t count, uint32_t *order) {
+    hold_rules h = parts_apart(p, seed);
+    size_t n = p->x.rows, i, taken = 0, left = 0;
+    unsigned char *held = allocate(n, 1, "folds");
+    uint32_t *sorted = allocate(n, sizeof *sorted, "folds");
+    size_t v = hold_out(&h, count, held);
+    if (v == 0 || v == n) fail("too few groups or times among the training rows to hold some out");
+    for (i = 0; i < n; i++) {
+        if (held[order[i]])
+            sorted[taken++] = order[i];
+        else
+            sorted[v + left++] = order[i];
+    }
+    memcpy(order, sorted, n * sizeof *order);
+    free(held);
+    free(sorted);
+    return v;
+}
+
 static size_t add_hold_out(const search_problem *p, uint64_t seed, size_t most_fit, size_t most_held, part *parts) {
     size_t n = p->x.rows, v = n / FOLDS > 0 ? n / FOLDS : 1, count;
     uint32_t *order = rows_in_turn(n, NULL, 0, seed);
+    if (is_apart(p)) v = held_first(p, seed, v, order);
     if (v > most_held) v = most_held;
     count = n - v < most_fit ? n - v : most_fit;
     parts[0] = part_make(p->x, p->y, NULL, p->x.cols, order + v, count, order, v);
+    part_weigh(&parts[0], p->weights, order + v);
     free(order);
     return 1;
 }
@@ -59,7 +113,7 @@ static void free_parts(part *parts, size_t count) {
 /* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    int metric, center;
+    int kernel, metric, center;
     size_t bandwidth, ridge; /* indices */
 } setting;
 
@@ -75,6 +129,7 @@ typedef struct {
     rfm_real *out; /* second stage: (repeats, n, c) predictions of the held-out rows */
     int complete;
     double accuracy, squared, spread;
+    double tuned, shift; /* by what is tuned for; what is added to the output of two classes for it */
 } candidate;
 
 typedef struct {
@@ -103,7 +158,7 @@ static int stop_tick(void *arg, rfm_real done) {
 
 static rfm_options options_of(const work *w, const setting *s, size_t iterations) {
     rfm_options o = w->p->base;
-    o.metric = s->metric, o.center = s->center;
+    o.kernel = s->kernel, o.metric = s->metric, o.center = s->center;
     o.bandwidth_rule = w->p->bandwidth_rule;
     o.bandwidth = (rfm_real)w->p->bandwidths[s->bandwidth];
     o.ridge = (rfm_real)w->p->ridges[s->ridge];
@@ -146,6 +201,7 @@ static void path_job(void *arg, size_t index, size_t worker) {
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
     data.x_validation = rfm_cview(a->xv, a->v, p->x.cols), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
+    data.weights = a->weights;
     report.path = path;
     if (rfm_fit(&ctx, &data, &o, ctx.arena, &model, &report) == RFM_OK) {
         for (t = 0; t < steps && t <= o.iterations; t++) w->losses[index * steps + t] = (double)path[t].score;
@@ -174,6 +230,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     if (stop_tick(w, 0)) return;
     memset(&data, 0, sizeof data);
     data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, c), data.start = p->start;
+    data.weights = a->weights;
     status = rfm_fit(&ctx, &data, &o, ctx.arena, &model, NULL);
     if (status == RFM_OK) {
         rfm_ctx second = ctx;
@@ -234,6 +291,7 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
         rfm_arena_measure(&none);
         ctx.arena = &none, ctx.port = p->machine->ctx.port;
         data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
+        data.weights = a->weights;
         if (validation)
             data.x_validation = rfm_cview(a->xv, a->v, p->x.cols),
             data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
@@ -246,18 +304,21 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
 
 /* ---- first stage ---------------------------------------------------------------------------- */
 
-static void add_setting(work *w, int metric, int center, size_t bandwidth, size_t ridge) {
+static void add_setting(work *w, int kernel, int metric, int center, size_t bandwidth, size_t ridge) {
     size_t i, steps = w->p->last_iterations + 1, t;
     tried_setting *more;
     for (i = 0; i < w->tried_count; i++) {
         const setting *s = &w->tried[i].s;
-        if (s->metric == metric && s->center == center && s->bandwidth == bandwidth && s->ridge == ridge) return;
+        if (s->kernel == kernel && s->metric == metric && s->center == center && s->bandwidth == bandwidth &&
+            s->ridge == ridge)
+            return;
     }
     more = realloc(w->tried, (w->tried_count + 1) * sizeof *more);
     if (more == NULL) fail("out of memory: the list of settings");
     w->tried = more;
     more += w->tried_count++;
-    more->s.metric = metric, more->s.center = center, more->s.bandwidth = bandwidth, more->s.ridge = ridge;
+    more->s.kernel = kernel, more->s.metric = metric, more->s.center = center;
+    more->s.bandwidth = bandwidth, more->s.ridge = ridge;
     more->loss = allocate(steps, sizeof *more->loss, "scores");
     for (t = 0; t < steps; t++) more->loss[t] = (double)INFINITY;
 }
@@ -305,11 +366,11 @@ static double best_loss(const work *w, const tried_setting *s, size_t *best_t) {
     return best;
 }
 
-static const setting *best_of_metric(const work *w, int metric) {
+static const setting *best_of_metric(const work *w, int kernel, int metric) {
     const tried_setting *best = NULL;
     size_t i;
     for (i = 0; i < w->tried_count; i++)
-        if (w->tried[i].s.metric == metric &&
+        if (w->tried[i].s.kernel == kernel && w->tried[i].s.metric == metric &&
             (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
             best = &w->tried[i];
     return best != NULL ? &best->s : NULL;
@@ -323,46 +384,73 @@ static double path_work(const work *w, int metric) {
            ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
 }
 
-static void first_stage(work *w) {
+/* Settings that need no centring: P stays as it is, or the kernel is not the first. */
+static size_t centers_of(const search_problem *p, size_t kernel, int metric) {
+    return metric == RFM_IDENTITY || kernel > 0 ? 1 : p->center_count;
+}
+
+static void whole_grid(work *w, size_t kernel) {
     const search_problem *p = w->p;
-    size_t m, l, r, k, round, each = p->bandwidth_count * p->ridge_count;
-    double grid = 0;
+    size_t first = w->tried_count, m, l, r, k;
     for (m = 0; m < p->metric_count; m++)
-        grid += path_work(w, p->metrics[m]) * (double)(each * (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count));
-    w->label = "trying settings";
-    if (grid <= GRID_WORK) {
-        for (m = 0; m < p->metric_count; m++)
-            for (k = 0; k < (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count); k++)
-                for (l = 0; l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, p->metrics[m], p->centers[k], l, r);
-        w->all = w->tried_count * w->part_count;
-        run_settings(w, 0);
-        return;
-    }
-    w->all = w->part_count * (each + (p->metric_count - 1) * (p->bandwidth_count + p->ridge_count + 1));
+        for (k = 0; k < centers_of(p, kernel, p->metrics[m]); k++)
+            for (l = 0; l < p->bandwidth_count; l++)
+                for (r = 0; r < p->ridge_count; r++)
+                    add_setting(w, p->kernels[kernel], p->metrics[m], p->centers[k], l, r);
+    run_settings(w, first);
+}
+
+/* One coordinate after the other: bandwidth, ridge, bandwidth again, centring; but all plain kernels. */
+static void coordinates(work *w, size_t at_kernel) {
+    const search_problem *p = w->p;
+    int kernel = p->kernels[at_kernel];
+    size_t m, l, r, k, round;
     for (round = 0; round < 4; round++) {
         size_t first = w->tried_count;
         for (m = 0; m < p->metric_count; m++) {
             int metric = p->metrics[m];
-            const setting *at = best_of_metric(w, metric);
+            const setting *at = best_of_metric(w, kernel, metric);
             setting s;
             if (at == NULL && round > 0) continue;
             if (at != NULL) s = *at;
             if (metric == RFM_IDENTITY) {
                 for (l = 0; round == 0 && l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, p->centers[0], l, r);
+                    for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, p->centers[0], l, r);
             } else if (round == 0) {
-                for (l = 0; l < p->bandwidth_count; l++) add_setting(w, metric, p->centers[0], l, p->ridge_count / 2);
+                for (l = 0; l < p->bandwidth_count; l++)
+                    add_setting(w, kernel, metric, p->centers[0], l, p->ridge_count / 2);
             } else if (round == 1) {
-                for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, s.center, s.bandwidth, r);
+                for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, s.center, s.bandwidth, r);
             } else if (round == 2) {
-                if (s.bandwidth > 0) add_setting(w, metric, s.center, s.bandwidth - 1, s.ridge);
-                if (s.bandwidth + 1 < p->bandwidth_count) add_setting(w, metric, s.center, s.bandwidth + 1, s.ridge);
+                if (s.bandwidth > 0) add_setting(w, kernel, metric, s.center, s.bandwidth - 1, s.ridge);
+                if (s.bandwidth + 1 < p->bandwidth_count)
+                    add_setting(w, kernel, metric, s.center, s.bandwidth + 1, s.ridge);
             } else {
-                for (k = 0; k < p->center_count; k++) add_setting(w, metric, p->centers[k], s.bandwidth, s.ridge);
+                for (k = 0; k < centers_of(p, at_kernel, metric); k++)
+                    add_setting(w, kernel, metric, p->centers[k], s.bandwidth, s.ridge);
             }
         }
         run_settings(w, first);
+    }
+}
+
+static void first_stage(work *w) {
+    const search_problem *p = w->p;
+    size_t m, k, each = p->bandwidth_count * p->ridge_count;
+    size_t few = each + (p->metric_count - 1) * (p->bandwidth_count + p->ridge_count + 1), grid = 0;
+    double cost = 0;
+    for (m = 0; m < p->metric_count; m++) {
+        size_t settings = each * centers_of(p, 0, p->metrics[m]);
+        grid += settings;
+        cost += path_work(w, p->metrics[m]) * (double)settings;
+    }
+    w->label = "trying settings";
+    w->all = w->part_count * ((cost <= GRID_WORK ? grid : few) + (p->kernel_count - 1) * few);
+    for (k = 0; k < p->kernel_count; k++) {
+        if (k == 0 && cost <= GRID_WORK)
+            whole_grid(w, k);
+        else
+            coordinates(w, k);
     }
 }
 
@@ -418,6 +506,106 @@ static void weigh(const work *w, candidate *k) {
     k->spread = sqrt(fmax(sum2 / (double)rows - k->squared * k->squared, 0) * (double)w->repeats / (double)rows);
 }
 
+/* The held-out rows of the first repeat as a sample, and their outputs with `shift` added. To be freed, all three. */
+static sample held_sample(const work *w, const candidate *k, rfm_real **y, uint32_t **predicted) {
+    const search_problem *p = w->p;
+    size_t c = p->y.cols, per = w->part_count / w->repeats, i, j, q, n = 0, at = 0;
+    sample s;
+    memset(&s, 0, sizeof s);
+    for (j = 0; j < per; j++) n += w->parts[j].v;
+    s.rows = n;
+    if (p->labels != NULL)
+        s.labels = allocate(n, sizeof *s.labels, "held-out rows");
+    else
+        s.y = allocate(n, c * sizeof *s.y, "held-out rows");
+    *y = allocate(n, c * sizeof **y, "held-out rows"), *predicted = allocate(n, sizeof **predicted, "held-out rows");
+    for (j = 0; j < per; j++)
+        for (i = 0; i < w->parts[j].v; i++, at++) {
+            uint32_t row = w->parts[j].rows[i], best = 0;
+            rfm_real *to = *y + at * c;
+            memcpy(to, k->out + row * c, c * sizeof *to);
+            if (p->labels == NULL) {
+                memcpy(s.y + at * c, p->y.at + row * p->y.stride, c * sizeof *to);
+                continue;
+            }
+            s.labels[at] = p->labels[row];
+            if (c == 1) to[0] += (rfm_real)k->shift;
+            for (q = 1; q < c; q++)
+                if (to[q] > to[best]) best = (uint32_t)q;
+            (*predicted)[at] = c == 1 ? to[0] > 0 : best;
+        }
+    return s;
+}
+
+static double find_temperature(const work *w, const candidate *k);
+
+static double tuned_of(const work *w, const candidate *k, int tune) {
+    rfm_real *y;
+    uint32_t *predicted;
+    sample s = held_sample(w, k, &y, &predicted);
+    measures m = measures_of(&s, w->p->labels != NULL ? w->p->classes : 0, w->p->y.cols, y, predicted,
+                             tune == TUNE_LOG_LOSS ? find_temperature(w, k) : 0);
+    double value = measures_tuned(&m, tune);
+    measures_free(&m);
+    sample_free(&s);
+    free(y);
+    free(predicted);
+    return value;
+}
+
+static int by_output(const void *a, const void *b) {
+    rfm_real x = *(const rfm_real *)a, y = *(const rfm_real *)b;
+    return (x > y) - (x < y);
+}
+
+/* The shift between two outputs of held-out rows by which these do best; of equally good ones the middle. */
+static double find_shift(const work *w, candidate *k, int tune) {
+    enum { CUTS = 200 };
+    rfm_real *y;
+    uint32_t *predicted;
+    double best = tuned_of(w, k, tune), low = 0, high = 0;
+    size_t i, n;
+    sample s = held_sample(w, k, &y, &predicted);
+    n = s.rows;
+    qsort(y, n, sizeof *y, by_output);
+    for (i = 1; i < n; i += n > CUTS ? n / CUTS : 1) {
+        double at = -((double)y[i - 1] + (double)y[i]) / 2, value;
+        k->shift = at, value = tuned_of(w, k, tune), k->shift = 0;
+        if (value > best + 1e-12) best = value, low = high = at;
+        if (value > best - 1e-12 && low != 0) high = at;
+    }
+    sample_free(&s);
+    free(y);
+    free(predicted);
+    return (low + high) / 2;
+}
+
+/* Measures without a decision have none to move: then that of balanced accuracy. */
+static int decided_by(int tune) { return tune == TUNE_ACCURACY || tune == TUNE_F1 ? tune : TUNE_BALANCED; }
+
+/* The standard deviation over the folds of their accuracy or r2; NaN if there is one. */
+static double fold_spread(const work *w, const candidate *k) {
+    const search_problem *p = w->p;
+    size_t c = p->y.cols, per = w->part_count / w->repeats, i, j;
+    double sum = 0, sum2 = 0, variance = 0, *around = allocate(c, sizeof *around, "statistics");
+    target_spread(p->y, around);
+    for (i = 0; i < c; i++) variance += around[i] / (double)p->y.rows / (double)c;
+    free(around);
+    for (j = 0; j < per; j++) {
+        double score_of_part = 0, v = (double)w->parts[j].v;
+        for (i = 0; i < w->parts[j].v; i++) {
+            uint32_t row = w->parts[j].rows[i];
+            const rfm_real *y = k->out + row * c;
+            score_of_part += p->labels != NULL ? is_right(y, c, p->labels[row])
+                                               : squared_error(y, p->y.at + row * p->y.stride, c, NULL);
+        }
+        score_of_part /= v;
+        if (p->labels == NULL) score_of_part = variance > 0 ? 1 - score_of_part / variance : 0;
+        sum += score_of_part, sum2 += score_of_part * score_of_part;
+    }
+    return per > 1 ? sqrt(fmax(sum2 - sum * sum / (double)per, 0) / (double)(per - 1)) : (double)NAN;
+}
+
 /* -log of the probability of `label`. */
 static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature) {
     double most = (double)y[0], total = 0;
@@ -437,11 +625,13 @@ static double log_loss(const work *w, const candidate *k, double temperature) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
     double sum = 0, doubt = 1 / ((double)n + 1);
+    rfm_real shifted;
     uint32_t q;
     for (j = 0; j < w->part_count; j++)
         for (i = 0; i < w->parts[j].v; i++, rows++) {
             uint32_t row = w->parts[j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
+            if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
             sum += (1 - doubt) * surprise(y, c, p->labels[row], temperature);
             for (q = 0; q < p->classes; q++) sum += doubt / (double)p->classes * surprise(y, c, q, temperature);
         }
@@ -498,7 +688,8 @@ static double r2_of(const work *w, const candidate *k) {
 }
 
 static int better(const search_problem *p, const candidate *a, const candidate *b) {
-    if (p->labels != NULL && a->accuracy != b->accuracy) return a->accuracy > b->accuracy;
+    if (p->tune >= 0 && a->tuned != b->tuned) return a->tuned > b->tuned;
+    if (p->tune < 0 && p->labels != NULL && a->accuracy != b->accuracy) return a->accuracy > b->accuracy;
     return a->squared < b->squared;
 }
 
@@ -519,6 +710,8 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         for (j = 0; j < w->part_count; j++) list[i].complete = list[i].complete && w->complete[i * w->part_count + j];
         if (!list[i].complete) continue;
         weigh(w, &list[i]);
+        if (p->balance && p->y.cols == 1 && p->labels != NULL) list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
+        if (p->tune >= 0) list[i].tuned = tuned_of(w, &list[i], p->tune);
         if (best == NULL || better(p, &list[i], best)) best = &list[i];
     }
     free(w->complete);
@@ -526,7 +719,7 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
 }
 
 int search_needed(const search_problem *p) {
-    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
+    return p->kernel_count * p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
            p->first_iterations < p->last_iterations;
 }
 
@@ -541,7 +734,7 @@ search_result search(const search_problem *p) {
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
     pthread_mutex_init(&w->lock, NULL);
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
-        add_setting(w, p->metrics[0], p->centers[0], 0, 0);
+        add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
         count = 1;
         w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
@@ -554,11 +747,11 @@ search_result search(const search_problem *p) {
         free_parts(w->parts, w->part_count);
         count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
         if (count == 0) { /* no time for anything: a plain kernel machine */
-            add_setting(w, p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
+            add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
             list[0].tried = w->tried_count - 1;
             list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->first_iterations;
         }
-        w->repeats = n <= 300 ? 4 : n <= 800 ? 2 : 1;
+        w->repeats = is_apart(p) ? 1 : n <= 300 ? 4 : n <= 800 ? 2 : 1;
         if (n <= FOLD_ROWS)
             for (i = 0, w->part_count = 0; i < w->repeats; i++)
                 w->part_count += add_folds(p, p->base.seed + 1 + i, w->parts + w->part_count);
@@ -580,13 +773,15 @@ search_result search(const search_problem *p) {
                         : w->tried[i].s.metric == RFM_IDENTITY      ? 1
                                                                     : p->last_iterations - p->first_iterations + 1;
     result.temperature = 0, result.validation = (double)NAN, result.threshold = -1;
-    result.folds = result.held = 0;
+    result.folds = result.held = 0, result.spread = (double)NAN, result.shift = 0;
     if (best != NULL) {
         result.folds = w->part_count / w->repeats;
         for (i = 0; i < result.folds; i++) result.held += w->parts[i].v;
         if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, best, result.held);
         if (p->labels != NULL) result.temperature = find_temperature(w, best);
         result.validation = p->labels != NULL ? best->accuracy : r2_of(w, best);
+        result.spread = fold_spread(w, best);
+        result.shift = best->shift;
     } else
         best = &list[0];
     result.options = options_of(w, &w->tried[best->tried].s, best->t);

@@ -2,7 +2,8 @@
 #ifndef SEARCH_H
 #define SEARCH_H
 
-#include "host/host.h"
+#include "hold.h"
+#include "measures.h"
 
 #include <signal.h>
 
@@ -13,8 +14,14 @@ typedef struct {
     rfm_cmat x, y;          /* training rows as they will be fitted */
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
-    rfm_cmat start;   /* of M, as rfm_data has it; at NULL: the identity */
-    rfm_options base; /* kernel, exponent, scale, seed, unit rows */
+    const rfm_real *weights; /* (n), or NULL */
+    hold_rules apart;        /* groups and times, if any */
+    int tune;                /* TUNE_..., by which the best few are compared; negative: accuracy or squared error */
+    int balance;             /* the decision between two classes is where held-out rows do best by `tune` */
+    rfm_cmat start;          /* of M, as rfm_data has it; at NULL: the identity */
+    rfm_options base;        /* exponent, scale, seed, unit rows */
+    int kernels[2];
+    size_t kernel_count;
     int metrics[3], centers[2];
     size_t metric_count, center_count;
     int bandwidth_rule; /* of all of: */
@@ -29,7 +36,9 @@ typedef struct {
 typedef struct {
     rfm_options options; /* of the last fit */
     double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
-    size_t tried;        /* settings: metric, centring, bandwidth, ridge, T */
+    double spread;       /* its standard deviation over the folds; NaN: not known */
+    double shift;        /* to be added to the output of two classes */
+    size_t tried;        /* settings: kernel, metric, centring, bandwidth, ridge, T */
     double temperature;  /* 0: not known */
     double threshold;    /* of conformal sets with the coverage, from held-out rows; negative: not known */
     size_t folds, held;  /* what both are from: the rows of so many folds, or of one hold-out; 0: none */

@@ -30,20 +30,27 @@ static FILE *create(const char *folder, const char *name) {
     return f;
 }
 
-/* The model as the library has it: names, and what it makes of a row. */
+/* The model as the library has it: names, which firmware does without, and what it makes of a row. */
 static const char *input_names, *class_names;
+
+static const void *read_file(const char *path, size_t *bytes) {
+    static uint32_t blob[65536];
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) fail(path);
+    *bytes = fread(blob, 1, sizeof blob, f);
+    fclose(f);
+    return blob;
+}
 
 #ifdef MODEL_ONE
 #define LABEL "RFM, tiny"
 static rfm_tiny m;
 
 static void open_model(const char *file) {
-    static uint32_t blob[65536];
-    FILE *f = fopen(file, "rb");
-    size_t bytes = f == NULL ? 0 : fread(blob, 1, sizeof blob, f);
+    size_t bytes;
+    const void *blob = read_file(file, &bytes);
     if (rfm_tiny_open(blob, bytes, &m) != RFM_OK) fail("the model does not open");
     input_names = m.input_names, class_names = m.class_names;
-    fclose(f);
 }
 
 static unsigned predict(const rfm_real *x, int16_t *xi, int32_t *scores) {
@@ -57,9 +64,12 @@ static unsigned predict(const rfm_real *x, int16_t *xi, int32_t *scores) {
 static rfm_model_i m;
 
 static void open_model(const char *file) {
-    (void)file;
+    size_t bytes;
+    const void *blob = read_file(file, &bytes);
+    rfm_model_i named;
     if (rfm_model_open_i(model, MODEL_BYTES, &m) != RFM_OK) fail("the model does not open");
-    input_names = m.input_names, class_names = m.class_names;
+    if (rfm_model_open_i(blob, bytes, &named) != RFM_OK) fail("the file does not open");
+    input_names = named.input_names, class_names = named.class_names;
 }
 
 static unsigned predict(const rfm_real *x, int16_t *xi, int32_t *scores) {
