@@ -293,25 +293,21 @@ static void curves_of(const trial *t, text *sheet, double decay, size_t seeds, c
 
 void ansatz_scales(const trial *t, text *sheet) {
     curves_of(t, sheet, -1, t->quick ? 1 : SEEDS, "isotropic");
-    sheet_say(
-        sheet,
-        "Two hidden layers of 256, 32 inputs, 256 rows, rate 0.05, scale s in the first layer only. The paper's "
-        "figures "
-        "have no numbers; its words are in their column. Early in training the centred correlation hardly depends "
-        "on s. At s = 1 the first steps overshoot: the rate is beyond what the curvature of the start allows, the "
-        "loss rises tenfold and comes back, tangents collapse, and Fig. 4's ratio shows it; in the end centred is "
-        "not above uncentred in the first layer there. For the smaller s and for decaying spectra everything is as "
-        "the paper has it.");
+    sheet_say(sheet, "Two hidden layers of 256, 32 inputs, 256 rows, rate 0.05, scale s in the first layer only. The "
+                     "paper's figures have no numbers; its words are in their column. Early in training the centred "
+                     "correlation hardly depends on s. At s = 1 the first steps overshoot: the rate is beyond what the "
+                     "curvature of the start allows, the loss rises before it falls, tangents collapse, and Fig. 4's "
+                     "ratio shows it. There, in the end, centred is not above uncentred in the first layer, and "
+                     "PTK-centred does not fall. For the smaller s it is as the paper has it.");
 }
 
 void ansatz_decay(const trial *t, text *sheet) {
     curves_of(t, sheet, 1, t->quick ? 1 : 2, "decay 1/(1 + k)");
     curves_of(t, sheet, 2, t->quick ? 1 : 2, "decay 1/(1 + k^2)");
-    sheet_say(
-        sheet,
-        "The same networks on normal rows whose covariance has a random eigenbasis and these eigenvalues. What differs "
-        "from the paper's words: in the first layer at s = 1 the PTK-centred correlation rises again later, and with "
-        "the fast decay the test loss is least at s = 0.1.");
+    sheet_say(sheet,
+              "The same networks on normal rows whose covariance has a random eigenbasis and these eigenvalues. "
+              "What differs from the paper's words: in the first layer at s = 1 the PTK-centred correlation rises "
+              "again later, and with the fast decay the test loss is least at s = 0.1.");
 }
 
 /* ---- App. I: real images ---------------------------------------------------------------------- */
