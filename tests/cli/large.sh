@@ -42,6 +42,26 @@ says 'passes: labels are right' '"accuracy": 0\.9'
 check 'passes: the names of classes' "$rfm" predict "$dir/t.rfm" "$dir/quoted.csv"
 says 'passes: a name with a comma' '^"up, ""high"""$'
 
+for part in one two all; do
+    check "sums: $part" "$rfm" sums "$dir/memory.rfm" "$dir/$part.csv" -o "$dir/$part.sums"
+done
+says 'sums: what they are' '^sums +of 1300 rows for 60 centres'
+check 'merge' "$rfm" merge "$dir/one.sums" "$dir/two.sums" -o "$dir/merged.rfm"
+says 'merge: its rows' '60 centres, of 1300 rows in 2 parts'
+check 'merge: the other order' "$rfm" merge "$dir/two.sums" "$dir/one.sums" -o "$dir/turned.rfm"
+same 'merge: the other order' "$dir/merged.rfm" "$dir/turned.rfm"
+check 'merge: scores' "$rfm" evaluate "$dir/merged.rfm" "$dir/all.csv" --json
+says 'merge: scores' '"r2": 0\.9[5-9]'
+check 'merge: one part' "$rfm" merge "$dir/all.sums" -o "$dir/whole.rfm"
+for model in merged whole; do "$rfm" predict "$dir/$model.rfm" "$dir/all.csv" >"$dir/$model.txt"; done
+same_text 'merge: predictions of one pass' "$(paste -d ' ' "$dir/merged.txt" "$dir/whole.txt" | awk '{ d = $1 - $2; if (d * d > 1e-8) n++ } END { print n + 0 }')" 0
+check 'sums of another model' "$rfm" sums "$dir/passes.rfm" "$dir/one.csv" -o "$dir/other.sums"
+refuse 'merge: another model' 1 'other.sums: sums of another model than .*one.sums' "$rfm" merge "$dir/one.sums" "$dir/other.sums" -o "$out/refused.rfm"
+head -c 3000 "$dir/one.sums" >"$dir/cut.sums"
+refuse 'merge: cut off' 1 'cut.sums: the sums are cut off|cut.sums: the model' "$rfm" merge "$dir/cut.sums" -o "$out/refused.rfm"
+refuse 'merge: no sums' 1 'all.csv: expected sums' "$rfm" merge "$dir/all.csv" -o "$out/refused.rfm"
+refuse 'merge: without -o' 2 'merge: expected -o' "$rfm" merge "$dir/one.sums"
+
 wrong_large() { # what, status, message, files and options
     name=$1 want_status=$2 message=$3
     shift 3
