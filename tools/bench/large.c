@@ -1,8 +1,8 @@
 /* rfm_large on generated rows beside scikit-learn (sklearn_large.py), which reads the same bits from a file.
  *
- * Rows are made where they are asked for, so ours need no table in memory. Two tasks: "step", 20 inputs, smooth terms and
- * an interaction with a step, with noise so that R^2 cannot exceed 0.990; "friedman", Friedman's function with 50 inputs,
- * 45 of them idle, likewise. JSON lines have "what": "large". */
+ * Rows are made where they are asked for, so ours need no table in memory. Two tasks: "step", 20 inputs, smooth terms
+ * and an interaction with a step; "friedman", Friedman's function with 50 inputs, 45 of them idle. Noise keeps R^2
+ * below 0.990. JSON lines have "what": "large". */
 #define _POSIX_C_SOURCE 200809L
 
 #include "rfm_large.h"

@@ -25,8 +25,8 @@ typedef struct {
     size_t passes, steps;
 } large_result;
 
-/* A fit of the lesson's rows with these options; the ridge becomes the best of several, by rows that are held out of one
- * pass. labels: of classes, or NULL. RFM_OK or RFM_ECANCEL; any other status ends the program. */
+/* A fit of the lesson's rows with these options. The ridge becomes the best of several, by rows that are held out of
+ * one pass. labels: of classes, or NULL. RFM_OK or RFM_ECANCEL; any other status ends the program. */
 int large_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels, rfm_options *options,
               int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result);
 

@@ -23,8 +23,8 @@ struct stream {
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* The next line without its end, quotes and line ends in quotes kept; NULL: the file has no more. Empty lines are passed
- * over. */
+/* The next line without its end, quotes and line ends in quotes kept; NULL: the file has no more. Empty lines are
+ * passed over. */
 static char *next_line(stream *s) {
     for (;;) {
         size_t used = 0;

@@ -1,5 +1,5 @@
-/* Tables that are read in passes, a block of rows at a time: CSVs larger than memory, and several files that are parts of
- * one table. Inputs are numbers. */
+/* Tables that are read in passes, a row at a time: CSVs larger than memory, and several files that are parts of one
+ * table. Inputs are numbers. */
 #ifndef STREAM_H
 #define STREAM_H
 

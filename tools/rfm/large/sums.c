@@ -1,5 +1,5 @@
-/* rfm sums and rfm merge: what a pass over rows adds up, for one model. A file of sums has the model in front of them:
- *   0 "rfmp", 4 version 1, 8 bytes of the model, 12 zeros up to 16, the model filled up to a multiple of 16, the sums. */
+/* rfm sums and rfm merge: what a pass over rows adds up, for one model. A file of sums has the model in front of them;
+ * rfm/FORMAT.md has its bytes. */
 #include "large.h"
 
 #include "rfm_large.h"
