@@ -142,8 +142,8 @@ static void read_data(job *t) {
     given = train.count;
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
-    if (train.count > a->rows) {
-        rows_draw(&train, a->rows, a->seed);
+    if (train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
+        rows_draw(&train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count,
              a->seed);
     }
