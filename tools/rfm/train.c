@@ -182,7 +182,7 @@ typedef struct {
     left_out left;                     /* columns */
     char *recipe_text;                 /* how inputs are made: table.h */
     size_t recipe_bytes;
-    rfm_real *fill; /* (d) what missing cells become */
+    rfm_real *fill;               /* (d) what missing cells become */
     size_t apart[3], apart_count; /* columns of weights, groups, times */
     hold_rules hold;              /* of the training rows */
     rfm_real *weights;            /* (training rows), or NULL */
@@ -221,8 +221,8 @@ static void read_target(job *t) {
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
     if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
-    t->rows_unknown = rows_known(&t->file, &t->train, t->target, t->targets) +
-                      rows_known(&t->file, &t->test, t->target, t->targets);
+    t->rows_unknown =
+        rows_known(&t->file, &t->train, t->target, t->targets) + rows_known(&t->file, &t->test, t->target, t->targets);
     say_unknown(&t->file, t->rows_unknown);
     if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
         fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are "
@@ -342,8 +342,7 @@ static void decide_inputs(job *t) {
         return;
     }
     memset(&rules, 0, sizeof rules);
-    if (t->form.classes > 0)
-        labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
+    if (t->form.classes > 0) labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
     rules.one_hot = a->one_hot, rules.missing = t->missing, rules.drop = a->drop, rules.only = a->only;
     rules.apart = t->apart, rules.apart_count = t->apart_count;
     rules.labels = labels, rules.classes = t->form.classes;
@@ -412,8 +411,7 @@ static void read_test_file(job *t, offsets moved) {
     inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
                                     : inputs_of_names(&other, t->inputs.names, t->d);
     target = target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets);
-    for (i = 0; t->form.classes == 0 && i < t->targets; i++)
-        column_decode(&other, target + i, t->target_kinds[i]);
+    for (i = 0; t->form.classes == 0 && i < t->targets; i++) column_decode(&other, target + i, t->target_kinds[i]);
     rows = rows_to_score(&other, NULL, target, t->targets);
     t->check = sample_read(&other, inputs, target, &t->form, rows, moved);
     free(rows.at);
@@ -446,8 +444,7 @@ static void read_table(job *t) {
 static void read_weights(job *t) {
     const call *a = t->a;
     size_t i, k;
-    if (a->weights != NULL)
-        t->weights = column_weights(&t->file, csv_column(&t->file, a->weights), t->train);
+    if (a->weights != NULL) t->weights = column_weights(&t->file, csv_column(&t->file, a->weights), t->train);
     if (a->balance) {
         double *sum = allocate(t->form.classes, sizeof *sum, "weights"), all = 0;
         if (t->weights == NULL) {
@@ -593,11 +590,74 @@ static void take_metric(job *t) {
     free(blob);
 }
 
+#define MANY_CLASSES 64
+#define MANY_POINTS  512 /* rows at which gradients are taken then */
+
+/* The middle three of five. */
+static void middle(double *list, size_t *count) {
+    if (*count != 5) return;
+    memmove(list, list + 1, 3 * sizeof *list);
+    *count = 3;
+}
+
+/* Every fit has as many outputs as there are classes: fewer settings, and M from the gradients at fewer rows. */
+static void many_classes(job *t) {
+    search_problem *p = &t->problem;
+    if (t->form.classes <= MANY_CLASSES || t->learn.rows < 2 * MANY_POINTS) return;
+    middle(p->bandwidths, &p->bandwidth_count);
+    middle(p->ridges, &p->ridge_count);
+    p->center_count = 1;
+    if (p->first_iterations < p->last_iterations && p->last_iterations > 2) p->last_iterations = 2;
+    if (p->last_iterations > 0) p->base.agop_points = MANY_POINTS;
+    note("%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows", t->form.classes,
+         MANY_POINTS);
+}
+
+/* Multiplications in a second, by a fit to a few rows. */
+static double speed(job *t) {
+    lesson some = t->lesson;
+    rfm_options o = t->problem.base;
+    fitted *f = allocate(1, sizeof *f, "a trial");
+    double start, passed;
+    some.rows = some.rows < 400 ? some.rows : 400;
+    some.start.at = NULL, some.weights = NULL;
+    o.metric = RFM_IDENTITY, o.iterations = 0, o.ridge = 1, o.agop_points = 0;
+    start = seconds_now();
+    (void)lesson_fit(t->machine, &some, &o, NULL, f);
+    passed = seconds_now() - start;
+    free(f);
+    return fit_work((double)some.rows, (double)t->d, (double)t->c, &o) / fmax(passed, 1e-6);
+}
+
+#define WORTH_SAYING 5 /* seconds */
+
+/* Says what search and fit will take; what cannot be is refused. */
+static void say_cost(job *t, int searched, size_t fit_bytes) {
+    rfm_options o = t->problem.base;
+    search_cost cost = {0, 0};
+    double fit_cost, rate, workers = t->machine->ctx.run != NULL ? (double)t->machine->ctx.workers : 1;
+    o.metric = t->problem.metrics[t->problem.metric_count - 1], o.iterations = t->problem.last_iterations;
+    if (searched) cost = search_estimate(&t->problem);
+    if (machine_room() > 0 && cost.bytes > machine_room())
+        fail("out of memory: the search takes about %.0f bytes, this machine has %.0f; fewer rows: --rows N, or fewer "
+             "--threads",
+             cost.bytes, machine_room());
+    fit_cost = fit_work((double)t->learn.rows, (double)t->d, (double)t->c, &o);
+    if (quiet || cost.work + fit_cost < 1e9) return;
+    rate = speed(t);
+    if (cost.work / rate / workers + fit_cost / rate < WORTH_SAYING) return;
+    note("%s%.2g s and %.0f MB, training about %.2g s and %.0f MB",
+         searched ? "the search will take about " : "no search: ", cost.work / rate / workers, cost.bytes / 1e6,
+         fit_cost / rate, (double)fit_bytes / 1e6);
+}
+
 static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
     rfm_options least;
+    size_t fit_bytes;
     p->machine = t->machine;
+    many_classes(t);
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
@@ -606,7 +666,8 @@ static void choose(job *t) {
     p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    (void)lesson_need(t->machine, &t->lesson, &least);      /* what cannot be trained is not searched for */
+    fit_bytes = lesson_need(t->machine, &t->lesson, &least); /* what cannot be trained is not searched for */
+    say_cost(t, !fixed, fit_bytes);
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
@@ -682,8 +743,8 @@ static void fit(job *t) {
 
 #define CV_FIELDS 6 /* of classes; of numbers 3 */
 
-static const char *const cv_names[2][CV_FIELDS] = {
-    {"r2", "rmse", "mae"}, {"accuracy", "balanced_accuracy", "f1", "auc", "log_loss", "brier"}};
+static const char *const cv_names[2][CV_FIELDS] = {{"r2", "rmse", "mae"},
+                                                   {"accuracy", "balanced_accuracy", "f1", "auc", "log_loss", "brier"}};
 
 /* Mean and standard deviation over the folds; those that are not known are left out. */
 static double fold_mean(const job *t, size_t field, double *deviation) {
@@ -867,8 +928,8 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
         values[3] = t->tested.auc, values[4] = t->tested.log_loss, values[5] = t->tested.brier;
     } else
         values[0] = t->tested.r2, values[1] = t->tested.rmse, values[2] = t->tested.mae;
-    note("fold %zu of %zu: %s %.4f of %zu rows", f + 1, whole->a->cv, t->form.classes > 0 ? "accuracy" : "r2", values[0],
-         t->test.count);
+    note("fold %zu of %zu: %s %.4f of %zu rows", f + 1, whole->a->cv, t->form.classes > 0 ? "accuracy" : "r2",
+         values[0], t->test.count);
     measures_free(&t->tested);
     free_hold(t);
     free(t->blob);

@@ -109,6 +109,13 @@ static void free_parts(part *parts, size_t count) {
     while (count-- > 0) part_free(&parts[count]);
 }
 
+double fit_work(double n, double d, double c, const rfm_options *o) {
+    double T = o->metric == RFM_IDENTITY ? 0 : (double)o->iterations;
+    double points = o->agop_points > 0 ? (double)o->agop_points : n;
+    return (T + 1) * (n * n * n / 6 + n * n * d / 2 + n * n * c) +
+           T * (n * points * c * d + (o->metric == RFM_FULL ? n * d * d : 0));
+}
+
 /* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -146,6 +153,7 @@ typedef struct {
     candidate *list;
     int *complete;     /* (jobs) */
     rfm_arena *arenas; /* (workers) */
+    double work_done, work_all;
     pthread_mutex_t lock;
 } work;
 
@@ -175,12 +183,13 @@ static rfm_ctx worker_ctx(work *w, size_t worker) {
     return ctx;
 }
 
-static void job_done(work *w, size_t worker) {
-    size_t done;
+/* A bar for all of the search, by work: jobs differ. */
+static void job_done(work *w, size_t worker, const part *a, const rfm_options *o) {
+    double done;
     pthread_mutex_lock(&w->lock);
-    done = ++w->done;
+    done = w->work_done += fit_work((double)a->n, (double)w->p->x.cols, (double)w->p->y.cols, o);
     pthread_mutex_unlock(&w->lock);
-    if (worker == 0) progress_show(w->label, (double)done, (double)w->all);
+    if (worker == 0) progress_show("trying settings", done, w->work_all);
 }
 
 /* Scores of all T of one setting on one part. */
@@ -207,7 +216,7 @@ static void path_job(void *arg, size_t index, size_t worker) {
         w->complete[index] = 1;
         rfm_arena_release(ctx.arena, 0);
     }
-    job_done(w, worker);
+    job_done(w, worker, a, &o);
 }
 
 /* Predictions of the held-out rows of one part by one candidate. */
@@ -249,7 +258,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     }
     free(y);
     free(memory);
-    job_done(w, worker);
+    job_done(w, worker, a, &o);
 }
 
 /* Runs a batch of jobs; each worker has an arena of `bytes`. */
@@ -537,7 +546,7 @@ static double find_shift(const work *w, candidate *k, int tune) {
     sample s = held_sample(w, k, &y, &predicted);
     n = s.rows;
     qsort(y, n, sizeof *y, by_output);
-    for (i = 1; i < n; i += n > CUTS ? n / CUTS : 1) {
+    for (i = 1; i<n; i += n> CUTS ? n / CUTS : 1) {
         double at = -((double)y[i - 1] + (double)y[i]) / 2, value;
         k->shift = at, value = tuned_of(w, k, tune), k->shift = 0;
         if (value > best + 1e-12) best = value, low = high = at;
@@ -679,7 +688,8 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         for (j = 0; j < w->part_count; j++) list[i].complete = list[i].complete && w->complete[i * w->part_count + j];
         if (!list[i].complete) continue;
         weigh(w, &list[i]);
-        if (p->balance && p->y.cols == 1 && p->labels != NULL) list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
+        if (p->balance && p->y.cols == 1 && p->labels != NULL)
+            list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
         if (p->tune >= 0) list[i].tuned = tuned_of(w, &list[i], p->tune);
         if (best == NULL || better(p, &list[i], best)) best = &list[i];
     }
@@ -692,6 +702,33 @@ int search_needed(const search_problem *p) {
            p->first_iterations < p->last_iterations;
 }
 
+search_cost search_estimate(const search_problem *p) {
+    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0;
+    double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
+    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1;
+    int folds = p->x.rows <= FOLD_ROWS;
+    search_cost cost;
+    parts = folds ? FOLDS : 1;
+    first = folds ? n * (FOLDS - 1) / FOLDS : fmin(n * (FOLDS - 1) / FOLDS, FIRST_FIT_ROWS);
+    second = folds ? first : fmin(n * (FOLDS - 1) / FOLDS, SECOND_FIT_ROWS);
+    cost.work = 0;
+    for (m = 0; m < p->metric_count; m++) {
+        rfm_options o = p->base;
+        double one, all = (double)(p->bandwidth_count * p->ridge_count);
+        int plain = p->metrics[m] == RFM_IDENTITY;
+        o.metric = p->metrics[m], o.iterations = p->last_iterations;
+        one = parts * fit_work(first, d, c, &o);
+        grid += one * all * (plain ? 1 : (double)p->center_count);
+        few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
+        cost.work = fmax(cost.work, fit_work(second, d, c, &o));
+    }
+    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : SHORT_LIST / 2);
+    if (search_needed(p)) cost.work += grid <= GRID_WORK ? grid : few;
+    cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
+                 sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
+    return cost;
+}
+
 search_result search(const search_problem *p) {
     work *w = allocate(1, sizeof *w, "the search");
     candidate list[SHORT_LIST], *best;
@@ -701,6 +738,7 @@ search_result search(const search_problem *p) {
     memset(list, 0, sizeof list);
     w->p = p;
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
+    w->work_all = search_estimate(p).work;
     pthread_mutex_init(&w->lock, NULL);
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
         add_setting(w, p->metrics[0], p->centers[0], 0, 0);
@@ -712,7 +750,6 @@ search_result search(const search_problem *p) {
         w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts)
                                        : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
         first_stage(w);
-        progress_end();
         free_parts(w->parts, w->part_count);
         count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
         if (count == 0) { /* no time for anything: a plain kernel machine */
