@@ -46,7 +46,7 @@ for decay in '1/(1 + k)' '1/(1 + k^2)'; do
 done
 
 # Figure 3: predicted follows observed; and both fall where the balance is small.
-within 'predicted and observed' 0.95 "$(ours ansatz-balance 'correlation of predicted' '1 sets')" 1
+within 'predicted and observed' 0.95 "$(ours ansatz-balance 'correlation of predicted' 'sets: 1')" 1
 low=$(ours ansatz-balance 'predicted; observed' 'balance 0.2' 2) high=$(ours ansatz-balance 'predicted; observed' 'balance 0.9' 2)
 holds "observed from $low to $high" "$(true_of "${high:-0} - ${low:-1} > 0.2")"
 # Figure 6: wide networks of squares are nearer to the prediction, which follows the decay.

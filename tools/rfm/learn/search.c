@@ -1,8 +1,9 @@
 /* The search has two stages, both inside the training rows.
  *
- * 1. Every setting (metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others by
- *    squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew in
- *    every fold; above: one hold-out of a fifth. When all settings would take too long, one coordinate after the other.
+ * 1. Every setting (kernel, metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others
+ *    by squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew
+ *    in every fold; above: one hold-out of a fifth. Of a second kernel, and when all settings would take too long, one
+ *    coordinate after the other.
  * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the
  *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
  *    of the confidence comes from the same predictions.
@@ -119,7 +120,7 @@ double fit_work(double n, double d, double c, const rfm_options *o) {
 /* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    int metric, center;
+    int kernel, metric, center;
     size_t bandwidth, ridge; /* indices */
 } setting;
 
@@ -147,8 +148,7 @@ typedef struct {
     tried_setting *tried;
     size_t tried_count;
     /* a batch */
-    size_t first, jobs, done, all;
-    const char *label;
+    size_t first, jobs;
     double *losses; /* (jobs, T + 1) */
     candidate *list;
     int *complete;     /* (jobs) */
@@ -165,7 +165,7 @@ static int stop_tick(void *arg, rfm_real done) {
 
 static rfm_options options_of(const work *w, const setting *s, size_t iterations) {
     rfm_options o = w->p->base;
-    o.metric = s->metric, o.center = s->center;
+    o.kernel = s->kernel, o.metric = s->metric, o.center = s->center;
     o.bandwidth_rule = w->p->bandwidth_rule;
     o.bandwidth = (rfm_real)w->p->bandwidths[s->bandwidth];
     o.ridge = (rfm_real)w->p->ridges[s->ridge];
@@ -312,18 +312,21 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
 
 /* ---- first stage ---------------------------------------------------------------------------- */
 
-static void add_setting(work *w, int metric, int center, size_t bandwidth, size_t ridge) {
+static void add_setting(work *w, int kernel, int metric, int center, size_t bandwidth, size_t ridge) {
     size_t i, steps = w->p->last_iterations + 1, t;
     tried_setting *more;
     for (i = 0; i < w->tried_count; i++) {
         const setting *s = &w->tried[i].s;
-        if (s->metric == metric && s->center == center && s->bandwidth == bandwidth && s->ridge == ridge) return;
+        if (s->kernel == kernel && s->metric == metric && s->center == center && s->bandwidth == bandwidth &&
+            s->ridge == ridge)
+            return;
     }
     more = realloc(w->tried, (w->tried_count + 1) * sizeof *more);
     if (more == NULL) fail("out of memory: the list of settings");
     w->tried = more;
     more += w->tried_count++;
-    more->s.metric = metric, more->s.center = center, more->s.bandwidth = bandwidth, more->s.ridge = ridge;
+    more->s.kernel = kernel, more->s.metric = metric, more->s.center = center;
+    more->s.bandwidth = bandwidth, more->s.ridge = ridge;
     more->loss = allocate(steps, sizeof *more->loss, "scores");
     for (t = 0; t < steps; t++) more->loss[t] = (double)INFINITY;
 }
@@ -371,11 +374,11 @@ static double best_loss(const work *w, const tried_setting *s, size_t *best_t) {
     return best;
 }
 
-static const setting *best_of_metric(const work *w, int metric) {
+static const setting *best_of_metric(const work *w, int kernel, int metric) {
     const tried_setting *best = NULL;
     size_t i;
     for (i = 0; i < w->tried_count; i++)
-        if (w->tried[i].s.metric == metric &&
+        if (w->tried[i].s.kernel == kernel && w->tried[i].s.metric == metric &&
             (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
             best = &w->tried[i];
     return best != NULL ? &best->s : NULL;
@@ -389,46 +392,67 @@ static double path_work(const work *w, int metric) {
            ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
 }
 
-static void first_stage(work *w) {
+/* Settings that need no centring: P stays as it is, or the kernel is not the first. */
+static size_t centers_of(const search_problem *p, size_t kernel, int metric) {
+    return metric == RFM_IDENTITY || kernel > 0 ? 1 : p->center_count;
+}
+
+static void whole_grid(work *w, size_t kernel) {
     const search_problem *p = w->p;
-    size_t m, l, r, k, round, each = p->bandwidth_count * p->ridge_count;
-    double grid = 0;
+    size_t first = w->tried_count, m, l, r, k;
     for (m = 0; m < p->metric_count; m++)
-        grid += path_work(w, p->metrics[m]) * (double)(each * (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count));
-    w->label = "trying settings";
-    if (grid <= GRID_WORK) {
-        for (m = 0; m < p->metric_count; m++)
-            for (k = 0; k < (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count); k++)
-                for (l = 0; l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, p->metrics[m], p->centers[k], l, r);
-        w->all = w->tried_count * w->part_count;
-        run_settings(w, 0);
-        return;
-    }
-    w->all = w->part_count * (each + (p->metric_count - 1) * (p->bandwidth_count + p->ridge_count + 1));
+        for (k = 0; k < centers_of(p, kernel, p->metrics[m]); k++)
+            for (l = 0; l < p->bandwidth_count; l++)
+                for (r = 0; r < p->ridge_count; r++)
+                    add_setting(w, p->kernels[kernel], p->metrics[m], p->centers[k], l, r);
+    run_settings(w, first);
+}
+
+/* One coordinate after the other: bandwidth, ridge, bandwidth again, centring; but all plain kernels. */
+static void coordinates(work *w, size_t at_kernel) {
+    const search_problem *p = w->p;
+    int kernel = p->kernels[at_kernel];
+    size_t m, l, r, k, round;
     for (round = 0; round < 4; round++) {
         size_t first = w->tried_count;
         for (m = 0; m < p->metric_count; m++) {
             int metric = p->metrics[m];
-            const setting *at = best_of_metric(w, metric);
+            const setting *at = best_of_metric(w, kernel, metric);
             setting s;
             if (at == NULL && round > 0) continue;
             if (at != NULL) s = *at;
             if (metric == RFM_IDENTITY) {
                 for (l = 0; round == 0 && l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, p->centers[0], l, r);
+                    for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, p->centers[0], l, r);
             } else if (round == 0) {
-                for (l = 0; l < p->bandwidth_count; l++) add_setting(w, metric, p->centers[0], l, p->ridge_count / 2);
+                for (l = 0; l < p->bandwidth_count; l++)
+                    add_setting(w, kernel, metric, p->centers[0], l, p->ridge_count / 2);
             } else if (round == 1) {
-                for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, s.center, s.bandwidth, r);
+                for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, s.center, s.bandwidth, r);
             } else if (round == 2) {
-                if (s.bandwidth > 0) add_setting(w, metric, s.center, s.bandwidth - 1, s.ridge);
-                if (s.bandwidth + 1 < p->bandwidth_count) add_setting(w, metric, s.center, s.bandwidth + 1, s.ridge);
+                if (s.bandwidth > 0) add_setting(w, kernel, metric, s.center, s.bandwidth - 1, s.ridge);
+                if (s.bandwidth + 1 < p->bandwidth_count)
+                    add_setting(w, kernel, metric, s.center, s.bandwidth + 1, s.ridge);
             } else {
-                for (k = 0; k < p->center_count; k++) add_setting(w, metric, p->centers[k], s.bandwidth, s.ridge);
+                for (k = 0; k < centers_of(p, at_kernel, metric); k++)
+                    add_setting(w, kernel, metric, p->centers[k], s.bandwidth, s.ridge);
             }
         }
         run_settings(w, first);
+    }
+}
+
+static void first_stage(work *w) {
+    const search_problem *p = w->p;
+    size_t m, k, each = p->bandwidth_count * p->ridge_count;
+    double cost = 0;
+    for (m = 0; m < p->metric_count; m++)
+        cost += path_work(w, p->metrics[m]) * (double)(each * centers_of(p, 0, p->metrics[m]));
+    for (k = 0; k < p->kernel_count; k++) {
+        if (k == 0 && cost <= GRID_WORK)
+            whole_grid(w, k);
+        else
+            coordinates(w, k);
     }
 }
 
@@ -584,17 +608,21 @@ static double fold_spread(const work *w, const candidate *k) {
     return per > 1 ? sqrt(fmax(sum2 - sum * sum / (double)per, 0) / (double)(per - 1)) : (double)NAN;
 }
 
-/* -log of the probability of `label`. */
-static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature) {
-    double most = (double)y[0], total = 0;
+/* -log of the probability of `label`, and its mean over all classes with the share `doubt`. */
+static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature, double doubt) {
+    double most = (double)y[0], total = 0, mean = 0;
     size_t q;
     if (c == 1) {
         double f = (label == 1 ? -2.0 : 2.0) * (double)y[0] / temperature;
-        return f > 30 ? f : log1p(exp(f));
+        double here = f > 30 ? f : log1p(exp(f)), other = f < -30 ? -f : log1p(exp(-f));
+        return (1 - doubt / 2) * here + doubt / 2 * other;
     }
     for (q = 1; q < c; q++) most = fmax(most, (double)y[q]);
-    for (q = 0; q < c; q++) total += exp(((double)y[q] - most) / temperature);
-    return log(total) - ((double)y[label] - most) / temperature;
+    for (q = 0; q < c; q++) {
+        double off = ((double)y[q] - most) / temperature;
+        total += exp(off), mean += off / (double)c;
+    }
+    return log(total) - (1 - doubt) * ((double)y[label] - most) / temperature - doubt * mean;
 }
 
 /* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a
@@ -604,14 +632,12 @@ static double log_loss(const work *w, const candidate *k, double temperature) {
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
     double sum = 0, doubt = 1 / ((double)n + 1);
     rfm_real shifted;
-    uint32_t q;
     for (j = 0; j < w->part_count; j++)
         for (i = 0; i < w->parts[j].v; i++, rows++) {
             uint32_t row = w->parts[j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
             if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
-            sum += (1 - doubt) * surprise(y, c, p->labels[row], temperature);
-            for (q = 0; q < p->classes; q++) sum += doubt / (double)p->classes * surprise(y, c, q, temperature);
+            sum += surprise(y, c, p->labels[row], temperature, doubt);
         }
     return sum / (double)rows;
 }
@@ -681,7 +707,7 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         if (need > bytes) bytes = need;
         list[i].out = allocate(w->repeats * n, p->y.cols * sizeof *list[i].out, "held-out predictions");
     }
-    w->list = list, w->label = "comparing the best", w->done = 0, w->all = count * w->part_count;
+    w->list = list;
     run_batch(w, candidate_job, count * w->part_count, bytes);
     for (i = 0; i < count; i++) {
         list[i].complete = 1;
@@ -698,7 +724,7 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
 }
 
 int search_needed(const search_problem *p) {
-    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
+    return p->kernel_count * p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
            p->first_iterations < p->last_iterations;
 }
 
@@ -723,7 +749,7 @@ search_cost search_estimate(const search_problem *p) {
         cost.work = fmax(cost.work, fit_work(second, d, c, &o));
     }
     cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : SHORT_LIST / 2);
-    if (search_needed(p)) cost.work += grid <= GRID_WORK ? grid : few;
+    if (search_needed(p)) cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few;
     cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
                  sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
     return cost;
@@ -741,7 +767,7 @@ search_result search(const search_problem *p) {
     w->work_all = search_estimate(p).work;
     pthread_mutex_init(&w->lock, NULL);
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
-        add_setting(w, p->metrics[0], p->centers[0], 0, 0);
+        add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
         count = 1;
         w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
@@ -753,7 +779,7 @@ search_result search(const search_problem *p) {
         free_parts(w->parts, w->part_count);
         count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
         if (count == 0) { /* no time for anything: a plain kernel machine */
-            add_setting(w, p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
+            add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
             list[0].tried = w->tried_count - 1;
             list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->first_iterations;
         }
