@@ -40,7 +40,6 @@ typedef struct rfm_model_i {
     size_t n, d, c, r;
     int type; /* RFM_I8 or RFM_I16: of p, centers and alpha */
     int metric, task;
-    int absolute;                          /* 1: distances are sums of absolute differences */
     int32_t limit;                         /* z is between -limit and limit */
     const rfm_input_i *inputs;             /* (d) */
     const void *p;                         /* RFM_FULL: (r, d); else NULL */
@@ -54,6 +53,9 @@ typedef struct rfm_model_i {
     const float *units;                    /* (c) the value of a score of 1; in a classifier all are equal */
     const char *class_names, *input_names; /* as in rfm_model */
     const void *summary;
+#ifdef RFM_SMALL_L1
+    int absolute; /* 1: distances are sums of absolute differences */
+#endif
 } rfm_model_i;
 
 /* As rfm_model_open, for blobs of RFM_I8 and RFM_I16. A model that it accepts cannot overflow: rfm_small.c has the

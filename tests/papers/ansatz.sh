@@ -85,3 +85,8 @@ done
 # One sample: proportional for ever; many: alike.
 within 'one row' 0.99999 "$(ours outer-products cos '1 row,' 3)" 1.00001
 within '1000 rows' 0.5 "$(ours outer-products cos '1000 rows' 2)" 0.99
+# The same digits with any number of threads.
+for name in ansatz-scales ansatz-balance; do
+    if "$papers" $name --quick --quiet --json --threads 1 | cmp -s - "$out/$name.json" &&
+        "$papers" $name --quick --quiet --json --threads 3 | cmp -s - "$out/$name.json"; then pass; else fail "$name: threads"; fi
+done

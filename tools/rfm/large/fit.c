@@ -9,6 +9,7 @@
 #define SAMPLE_ROWS   4000 /* that M is learned on exactly, at least */
 #define MANY_ROWS     200000
 #define HOLD_OUT_MOST 5000 /* rows that the ridge is chosen on */
+#define WORSE_MOST    3    /* ridges without a better score end the search */
 
 int method_given(const call *a) {
     static const char *const words[] = {"exact", "hyperbf", "large", "auto", NULL};
@@ -128,8 +129,8 @@ static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *
  * rows, which are the sum of the two. */
 static int choose_ridge(const rfm_ctx *with, const lesson *l, const uint32_t *labels, rfm_model *m, rfm_real *alpha,
                         rfm_real *ridge, large_result *result) {
-    static const double factors[] = {1e-3, 1e-2, 1e-1, 1, 10, 100, 1000};
-    size_t every = l->rows / HOLD_OUT_MOST > 10 ? l->rows / HOLD_OUT_MOST : 10, need = 0, bytes = 0, i, best = 3;
+    double factor = 1e-2, best = 1; /* of the ridge that was given */
+    size_t every = l->rows / HOLD_OUT_MOST > 10 ? l->rows / HOLD_OUT_MOST : 10, need = 0, bytes = 0, worse = 0;
     slice most, held;
     rfm_sums *sums, *rest;
     rfm_real *x, *y, *predicted;
@@ -151,14 +152,15 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const uint32_t *la
     arena_of(&arena, need > bytes ? need : bytes);
     ctx.arena = &arena;
     result->validation = -HUGE_VAL, result->held = rows.n;
-    for (i = 0; i < sizeof factors / sizeof *factors; i++) {
+    for (; factor < 1e9 && worse < WORSE_MOST; factor *= 10) { /* a solve needs no further pass */
         double found;
-        check(rfm_sums_solve(&ctx, m, sums, *ridge * (rfm_real)factors[i], rfm_view(alpha, m->n, m->c), &report), l);
+        check(rfm_sums_solve(&ctx, m, sums, *ridge * (rfm_real)factor, rfm_view(alpha, m->n, m->c), &report), l);
         check(rfm_predict(&ctx, m, rfm_cview(x, rows.n, l->d), rfm_view(predicted, rows.n, l->c)), l);
         found = held_score(&held, labels, rows.n, predicted);
-        if (found > result->validation) result->validation = found, best = i;
+        worse++;
+        if (found > result->validation) result->validation = found, best = factor, worse = 0;
     }
-    *ridge *= (rfm_real)factors[best];
+    *ridge *= (rfm_real)best;
     rest = sums_of(&ctx, l, m, &held, &status);
     check(rfm_sums_merge(sums, rest), l);
     check(rfm_sums_solve(&ctx, m, sums, *ridge, rfm_view(alpha, m->n, m->c), &report), l);
