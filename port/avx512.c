@@ -15,7 +15,7 @@
 #define AVX512
 #endif
 
-/* HOLD, FMADD and FNMADD are as in avx2.c, and needed for the same reasons. */
+/* HOLD, FMADD, FNMADD and ADDPS are as in avx2.c, and needed for the same reasons. */
 #if defined(__GNUC__) && !defined(RFM_PORT_EMULATED)
 #define HOLD(p, q) __asm__ volatile("" : "+r"(p), "+r"(q) : : "memory")
 #else
@@ -25,9 +25,11 @@
 #if defined(__GNUC__) && !defined(__clang__) && !defined(RFM_PORT_EMULATED)
 #define FMADD(c, a, b)  __asm__("{vfmadd231ps %2, %1, %0|vfmadd231ps %0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #define FNMADD(c, a, b) __asm__("{vfnmadd231ps %2, %1, %0|vfnmadd231ps %0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+#define ADDPS(c, a)     __asm__("{vaddps %1, %0, %0|vaddps %0, %0, %1}" : "+v"(c) : "v"(a))
 #else
 #define FMADD(c, a, b)  ((c) = _mm512_fmadd_ps(a, b, c))
 #define FNMADD(c, a, b) ((c) = _mm512_fnmadd_ps(a, b, c))
+#define ADDPS(c, a)     ((c) = _mm512_add_ps(c, a))
 #endif
 
 #define MR 12
@@ -110,6 +112,66 @@ AVX512 static void avx512_gemm(size_t k, float alpha, const float *a, size_t rs,
         EACH_ROW(ADD)
     } else {
         EACH_ROW(STORE)
+    }
+}
+
+/* ---- sums of absolute differences ----------------------------------------------------------- */
+
+/* The same tile and the same loop; a step is three instructions instead of one. */
+#define ABSADD(c, a, b)                                        \
+    do {                                                       \
+        const __m512 way = _mm512_abs_ps(_mm512_sub_ps(a, b)); \
+        ADDPS(c, way);                                         \
+    } while (0)
+
+AVX512 static void avx512_l1(size_t k, const float *a, size_t rs, size_t cs, const float *b, float *c, size_t ldc,
+                             int add) {
+    const float *a3 = a + 3 * rs, *a6 = a + 6 * rs, *a9 = a + 9 * rs;
+    EACH_ROW(ZERO)
+    LOOP(ABSADD);
+    HOLD(c, ldc);
+    const __m512 s = _mm512_set1_ps(1.0f); /* a product by 1 is exact */
+    if (add) {
+        EACH_ROW(ADD)
+    } else {
+        EACH_ROW(STORE)
+    }
+}
+
+/* 16 coordinates of all outputs are in registers at a time. */
+#define EACH_OUTPUT(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define TAKE_OUTPUT(k) __m512 h##k = k < c ? _mm512_maskz_loadu_ps(all, h + (k)*ldh + q) : zero;
+#define GIVE_OUTPUT(k) \
+    if (k < c) _mm512_mask_storeu_ps(h + (k)*ldh + q, all, h##k);
+#define SIGN_OUTPUT(k) \
+    if (k < c) h##k = _mm512_fmadd_ps(_mm512_set1_ps(at[k]), sign, h##k);
+
+AVX512 static void avx512_signs(size_t n, size_t r, size_t c, const float *z, const float *x, const float *w, float *h,
+                                size_t ldh) {
+    const __m512 zero = _mm512_setzero_ps(), one = _mm512_set1_ps(1.0f), minus = _mm512_set1_ps(-1.0f);
+    for (size_t q = 0; c == 1 && q < r; q += 16) {
+        const __mmask16 all = (__mmask16)(r - q < 16 ? (1u << (r - q)) - 1 : 0xffffu);
+        const __m512 here = _mm512_maskz_loadu_ps(all, x + q);
+        __m512 sum = _mm512_maskz_loadu_ps(all, h + q);
+        for (size_t i = 0; i < n; i++) {
+            const __m512 there = _mm512_maskz_loadu_ps(all, z + i * r + q), wi = _mm512_set1_ps(w[i]);
+            sum = _mm512_mask_add_ps(sum, _mm512_cmp_ps_mask(there, here, _CMP_GT_OQ), sum, wi);
+            sum = _mm512_mask_sub_ps(sum, _mm512_cmp_ps_mask(there, here, _CMP_LT_OQ), sum, wi);
+        }
+        _mm512_mask_storeu_ps(h + q, all, sum);
+    }
+    for (size_t q = 0; c > 1 && q < r; q += 16) {
+        const __mmask16 all = (__mmask16)(r - q < 16 ? (1u << (r - q)) - 1 : 0xffffu);
+        const __m512 here = _mm512_maskz_loadu_ps(all, x + q);
+        const float *at = w;
+        EACH_OUTPUT(TAKE_OUTPUT)
+        for (size_t i = 0; i < n; i++, at += c) {
+            const __m512 there = _mm512_maskz_loadu_ps(all, z + i * r + q);
+            const __m512 above = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(there, here, _CMP_GT_OQ), one);
+            const __m512 sign = _mm512_mask_mov_ps(above, _mm512_cmp_ps_mask(there, here, _CMP_LT_OQ), minus);
+            EACH_OUTPUT(SIGN_OUTPUT)
+        }
+        EACH_OUTPUT(GIVE_OUTPUT)
     }
 }
 
@@ -354,8 +416,9 @@ AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs
 /* mc x kc of A is half of a second-level cache of 1 MiB; a panel of B (32 KiB) is the larger part of the first level's
  * 32 or 48 KiB. */
 const rfm_port rfm_port_avx512 = {
-    "avx512",    MR,           NR,         480,           256,         4096,           avx512_gemm,
-    avx512_trsm, avx512_rows4, avx512_exp, avx512_finite, avx512_pack, avx512_laplace,
+    "avx512",       MR,          NR,           480,        256,           4096,
+    avx512_gemm,    avx512_trsm, avx512_rows4, avx512_exp, avx512_finite, avx512_pack,
+    avx512_laplace, avx512_l1,   avx512_signs,
 };
 
 #else

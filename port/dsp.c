@@ -239,7 +239,7 @@ int32_t rfm_loop_i_dsp(const rfm_model_i *m, int16_t *scratch, int32_t *scores) 
     int16_t *z = scratch + m->d;
     size_t left = m->n, r = m->r, c = m->c, i, j;
     uint32_t largest = 0, t[ROWS];
-    if (m->type != RFM_I8 || m->limit != 255) return -1;
+    if (m->type != RFM_I8 || m->limit != 255) return -1; /* limit 127: sums of absolute differences */
     if (m->metric == RFM_FULL)
         project(m, scratch, z, t);
     else

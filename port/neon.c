@@ -156,6 +156,28 @@ static void neon_gemm(size_t k, float alpha, const float *a, size_t rs, size_t c
     }
 }
 
+/* ---- sums of absolute differences ----------------------------------------------------------- */
+
+#define L1_ROW(i)                                              \
+    do {                                                       \
+        const float32x4_t ai = vld1q_dup_f32(a + (i)*rs);      \
+        c##i##0 = vaddq_f32(c##i##0, vabdq_f32(ai, b0));       \
+        c##i##1 = vaddq_f32(c##i##1, vabdq_f32(ai, b1));       \
+        WIDE(c##i##2 = vaddq_f32(c##i##2, vabdq_f32(ai, b2));) \
+    } while (0);
+#define L1_ROWS(op) EACH_ROW(op)
+
+static void neon_l1(size_t k, const float *a, size_t rs, size_t cs, const float *b, float *c, size_t ldc, int add) {
+    EACH_ROW(ZERO)
+    for (; k > 0; k--) STEP(L1_ROW, L1_ROWS);
+    const float32x4_t s = vdupq_n_f32(1.0f); /* a product by 1 is exact */
+    if (add) {
+        EACH_ROW(ADD)
+    } else {
+        EACH_ROW(STORE)
+    }
+}
+
 /* ---- triangular solve ----------------------------------------------------------------------- */
 
 #define LOAD(i)                                  \
@@ -404,7 +426,8 @@ static void neon_pack(size_t width, size_t k, const float *a, size_t rs, size_t 
 }
 
 const rfm_port rfm_port_neon = {
-    "neon", MR, NR, 128, 256, 3072, neon_gemm, neon_trsm, neon_rows4, neon_exp, neon_finite, neon_pack, neon_laplace,
+    "neon",     MR,       NR,          128,       256,          3072,    neon_gemm, neon_trsm,
+    neon_rows4, neon_exp, neon_finite, neon_pack, neon_laplace, neon_l1, NULL,
 };
 
 #else

@@ -335,6 +335,7 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 }
 
 /* Numbers that are not negative have the order of their bits. */
+#define BITS_ONE     0x3f800000u /* 1.0f */
 #define BITS_TWO     0x40000000u /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
@@ -344,9 +345,15 @@ static int kernel_right(const unsigned char *b) {
     /* the upper halves of 1.0f ... 8.0f */
     static const uint16_t depths[NETWORK_DEPTH] = {0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100};
     uint32_t exponent = get_u32(b + 36), metric = b[18] & (RFM_UNIT_ROWS - 1u), i;
-    if (b[17] >= RFM_KERNELS || b[18] >= 2 * RFM_UNIT_ROWS) return 0;
+#ifdef RFM_SMALL_L1
+    if (b[18] - metric > (b[16] < RFM_F32 ? RFM_ABSOLUTE : RFM_UNIT_ROWS)) return 0;
+#else
+    if (b[18] - metric > RFM_UNIT_ROWS) return 0;
+#endif
+    if (b[17] >= RFM_KERNELS) return 0;
     if (metric != RFM_FULL && (metric != RFM_DIAGONAL || get_u32(b + 32) != get_u32(b + 24))) return 0;
-    if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || metric != b[18])) return 0; /* integers are not on the sphere */
+    if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || (b[18] & RFM_UNIT_ROWS) != 0))
+        return 0; /* integers are not on the sphere */
     if (b[17] < RFM_NNGP) return exponent - 1 < BITS_TWO;
     for (i = 0; i < NETWORK_DEPTH; i++)
         if (exponent == (uint32_t)depths[i] << 16) return 1;
@@ -354,7 +361,11 @@ static int kernel_right(const unsigned char *b) {
 }
 #else
 static int kernel_right(const unsigned char *b) {
-    return b[17] < RFM_NNGP && (b[18] == RFM_FULL || (b[18] == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
+    uint32_t metric = b[18];
+#ifdef RFM_SMALL_L1
+    if (b[16] < RFM_F32) metric &= ~(uint32_t)RFM_ABSOLUTE;
+#endif
+    return b[17] < RFM_NNGP && (metric == RFM_FULL || (metric == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
            get_u32(b + 36) - 1 < BITS_TWO;
 }
 #endif
@@ -423,6 +434,7 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_real radius = R(0);
 #endif
     if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
+    if (head.kernel == RFM_L1 && get_u32(head.at + 36) > BITS_ONE) return RFM_ECONTENT; /* not positive definite */
 #ifdef RFM_SPHERE
     if (head.metric >= RFM_UNIT_ROWS) {
         const rfm_real *at = section_numbers(&head, RFM_SECTION_RADIUS, 1, 1);
@@ -1009,6 +1021,36 @@ static void trsm_portable(size_t mr, size_t nr, size_t k, const rfm_real *a, rfm
     }
 }
 
+/* A few columns of the tile at a time, so that their sums are in registers. */
+#define L1_COLUMNS 4
+static void l1_portable(size_t mr, size_t nr, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b,
+                        rfm_real *c, size_t ldc, int add) {
+    size_t i, j, p, q, cols;
+    for (i = 0; i < mr; i++, a += rs, c += ldc)
+        for (j = 0; j < nr; j += cols) {
+            rfm_real t[L1_COLUMNS] = {R(0)};
+            cols = min_size(L1_COLUMNS, nr - j);
+            for (p = 0; p < k; p++)
+                for (q = 0; q < cols; q++) t[q] += RFM_MATH(fabs)(a[p * cs] - b[p * nr + j + q]);
+            for (q = 0; q < cols; q++) c[j + q] = add ? c[j + q] + t[q] : t[q];
+        }
+}
+
+static void signs_portable(size_t n, size_t r, size_t c, const rfm_real *z, const rfm_real *x, const rfm_real *w,
+                           rfm_real *h, size_t ldh) {
+    rfm_real signs[16];
+    size_t i, k, q, first, count;
+    for (first = 0; first < r; first += count) {
+        count = min_size(16, r - first);
+        for (i = 0; i < n; i++) {
+            const rfm_real *at = z + i * r + first;
+            for (q = 0; q < count; q++) signs[q] = R((at[q] > x[first + q]) - (at[q] < x[first + q]));
+            for (k = 0; k < c; k++)
+                for (q = 0; q < count; q++) h[k * ldh + first + q] += w[i * c + k] * signs[q];
+        }
+    }
+}
+
 static void rows4_portable(size_t n, const rfm_real *a, size_t lda, const rfm_real coef[4], const rfm_real *x,
                            rfm_real *y, rfm_real dots[4]) {
     const rfm_real *a0 = a, *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
@@ -1028,7 +1070,7 @@ static void exp_portable(size_t n, const rfm_real *x, rfm_real *y) {
 }
 
 const rfm_port rfm_port_scalar = {
-    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL, NULL,
+    "scalar", SCALAR_MR, SCALAR_NR, 64, 128, 1024, gemm_scalar, NULL, NULL, exp_portable, NULL, NULL, NULL, NULL, NULL,
 };
 
 static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_real *b) {
@@ -1036,6 +1078,19 @@ static void port_trsm(const rfm_port *port, size_t k, const rfm_real *a, rfm_rea
         port->trsm(k, a, b);
     else
         trsm_portable(port->mr, port->nr, k, a, b);
+}
+
+static void port_l1(const rfm_port *port, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b,
+                    rfm_real *c, size_t ldc, int add) {
+    if (port->l1 != NULL)
+        port->l1(k, a, rs, cs, b, c, ldc, add);
+    else
+        l1_portable(port->mr, port->nr, k, a, rs, cs, b, c, ldc, add);
+}
+
+static void port_signs(const rfm_port *port, size_t n, size_t r, size_t c, const rfm_real *z, const rfm_real *x,
+                       const rfm_real *w, rfm_real *h, size_t ldh) {
+    (port->signs != NULL ? port->signs : signs_portable)(n, r, c, z, x, w, h, ldh);
 }
 
 static void port_exp(const rfm_port *port, size_t n, rfm_real *x) {
@@ -1189,21 +1244,10 @@ typedef struct {
     const void *finish_arg;
 } product_args;
 
-/* C (mr, nr) = sum_p |A(i, p) - B(p, j)|, operands as port->gemm has them. */
-static void l1_tile(const rfm_port *port, size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b,
-                    rfm_real *c, size_t ldc, int add) {
-    size_t mr = port->mr, nr = port->nr, i, j, p;
-    for (i = 0; i < mr; i++, a += rs, c += ldc) {
-        for (j = 0; j < nr && !add; j++) c[j] = R(0);
-        for (p = 0; p < k; p++)
-            for (j = 0; j < nr; j++) c[j] += RFM_MATH(fabs)(a[p * cs] - b[p * nr + j]);
-    }
-}
-
 static void make_tile(const product_args *t, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c,
                       size_t ldc, int add) {
     if (t->l1)
-        l1_tile(t->s->port, t->k, a, rs, cs, b, c, ldc, add);
+        port_l1(t->s->port, t->k, a, rs, cs, b, c, ldc, add);
     else
         t->s->port->gemm(t->k, t->alpha, a, rs, cs, b, c, ldc, add);
 }
@@ -2995,19 +3039,19 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
 #define AGOP_ROWS    512 /* gradient points at a time */
 #define AGOP_COLUMNS 512 /* as many outputs are taken together as fit into this many columns of h */
 
-/* Adds w a_k sign(x - z) to h_k, g of them, r + 1 apart as the a_k are. Signs are made a few at a time. */
-#define SIGNS 32
-static void add_signs(size_t r, size_t g, const rfm_real *x, const rfm_real *z, rfm_real w, const rfm_real *a,
-                      rfm_real *h) {
-    size_t first, k, q;
-    rfm_real signs[SIGNS];
-    for (first = 0; w != R(0) && first < r; first += SIGNS) {
-        size_t count = min_size(SIGNS, r - first);
-        for (q = 0; q < count; q++) signs[q] = R((x[first + q] > z[first + q]) - (x[first + q] < z[first + q]));
-        for (k = 0; k < g; k++) {
-            rfm_real *to = h + k * (r + 1) + first, weight = w * a[k * (r + 1)];
-            for (q = 0; q < count; q++) to[q] += weight * signs[q];
-        }
+/* h_k += sum_i w_i a_ik sign(x_i - z), k < g, of n <= SIGN_ROWS rows x_i. h_k and a_ik are r + 1 apart, a_i and a_i+1
+ * g (r + 1). The port takes SIGN_OUTPUTS outputs at a time. */
+#define SIGN_ROWS    32
+#define SIGN_OUTPUTS 8
+static void add_signs(const rfm_port *port, size_t n, size_t r, size_t g, const rfm_real *x, const rfm_real *z,
+                      const rfm_real *w, const rfm_real *a, rfm_real *h) {
+    size_t base, outputs, i, k;
+    rfm_real weights[SIGN_ROWS * SIGN_OUTPUTS];
+    for (base = 0; base < g; base += outputs) {
+        outputs = min_size(SIGN_OUTPUTS, g - base);
+        for (i = 0; i < n; i++)
+            for (k = 0; k < outputs; k++) weights[i * outputs + k] = w[i] * a[(i * g + base + k) * (r + 1)];
+        port_signs(port, n, r, outputs, x, z, weights, h + base * (r + 1), r + 1);
     }
 }
 
@@ -3070,9 +3114,10 @@ static void outer_signs(void *arg, size_t index, size_t worker) {
     size_t r = m->r, wide = t->g * (r + 1), i;
     (void)worker;
     memset(t->s->h + index * wide, 0, wide * sizeof *t->s->h);
-    for (i = 0; i < m->n; i++)
-        add_signs(r, t->g, m->centers + i * r, t->s->at.projected + index * r, t->s->w[index * m->n + i],
-                  t->s->ax + i * wide + r, t->s->h + index * wide);
+    for (i = 0; i < m->n; i += SIGN_ROWS)
+        add_signs(t->s->at.pack.port, min_size(SIGN_ROWS, m->n - i), r, t->g, m->centers + i * r,
+                  t->s->at.projected + index * r, t->s->w + index * m->n + i, t->s->ax + i * wide + r,
+                  t->s->h + index * wide);
 }
 
 /* h (rows, g (r + 1)) for outputs k0.. of a block of rows. */
@@ -3170,7 +3215,8 @@ int rfm_agop(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, const rfm_r
  * Algorithm 1 of the RFM paper on one square matrix: on and above its diagonal K + ridge I, which becomes its factor;
  * below the diagonal the gradient weights W, which come with K from the same distances. With h_jk = sum_i alpha_ik W_ij
  * P (x_i - x_j), AGOP = P' S P,  S = mean over j of sum_k h_jk h_jk'   (r, r), and with S = R'R, rank revealing, the
- * next P is R P: M itself is never formed. Sample weights w: the system is (w^1/2 K w^1/2 + ridge I) beta = w^1/2 Y,
+ * next P is R P: M itself is never formed. A kernel of axes depends on P, not only on P'P: with RFM_FULL its P is the
+ * symmetric root of M, by eigenpairs. Sample weights w: the system is (w^1/2 K w^1/2 + ridge I) beta = w^1/2 Y,
  * alpha = w^1/2 beta, and the mean is weighted.
  */
 
@@ -3216,7 +3262,10 @@ typedef struct {
     size_t together;             /* outputs taken together: g */
     rfm_real *s, *root, *next;   /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
     rfm_real tolerance;          /* of the rank of S */
-    rfm_real *acc;               /* (n or d) scratch of the rank-revealing factor */
+    int rooted;                  /* 1: P is the symmetric root of M */
+    eigen eigen;                 /* rooted: room for it */
+    size_t rank;                 /* rooted: of P, which has d rows whatever its rank is */
+    rfm_real *acc;               /* (n or d) scratch of the rank-revealing factor; rooted: eigenvalues */
     uint32_t *perm, *picked;     /* (n or d) its order; (n) rows of the gradient points, NULL: all rows */
     rfm_real *rhs, *gram;        /* (n, width); ridge 0: (n, n) */
     size_t width;                /* c, rounded up to whole tiles */
@@ -3239,6 +3288,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows,
            v = f->data->x_validation.rows;
     int scored = rows_at(f->data->x_validation);
+    f->rooted = full > 0 && rfm_kernels[o->kernel].axes && (updates(f) || rows_at(f->data->start));
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     f->m.kernel = o->kernel, f->m.exponent = o->exponent, f->m.radius = o->unit_rows ? R(1) : R(0);
     f->shift = rfm_arena_reals(store, 1, d);
@@ -3270,8 +3320,12 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
         f->next = rfm_arena_reals(arena, full, d);
         f->picked = take_indices(arena, f->points < n ? n : 0);
         f->toward = rfm_arena_reals(arena, sees_lengths(&f->m) ? n : 0, c);
-    } else
-        f->turned = f->toward = f->ax = f->h = f->mean = f->guess = f->s = f->root = f->next = NULL, f->picked = NULL;
+    } else {
+        f->turned = f->toward = f->ax = f->h = f->mean = f->guess = f->next = NULL, f->picked = NULL;
+        f->s = rfm_arena_reals(arena, f->rooted ? d : 0, d);
+        f->root = rfm_arena_reals(arena, f->rooted ? d : 0, d);
+    }
+    if (f->rooted && eig_layout(arena, f->ctx, d, d, &f->eigen) != RFM_OK) return arena->status;
     f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
@@ -3705,13 +3759,17 @@ typedef struct {
 static void agop_signs(void *arg, size_t index, size_t worker) {
     const signs_args *t = (const signs_args *)arg;
     const training *f = t->f;
-    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), i;
-    rfm_real *h = f->h + index * wide;
+    size_t r = f->m.r, wide = t->g * (r + 1), at = point_at(f, t->first + index), first, rows, i;
+    rfm_real *h = f->h + index * wide, w[SIGN_ROWS];
     (void)worker;
     memset(h, 0, wide * sizeof *h);
-    for (i = 0; i < f->n; i++)
-        add_signs(r, t->g, f->centers + i * r, f->centers + at * r,
-                  i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i], f->ax + i * wide + r, h);
+    for (first = 0; first < f->n; first += rows) {
+        rows = min_size(SIGN_ROWS, f->n - first);
+        for (i = first; i < first + rows; i++)
+            w[i - first] = i == at ? R(0) : f->k[i > at ? i * f->ld + at : at * f->ld + i];
+        add_signs(f->solve.pack.port, rows, r, t->g, f->centers + first * r, f->centers + at * r, w,
+                  f->ax + first * wide + r, h);
+    }
 }
 
 /* Subtracts from S what the guesses left of the mean gradients. The rest may be nothing but the rounding of the
@@ -3807,11 +3865,60 @@ static void unpermute(size_t n, size_t rank, const rfm_real *u, const uint32_t *
         for (j = 0; j < n; j++) root[i * n + perm[j]] = j >= i ? u[i * n + j] : R(0);
 }
 
-/* P = R P with S = R'R, then the scale that the options ask for. A zero M keeps one row of zeros. */
+static void mirror_upper(size_t n, rfm_real *a) {
+    size_t i, j;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < i; j++) a[i * n + j] = a[j * n + i];
+}
+
+/* P (d, d) = the symmetric root of G, whose upper triangle is in s, with directions below tolerance left out:
+ * G = V' diag(w) V, P = V' diag(w)^1/2 V. *least becomes the smallest w, as a share of the largest. */
+static int symmetric_root(training *f, rfm_real tolerance, rfm_real *least) {
+    eigen g = f->eigen;
+    size_t d = f->d, j;
+    rfm_real *w = f->acc, *v = f->root;
+    int status;
+    for (j = 0; j < d; j++) f->perm[j] = f->s[j * d + j] == R(0); /* then its row and column are 0, in the root, too */
+    status = eig(&g, rfm_view(f->s, d, d), d, w, rfm_view(v, d, d));
+    if (status != RFM_OK) return status;
+    *least = w[0] > R(0) ? w[d - 1] / w[0] : w[d - 1];
+    for (f->rank = 0; f->rank < d && w[f->rank] > tolerance * w[0]; f->rank++) {
+        multiply(d, v + f->rank * d, RFM_MATH(sqrt)(RFM_MATH(sqrt)(w[f->rank])));
+        for (j = 0; j < d; j++)
+            if (f->perm[j]) v[f->rank * d + j] = R(0);
+    }
+    product(&f->solve.pack, 1, d, d, f->rank, R(1), operand_of(v, 1, d), operand_of(v, d, 1), 0, f->p, d);
+    mirror_upper(d, f->p);
+    return RFM_OK;
+}
+
+/* P = (P' S P)^1/2. */
+static int update_root(training *f) {
+    size_t d = f->d;
+    rfm_real unit = R(1), least;
+    int status;
+    if (!f->is_identity) {
+        unit = unit_of(rfm_largest(d * d, f->p));
+        multiply(d * d, f->p, R(1) / unit);
+        mirror_upper(d, f->s);
+        product(&f->solve.pack, 0, d, d, d, R(1), operand_of(f->s, d, 1), operand_of(f->p, d, 1), 0, f->next, d);
+        product(&f->solve.pack, 1, d, d, d, R(1), operand_of(f->p, 1, d), operand_of(f->next, d, 1), 0, f->s, d);
+    }
+    status = symmetric_root(f, max_real(f->tolerance, R(d) * REAL_EPS), &least);
+    multiply(d * d, f->p, unit);
+    return status;
+}
+
+/* P = R P with S = R'R, or the symmetric root; then the scale that the options ask for. A zero M keeps one row of
+ * zeros. */
 static int update_metric(training *f) {
     size_t d = f->d, r = f->m.r, rank, i, j;
     rfm_real largest = R(0), mean = R(0);
-    if (f->o->metric == RFM_DIAGONAL) {
+    if (f->rooted) {
+        int status = update_root(f);
+        if (status != RFM_OK) return status;
+        rank = d;
+    } else if (f->o->metric == RFM_DIAGONAL) {
         for (j = 0; j < d; j++) f->p[j] = (f->is_identity ? R(1) : f->p[j]) * RFM_MATH(sqrt)(f->s[j]);
         rank = 1;
     } else {
@@ -3853,6 +3960,7 @@ static int update_metric(training *f) {
 static uint32_t metric_rank(const training *f) {
     size_t i, j, count = 0;
     if (f->is_identity) return (uint32_t)f->d;
+    if (f->rooted) return (uint32_t)f->rank;
     if (f->o->metric == RFM_FULL && f->m.r > 1) return (uint32_t)f->m.r;
     for (i = 0; i < f->m.r; i++) { /* P is diagonal, or its only row may be zero */
         int used = 0;
@@ -3960,7 +4068,6 @@ static int check_options(const rfm_options *o, size_t n) {
     if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX)
         return RFM_EVALUE;
     if (!exponent_right(o->kernel, o->exponent)) return RFM_EVALUE;
-    if (o->metric == RFM_FULL && rfm_kernels[o->kernel].axes) return RFM_EVALUE;
     if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
     return RFM_OK;
 }
@@ -4066,13 +4173,20 @@ static void column_means(rfm_cmat x, rfm_real *mean) {
     for (j = 0; j < x.cols; j++) mean[j] = x.at[j] + mean[j] / R(x.rows);
 }
 
-/* P with P'P = start, from the factor of start / unit^2. RFM_ENOTPD: there is none. */
+/* P with P'P = start, from the factor or the root of start / unit^2. RFM_ENOTPD: there is none. */
 static int start_factor(training *f) {
     rfm_cmat start = f->data->start;
     size_t d = f->d, rank, i, j, q;
-    rfm_real largest = largest_entry(start), unit = unit_of(RFM_MATH(sqrt)(largest)), *p = f->p;
+    rfm_real largest = largest_entry(start), unit = unit_of(RFM_MATH(sqrt)(largest)), *p = f->rooted ? f->s : f->p;
     for (i = 0; i < d; i++)
         for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] / unit / unit;
+    if (f->rooted) {
+        rfm_real least;
+        int status = symmetric_root(f, R(d) * REAL_EPS, &least);
+        if (status == RFM_OK && least < R(-16) * R(d) * REAL_EPS) status = RFM_ENOTPD;
+        multiply(d * d, f->p, unit);
+        return status;
+    }
     (void)chol_rank(&f->solve.pack, rfm_view(p, d, d), METRIC_TOLERANCE, f->perm, &rank,
                     f->acc);     /* the check below decides */
     rank = max_size(rank, 1);    /* a zero matrix keeps a row of zeros */
@@ -4209,6 +4323,7 @@ int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options
 
 /* The lowest minor version that has what is written. */
 static uint32_t minor_version(const rfm_blob *head, uint32_t sections) {
+    if (head->metric >= RFM_ABSOLUTE) return 4;
     if (head->kernel >= RFM_NNGP || head->metric >= RFM_UNIT_ROWS) return 3;
     return head->kernel == RFM_L1 || sections > RFM_SECTION_RECORD ? 2 : head->type < RFM_F32 ? 1 : 0;
 }

@@ -44,6 +44,12 @@
 #define RFM_SPHERE
 #endif
 
+/* Models of integers of the kernel L1 likewise need -DRFM_SMALL_L1 in firmware; without it rfm_model_open_i refuses
+ * them. */
+#if !defined(RFM_NO_TRAIN) && !defined(RFM_SMALL_L1)
+#define RFM_SMALL_L1
+#endif
+
 #define RFM_CAT2_(a, b)        a##b
 #define RFM_CAT_(a, b)         RFM_CAT2_(a, b)
 #define RFM_BYTES_OF_float     4
@@ -134,7 +140,7 @@ rfm_arc rfm_arc_at(rfm_real minus, rfm_real plus);
 #define RFM_LAPLACE  0 /* exp(-s / L) */
 #define RFM_GAUSSIAN 1 /* exp(-s^2 / (2 L^2)) */
 #define RFM_GENERAL  2 /* exp(-(s / L)^q), 0 < q <= 2 */
-#define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z) */
+#define RFM_L1       3 /* exp(-(s / L)^q), 0 < q <= 1, s = sum_j |u_j|, u = P (x - z), P = M^1/2 */
 
 /* Network kernels: infinitely wide ReLU networks with q hidden layers, q = 1..8. rho is the cosine of the angle between
  * P x and P z. K is 0 where one of them is 0. L has no meaning for them, and X is not shifted. */
@@ -148,7 +154,7 @@ typedef struct {
     int norm;          /* s is this norm of P (x - z): 2, or 1 for the sum of absolute values */
     rfm_real exponent; /* q; 0: every model has its own, ... */
     rfm_real most;     /* ... 0 < q <= most */
-    int axes;          /* 1: phi depends on the axes of the inputs, so rfm_fit refuses RFM_FULL */
+    int axes;          /* 1: phi depends on P, not only on M = P'P; with RFM_FULL P is the symmetric root of M */
     int layers;        /* 1: a network kernel; q is its depth, a whole number */
 } rfm_kernel;
 extern const rfm_kernel rfm_kernels[RFM_KERNELS];
@@ -244,12 +250,14 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 #define RFM_SECTION_RADIUS      14 /* since format 1.3: of unit rows */
 
 #define RFM_UNIT_ROWS 4 /* added to the metric of a blob: its rows are unit rows */
+#define RFM_ABSOLUTE  8 /* added to the metric of a blob of integers: distances are sums of absolute differences */
 
 /* The head of a blob. */
 typedef struct {
     const unsigned char *at; /* the blob; from here on as it has them */
     uint8_t type, kernel;    /* RFM_I8 ..., RFM_LAPLACE ... */
-    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL (+ RFM_UNIT_ROWS), RFM_REGRESS or RFM_CLASSIFY */
+    uint8_t metric, task;    /* RFM_DIAGONAL or RFM_FULL (+ RFM_UNIT_ROWS or RFM_ABSOLUTE), RFM_REGRESS or
+                                RFM_CLASSIFY */
     uint32_t n, d, c, r;     /* centres, inputs, outputs, rank: none is 0 */
     float exponent, temperature;
 } rfm_blob;
@@ -370,6 +378,15 @@ typedef struct {
     /* A tile row of the Laplace kernel: s = sqrt(s2[i]), phi[i] = exp(-s * inverse), and if w is not NULL also w[i] =
      * inverse * phi[i] / s, 0 where s = 0. s2 >= 0; phi == s2 is allowed. inverse = 1 / L. */
     void (*laplace)(size_t n, rfm_real inverse, const rfm_real *s2, rfm_real *phi, rfm_real *w);
+
+    /* As gemm, with sums of absolute differences in place of products: C (mr, nr) = sum_p |A(i, p) - B(p, j)|, or that
+     * added to C if add. Without add C is not read. */
+    void (*l1)(size_t k, const rfm_real *a, size_t rs, size_t cs, const rfm_real *b, rfm_real *c, size_t ldc, int add);
+
+    /* Its gradients: h[k * ldh + q] += sum_i w[i * c + k] sign(z[i * r + q] - x[q]), i < n, k < c <= 8, q < r, where
+     * sign(0) is 0. */
+    void (*signs)(size_t n, size_t r, size_t c, const rfm_real *z, const rfm_real *x, const rfm_real *w, rfm_real *h,
+                  size_t ldh);
 } rfm_port;
 
 /* The portable C in rfm.c, always there, named "scalar". The others: port/rfm_port.h. */

@@ -927,8 +927,9 @@ typedef struct {
     /* for gradients */
     size_t rows, group; /* images and outputs at a time */
     rfm_real *w, *v;    /* (rows, n) */
-    rfm_real *b;        /* (n, group r) alpha_ik u_i */
-    rfm_real *h, *hz;   /* (rows, group r), (rows, group) */
+    rfm_real *b;        /* (n, group (r + 1)) alpha_ik u_i; for the Laplace kernel alpha_ik behind each */
+    rfm_real *h;        /* (rows, group (r + 1)) W B: Laplace has W alpha in the last columns */
+    rfm_real *hz;       /* (rows, group) V alpha, for network kernels */
     rfm_real *back;     /* (rows group, D), where gradients are asked for */
 } shallow;
 
@@ -979,14 +980,14 @@ static void shallow_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_conv 
         s->rows = min_size(v, BLOCK_ROWS), s->group = min_size(c, max_size(GROUP_COLUMNS / d, 1));
         s->w = rfm_arena_reals(arena, s->rows, n);
         s->v = rfm_arena_reals(arena, f->kernel == RFM_CONV_LAPLACE ? 0 : s->rows, n);
-        s->b = rfm_arena_reals(arena, n, s->group * d);
-        s->h = rfm_arena_reals(arena, s->rows, s->group * d);
-        s->hz = rfm_arena_reals(arena, s->rows, s->group);
+        s->b = rfm_arena_reals(arena, n, s->group * (d + 1));
+        s->h = rfm_arena_reals(arena, s->rows, s->group * (d + 1));
+        s->hz = rfm_arena_reals(arena, f->kernel == RFM_CONV_LAPLACE ? 0 : s->rows, s->group);
         s->back = rfm_arena_reals(arena, back ? s->rows * s->group : 0, d);
-        product_bytes(&most, ctx, s->rows, s->group * d, n); /* W B */
-        product_bytes(&most, ctx, s->rows, s->group, n);     /* V alpha */
-        product_bytes(&most, ctx, d, d, s->rows * s->group); /* S */
-        product_bytes(&most, ctx, s->rows * s->group, d, d); /* back */
+        product_bytes(&most, ctx, s->rows, s->group * (d + 1), n); /* W B */
+        product_bytes(&most, ctx, s->rows, s->group, n);           /* V alpha */
+        product_bytes(&most, ctx, d, d, s->rows * s->group);       /* S */
+        product_bytes(&most, ctx, s->rows * s->group, d, d);       /* back */
     }
     reserve(arena, most);
 }
@@ -1159,56 +1160,60 @@ typedef struct {
     size_t ld;
 } gradient_use;
 
-/* G_k for outputs k0.. of some images at one place, from their weights. */
+/* G_k for outputs k0.. of some images at one place, from their weights. One product makes both terms of the Laplace
+ * kernel: a narrow B costs as much as a wide one. */
 static int shallow_outputs(work *w, shallow *s, size_t place, size_t n, size_t first, size_t rows, rfm_cmat alpha,
                            size_t k0, size_t g, const gradient_use *use) {
-    const size_t r = w->r, columns = g * r;
     const int laplace = w->f->kernel == RFM_CONV_LAPLACE;
-    rfm_cmat part_of_alpha = alpha;
+    const size_t r = w->r, wide = laplace ? r + 1 : r, columns = g * wide;
+    rfm_cmat part_of_alpha = alpha, all = rfm_cview(s->h, rows * g, r);
     size_t i, j, k;
     int status;
-    part_of_alpha.at += k0, part_of_alpha.cols = g;
+    part_of_alpha.at += k0, part_of_alpha.cols = g, all.stride = wide;
     for (i = 0; i < n; i++)
         for (k = 0; k < g; k++) {
             const rfm_real *u = s->x.u + i * r, a = alpha.at[i * alpha.stride + k0 + k];
-            rfm_real *b = s->b + i * columns + k * r;
+            rfm_real *b = s->b + i * columns + k * wide;
             for (j = 0; j < r; j++) b[j] = a * u[j];
+            if (laplace) b[r] = a;
         }
     status = rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(s->w, rows, n), rfm_cview(s->b, n, columns), R(0),
                       rfm_view(s->h, rows, columns));
-    if (status == RFM_OK)
-        status = rfm_gemm(&w->ctx, RFM_NN, laplace ? R(-1) : R(1), rfm_cview(laplace ? s->w : s->v, rows, n),
-                          part_of_alpha, R(0), rfm_view(s->hz, rows, g));
+    if (status == RFM_OK && !laplace)
+        status = rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(s->v, rows, n), part_of_alpha, R(0),
+                          rfm_view(s->hz, rows, g));
     for (i = 0; status == RFM_OK && i < rows; i++)
         for (k = 0; k < g; k++) {
-            const rfm_real *u = s->z.u + (first + i) * r, factor = s->hz[i * g + k];
-            rfm_real *h = s->h + i * columns + k * r;
+            const rfm_real *u = s->z.u + (first + i) * r;
+            rfm_real *h = s->h + i * columns + k * wide;
+            const rfm_real factor = laplace ? -h[r] : s->hz[i * g + k];
             for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / R(w->places);
         }
     if (status == RFM_OK && use->s != NULL)
-        status = rfm_syrk(&w->ctx, RFM_TN, R(1), rfm_cview(s->h, rows * g, r), R(1), rfm_view(use->s, r, r));
+        status = rfm_syrk(&w->ctx, RFM_TN, R(1), all, R(1), rfm_view(use->s, r, r));
     if (status == RFM_OK && use->g != NULL) {
-        const rfm_real *from = s->h;
+        rfm_cmat from = all;
         if (w->p != NULL) {
-            status = rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(s->h, rows * g, r), rfm_cview(w->p, r, w->d), R(0),
+            from = rfm_cview(s->back, rows * g, w->d);
+            status = rfm_gemm(&w->ctx, RFM_NN, R(1), all, rfm_cview(w->p, r, w->d), R(0),
                               rfm_view(s->back, rows * g, w->d));
-            from = s->back;
         }
         for (i = 0; status == RFM_OK && i < rows; i++)
             for (k = 0; k < g; k++)
                 memcpy(use->g + (first + i) * use->ld + ((k0 + k) * w->places + place) * w->d,
-                       from + (i * g + k) * w->d, w->d * sizeof *from);
+                       from.at + (i * g + k) * from.stride, w->d * sizeof *from.at);
     }
     return in_range(status);
 }
 
 static int shallow_agop(work *w, shallow *s, image_set x, rfm_cmat alpha, image_set z, const gradient_use *use) {
+    const int same = x.at == z.at && x.count == z.count && x.stride == z.stride && x.pick == z.pick;
     size_t place, first, rows, k, g;
     tile_job t;
     int status = RFM_OK;
     memset(&t, 0, sizeof t);
     for (place = 0; status == RFM_OK && place < w->places; place++) {
-        status = set_place(w, s, place, x, z, 0);
+        status = set_place(w, s, place, x, z, same);
         for (first = 0; status == RFM_OK && first < z.count; first += rows) {
             rows = min_size(s->rows, z.count - first);
             t.a.u = s->z.u + first * w->r, t.a.norms = s->z.norms + first, t.a.roots = s->z.roots + first, t.b = s->x;

@@ -19,14 +19,16 @@
 /* ==== 1. Models of integers =====================================================================
  *
  * All arithmetic is in 32 bits, and none of it overflows. With what is checked here, B = 15 for RFM_I8 and 7 for
- * RFM_I16, and limit = 2^k - 1, the largest k with 4 r 4^k <= 2^32 (at most 8 for RFM_I8, 14 for RFM_I16):
+ * RFM_I16, and limit = 2^k - 1, the largest k with 4 r 4^k <= 2^32 (at most 8 for RFM_I8, 7 of these with absolute
+ * differences, so that z has 8 bits, too; 14 for RFM_I16):
  *
  *   u_j <= 4095                       at x = high, and u grows with x; high - low and gain are below 2^16
  *     RFM_DIAGONAL: 2 limit <= 32766
  *   |bias_p + sum_j P_pj u_j| < 2^31  |bias_p| + 4095 sum_j |P_pj| <= 2^31 - 32769
  *                                     RFM_DIAGONAL: the sum is u_p alone
  *   t_i <= 2^32 - 12, t_i + 8 fits    |z_p| and |center_ip| <= limit, so t_i <= r (2 limit)^2 = r (4 4^k - 8 2^k + 4)
- *                                     <= 2^32 - 12 r for k >= 1, and 0 for k = 0
+ *                                     <= 2^32 - 12 r for k >= 1, and 0 for k = 0. The sum of absolute differences of
+ *                                     integers is no larger than that of their squares
  *   0 <= phi < 2^15                   checked node by node; between two nodes it is between their values
  *   |offset_k + sum| < 2^31           over any centres: |offset_k| + 2^B sum_i |alpha_ik| <= 2^31 - 32769, and a term
  *                                     is at most 2^B |alpha_ik|. RFM_I16: so is what is shifted by 8, since rounding
@@ -49,11 +51,18 @@ enum { SECTION_NUMBERS, SECTION_PHI, SECTIONS = RFM_SECTION_SUMMARY + 1 };
 #define BITS_INFINITY 0x7f800000u /* floats below have bits below */
 
 /* 2^k - 1: r <= 4 allows k = 14, every factor of 4 takes 1 from k. */
-static int32_t limit_of(size_t r, int type) {
+static int32_t limit_of(size_t r, int type, int absolute) {
     int32_t limit = 16383;
+    const int32_t most = absolute ? 127 : 255;
     for (r = (r - 1) / 4; r > 0; r /= 4) limit >>= 1;
-    return type == RFM_I8 && limit > 255 ? 255 : limit;
+    return type == RFM_I8 && limit > most ? most : limit;
 }
+
+#ifdef RFM_SMALL_L1
+static int is_absolute(const rfm_model_i *m) { return m->absolute; }
+#else
+#define is_absolute(m) 0
+#endif
 
 static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
@@ -83,7 +92,7 @@ static RFM_ALONE uint32_t length_off(const rfm_blob *head) {
     uint32_t left = section_bytes(head, SECTION_NUMBERS) + 1, each = 4; /* blobs are shorter than 2^32 */
     left = less(left, sizeof(rfm_input_i), head->d);
     left = less(left, 4 + 4, head->c);
-    if (head->metric == RFM_FULL) each += head->d * head->type + 1;
+    if ((head->metric & RFM_FULL) != 0) each += head->d * head->type + 1;
     left = less(left, head->r, each);
     left = less(left, head->n, (head->r + head->c) * head->type);
     return left - 1;
@@ -93,7 +102,10 @@ static RFM_ALONE uint32_t length_off(const rfm_blob *head) {
 static RFM_ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
     m->n = head->n, m->d = head->d, m->c = head->c, m->r = head->r;
     m->type = head->type, m->metric = head->metric, m->task = head->task;
-    m->limit = limit_of(head->r, head->type);
+#ifdef RFM_SMALL_L1
+    m->absolute = m->metric >= RFM_ABSOLUTE, m->metric &= RFM_ABSOLUTE - 1;
+#endif
+    m->limit = limit_of(head->r, head->type, is_absolute(m));
     m->inputs = (const rfm_input_i *)(const void *)at, at += m->d * sizeof(rfm_input_i);
     m->bias = (const int32_t *)(const void *)at, at += m->r * 4;
     m->offset = (const int32_t *)(const void *)at, at += m->c * 4;
@@ -222,6 +234,25 @@ static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, 
     return sum;
 }
 
+#ifdef RFM_SMALL_L1
+/* sum_p |row_p - z_p|, p < n, both of the model's type. A branch, because a Cortex-M0 has no shorter absolute value. */
+static RFM_ALONE uint32_t distance_absolute(int type, const void *row, const void *z, size_t n) {
+    const int8_t *a8 = (const int8_t *)row, *z8 = (const int8_t *)z;
+    const int16_t *a16 = (const int16_t *)row, *z16 = (const int16_t *)z;
+    uint32_t sum = 0;
+    int32_t diff;
+    n--;
+    do {
+        diff = type == RFM_I8 ? a8[n] - z8[n] : a16[n] - z16[n];
+        if (diff >= 0)
+            sum += (uint32_t)diff;
+        else
+            sum -= (uint32_t)diff;
+    } while (n-- > 0);
+    return sum;
+}
+#endif
+
 /* scores_k += row_k phi, k < n */
 static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
     const int8_t *a8 = (const int8_t *)row;
@@ -234,6 +265,11 @@ static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *score
         do scores[n] += a16[n] * phi >> 8;
         while (n-- > 0);
 }
+
+/* Is z of 8 bits, to be read as centres are? It takes the first half of its room then. */
+#ifdef RFM_SMALL_L1
+static int z_is_bytes(const rfm_model_i *m) { return m->absolute && m->type == RFM_I8; }
+#endif
 
 static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
@@ -248,11 +284,22 @@ static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch,
             sum += scratch[i];
         if (sum > limit) sum = limit;
         if (sum < -limit) sum = -limit;
-        z[i] = (int16_t)sum;
+#ifdef RFM_SMALL_L1
+        if (z_is_bytes(m))
+            ((int8_t *)z)[i] = (int8_t)sum;
+        else
+#endif
+            z[i] = (int16_t)sum;
     }
     row = (const char *)m->centers;
     for (i = 0; i < m->n; i++) {
-        int32_t phi = phi_at(m, distance(m->type, row, z, m->r));
+        int32_t phi;
+#ifdef RFM_SMALL_L1
+        if (m->absolute)
+            phi = phi_at(m, distance_absolute(m->type, row, z, m->r));
+        else
+#endif
+            phi = phi_at(m, distance(m->type, row, z, m->r));
         if (phi > largest) largest = phi;
         add(m->type, alpha, phi, scores, m->c);
         row += m->r * (size_t)m->type, alpha += m->c * (size_t)m->type;
@@ -1684,12 +1731,14 @@ static void place_rows(quantising *g) {
     rows *s = &g->t.rows;
     rfm_model_i none = g->to;
     int16_t *x = g->scratch + s->m.d + s->m.r;
-    size_t i;
+    size_t i, q;
     none.n = none.c = 0;
     for (i = 0; i < s->n; i++) {
         (void)rfm_input_integers(&g->to, s->data->x.at + i * s->data->x.stride, x);
         (void)rfm_predict_i(&none, x, g->scores, g->scratch, NULL, NULL);
-        memcpy(g->z + i * s->m.r, g->scratch + s->m.d, s->m.r * sizeof *g->z);
+        for (q = 0; q < s->m.r; q++)
+            g->z[i * s->m.r + q] =
+                z_is_bytes(&none) ? ((const int8_t *)(g->scratch + s->m.d))[q] : g->scratch[s->m.d + q];
     }
 }
 
@@ -1724,7 +1773,7 @@ static void set_phi(quantising *g) {
     rfm_real value = R(1);
     for (i = 0; i < NODES_MOST && value >= R(0.5); i++) {
         rfm_real at = RFM_MATH(ldexp)(R(8 + i % 8), (int)(i / 8)) - R(8);
-        value = R(RFM_PHI_ONE) * radial(m, at * g->unit * g->unit);
+        value = R(RFM_PHI_ONE) * radial(m, at * g->unit * (g->to.absolute ? R(1) : g->unit));
         g->phi[i] = (uint16_t)round_real(value);
     }
     g->to.nodes = i;
@@ -1746,7 +1795,10 @@ static int integer_kernel(thinning *t, const rfm_real *centers, int of_rows, siz
         }
         for (i = 0; i < t->m; i++) {
             const char *center = (const char *)to->centers + i * r * (size_t)to->type;
-            t->kt[i * count + j] = R(phi_at(to, distance(to->type, center, z, r))) / R(RFM_PHI_ONE);
+            uint32_t sum = 0;
+            for (q = 0; to->absolute && q < r; q++) sum += magnitude(number(to->type, center, q) - z[q]);
+            if (!to->absolute) sum = distance(to->type, center, z, r);
+            t->kt[i * count + j] = R(phi_at(to, sum)) / R(RFM_PHI_ONE);
         }
     }
     return RFM_OK;
@@ -1914,15 +1966,14 @@ static int quantising_start(const rfm_ctx *ctx, const rfm_model *model, const rf
                             quantising *g) {
     int status = data == NULL ? RFM_ENULL : rows_start(ctx, model, data, data->y.at != NULL, &g->t.rows);
     if (status != RFM_OK) return status;
-    if ((type != RFM_I8 && type != RFM_I16) || !is_radial(model) || !(ridge > R(0)) || !rfm_finite(1, &ridge))
-        return RFM_EVALUE;
+    if ((type != RFM_I8 && type != RFM_I16) || !(ridge > R(0)) || !rfm_finite(1, &ridge)) return RFM_EVALUE;
     memset(&g->how, 0, sizeof g->how);
     g->how.ridge = ridge, g->how.centers = model->n;
     g->t.how = &g->how, g->t.m = model->n, g->t.kernel = integer_kernel, g->t.fits_offset = 1;
     memset(&g->to, 0, sizeof g->to);
     g->to.n = model->n, g->to.d = model->d, g->to.c = model->c, g->to.r = model->r;
     g->to.type = type, g->to.metric = model->metric == RFM_FULL ? RFM_FULL : RFM_DIAGONAL, g->to.task = model->task;
-    g->to.limit = limit_of(model->r, type);
+    g->to.absolute = !is_radial(model), g->to.limit = limit_of(model->r, type, g->to.absolute);
     g->to.class_names = model->class_names, g->to.input_names = model->input_names, g->to.summary = model->summary;
     return RFM_OK;
 }
@@ -2053,15 +2104,16 @@ int rfm_model_write_i(const rfm_model_i *m, const void *record, size_t record_by
     int i;
     if (status != RFM_OK) return status;
     if (record_bytes > 0 && !rfm_record_right(record, record_bytes)) return RFM_EVALUE;
-    if (m->task < RFM_REGRESS || m->task > RFM_CLASSIFY || m->limit != limit_of(m->r, m->type)) return RFM_EVALUE;
+    if (m->task < RFM_REGRESS || m->task > RFM_CLASSIFY || m->limit != limit_of(m->r, m->type, m->absolute))
+        return RFM_EVALUE;
     if (!all_right(m)) return RFM_EVALUE;
     memcpy(&first, &one, 1);
     if (first != 1) return RFM_ETYPE;
     if ((uintptr_t)blob % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < plan.total) return RFM_EARENA;
     head.n = (uint32_t)m->n, head.d = (uint32_t)m->d, head.c = (uint32_t)m->c, head.r = (uint32_t)m->r;
-    head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.metric = (uint8_t)m->metric,
-    head.task = (uint8_t)m->task;
+    head.type = (uint8_t)m->type, head.kernel = RFM_LAPLACE, head.task = (uint8_t)m->task;
+    head.metric = (uint8_t)(m->metric + (m->absolute ? RFM_ABSOLUTE : 0));
     head.exponent = 1.0f, head.temperature = 0.0f;
     rfm_blob_begin(b, &head, plan.sections, plan.bytes, plan.at, plan.total);
     for (i = 0, at = plan.at[SECTION_NUMBERS]; i < ARRAYS; at += plan.length[i++])

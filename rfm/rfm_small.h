@@ -30,7 +30,7 @@ typedef struct {
 /* f_k(x) = units_k score_k
  *   RFM_I8:   score_k = offset_k + sum_i alpha_ik phi(t_i)
  *   RFM_I16:  score_k = offset_k + sum_i (alpha_ik phi(t_i) >> 8)
- *   t_i = sum_p (center_ip - z_p)^2
+ *   t_i = sum_p (center_ip - z_p)^2, or with `absolute` sum_p |center_ip - z_p|: no product (of RFM_L1)
  *   RFM_FULL:      z_p = min(max((bias_p + sum_j P_pj u_j) >> shifts_p, -limit), limit)
  *   RFM_DIAGONAL:  z_p = min(max(bias_p + u_p, -limit), limit)
  * phi is a table with nodes at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. It is linear between them, and 0 from the
@@ -53,6 +53,9 @@ typedef struct rfm_model_i {
     const float *units;                    /* (c) the value of a score of 1; in a classifier all are equal */
     const char *class_names, *input_names; /* as in rfm_model */
     const void *summary;
+#ifdef RFM_SMALL_L1
+    int absolute; /* 1: distances are sums of absolute differences */
+#endif
 } rfm_model_i;
 
 /* As rfm_model_open, for blobs of RFM_I8 and RFM_I16. A model that it accepts cannot overflow: rfm_small.c has the
@@ -68,8 +71,8 @@ typedef struct {
     uint32_t saturated; /* how many inputs were outside the calibrated range; each was taken as the nearer end of it */
 } rfm_notes_i;
 
-/* The loop of a prediction, for one kind of processor. scratch holds u (d), and behind it room for z (r). The loop
- * adds sum_i alpha_ik phi(t_i) to scores[k] and returns the largest phi. Every loop gives the same bits. For a model
+/* The loop of a prediction, for one kind of processor. scratch holds u (d), and behind it room for z (r). Those of
+ * port/ know no model with `absolute`. The loop adds sum_i alpha_ik phi(t_i) to scores[k] and returns the largest phi. Every loop gives the same bits. For a model
  * that it does not support it returns a negative number and leaves scores alone; then the portable code runs. */
 typedef int32_t (*rfm_loop_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
 
@@ -99,7 +102,7 @@ size_t rfm_class_i(const rfm_model_i *model, const int32_t *scores);
  * target less its offset is not, or is so small that it has lost digits; or rows are more than 2^50 bandwidths from
  * the shift. Scale such data. */
 
-/* For RFM_L1 only rfm_small_centers works, without polish. rfm_small_rank, rfm_small_loss and rfm_small_integers
+/* For RFM_L1 rfm_small_centers works without polish, and rfm_small_integers. rfm_small_rank, rfm_small_loss and polish
  * need squared distances and return RFM_EVALUE. For network kernels and unit rows all four return it. */
 
 /* Features by their share of M (RFM-T of the paper): importance (d) = diag(M), scaled so that the smallest is 0 and

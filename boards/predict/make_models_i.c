@@ -21,7 +21,7 @@ enum { USUAL, LARGEST, RANDOM_PHI };
 
 typedef struct {
     const char *name;
-    int type, metric, task;
+    int type, metric, task; /* metric: + RFM_ABSOLUTE for sums of absolute differences */
     size_t n, d, c, r;
     int kind;
     size_t nodes; /* of RANDOM_PHI */
@@ -33,6 +33,16 @@ static const spec specs[] = {
     {"rank8_i8", RFM_I8, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
     {"rank16_i16", RFM_I16, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
     {"rank8_i16", RFM_I16, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
+    {"rank16_l1_i8", RFM_I8, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
+    {"rank16_l1_i16", RFM_I16, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
+    {"largest_l1_i8", RFM_I8, RFM_FULL + RFM_ABSOLUTE, RFM_REGRESS, 31, 17, 4, 13, LARGEST, 0},
+    {"largest_l1_i16", RFM_I16, RFM_FULL + RFM_ABSOLUTE, RFM_REGRESS, 31, 18, 4, 14, LARGEST, 0},
+    {"diagonal_l1_i8", RFM_I8, RFM_DIAGONAL + RFM_ABSOLUTE, RFM_CLASSIFY, 21, 11, 1, 11, USUAL, 0},
+    {"diagonal_l1_i16", RFM_I16, RFM_DIAGONAL + RFM_ABSOLUTE, RFM_CLASSIFY, 21, 9, 1, 9, USUAL, 0},
+    {"largest_l1_diagonal_i8", RFM_I8, RFM_DIAGONAL + RFM_ABSOLUTE, RFM_REGRESS, 7, 10, 3, 10, LARGEST, 0},
+    {"wild_l1_i8", RFM_I8, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 19, 6, 4, 7, RANDOM_PHI, 233},
+    {"wild_l1_i16", RFM_I16, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 18, 6, 5, 2, RANDOM_PHI, 232},
+    {"one_l1_i8", RFM_I8, RFM_DIAGONAL + RFM_ABSOLUTE, RFM_CLASSIFY, 1, 1, 1, 1, RANDOM_PHI, 2},
     {"largest_i8", RFM_I8, RFM_FULL, RFM_REGRESS, 31, 17, 4, 13, LARGEST, 0},
     {"largest_i16", RFM_I16, RFM_FULL, RFM_REGRESS, 31, 18, 4, 14, LARGEST, 0},
     {"largest_few_i16", RFM_I16, RFM_FULL, RFM_REGRESS, 5, 15, 1, 3, LARGEST, 0},
@@ -53,6 +63,9 @@ static const spec specs[] = {
     {"tall_i16", RFM_I16, RFM_FULL, RFM_REGRESS, 43, 5, 2, 39, USUAL, 0},
 };
 #define SPECS (sizeof specs / sizeof specs[0])
+
+static int metric_of(const spec *s) { return s->metric & (RFM_ABSOLUTE - 1); }
+static int is_absolute(const spec *s) { return s->metric >= RFM_ABSOLUTE; }
 
 static uint32_t state = 88172645u;
 
@@ -114,16 +127,19 @@ static uint32_t results(const spec *s, const wide *w, int64_t *most) {
         }
         for (i = 0; i < s->r; i++) {
             int64_t sum = w->bias[i];
-            if (s->metric == RFM_DIAGONAL) sum += u[i];
-            for (j = 0; s->metric == RFM_FULL && j < s->d; j++) sum += w->p[i * s->d + j] * u[j];
+            if (metric_of(s) == RFM_DIAGONAL) sum += u[i];
+            for (j = 0; metric_of(s) == RFM_FULL && j < s->d; j++) sum += w->p[i * s->d + j] * u[j];
             if (sum != (int32_t)sum) fail(s->name, "z does not fit into 32 bits");
-            if (s->metric == RFM_FULL) sum = divide(sum, power(w->shifts[i]));
+            if (metric_of(s) == RFM_FULL) sum = divide(sum, power(w->shifts[i]));
             z[i] = sum > w->limit ? w->limit : sum < -w->limit ? -w->limit : sum;
         }
         for (k = 0; k < s->c; k++) scores[k] = w->offset[k];
         for (i = 0; i < s->n; i++) {
             int64_t t = 0, phi;
-            for (j = 0; j < s->r; j++) t += (w->centers[i * s->r + j] - z[j]) * (w->centers[i * s->r + j] - z[j]);
+            for (j = 0; j < s->r; j++) {
+                int64_t way = w->centers[i * s->r + j] - z[j];
+                t += is_absolute(s) ? (way < 0 ? -way : way) : way * way;
+            }
             phi = phi_of(w, t);
             if (phi > nearest) nearest = phi;
             for (k = 0; k < s->c; k++) scores[k] += divide(w->alpha[i * s->c + k] * phi, s->type == RFM_I8 ? 1 : 256);
@@ -144,12 +160,15 @@ static uint32_t results(const spec *s, const wide *w, int64_t *most) {
 
 /* Numbers of every kind that rfm_model_open_i takes. LARGEST: sums as large as it lets them be. */
 static void draw(const spec *s, wide *w) {
-    int64_t largest = s->type == RFM_I8 ? 127 : 32767, u_most, k = s->type == RFM_I8 ? 8 : 14, center,
-            weight = s->type == RFM_I8 ? 32768 : 128;
+    int64_t largest = s->type == RFM_I8 ? 127 : 32767, u_most,
+            k = s->type == RFM_I16 ? 14
+                : is_absolute(s)   ? 7
+                                   : 8,
+            center, weight = s->type == RFM_I8 ? 32768 : 128;
     size_t i, j;
     while (4 * (int64_t)s->r * power(2 * k) > power(32)) k--;
     w->limit = power(k) - 1;
-    u_most = s->metric == RFM_FULL ? 4095 : 2 * w->limit;
+    u_most = metric_of(s) == RFM_FULL ? 4095 : 2 * w->limit;
     for (j = 0; j < s->d; j++) {
         w->low[j] = j == 0 || s->kind == LARGEST ? -32768 : between(-32768, 20000);
         w->high[j] = j == 0 ? 32767 : j == 1 ? w->low[j] : between(w->low[j], 32767);
@@ -159,7 +178,7 @@ static void draw(const spec *s, wide *w) {
     }
     for (i = 0; i < s->r; i++) {
         int64_t room = ROOM, sum = 0, middle = 0;
-        for (j = 0; s->metric == RFM_FULL && j < s->d; j++) {
+        for (j = 0; metric_of(s) == RFM_FULL && j < s->d; j++) {
             int64_t p = s->kind == LARGEST ? (i % 2 == 0 ? -largest - 1 : largest) : between(-largest, largest),
                     a = p < 0 ? -p : p;
             if (sum + a * 4095 > room) p = p < 0 ? -((room - sum) / 4095) : (room - sum) / 4095, a = p < 0 ? -p : p;
@@ -170,7 +189,7 @@ static void draw(const spec *s, wide *w) {
         while (divide(sum, power(w->shifts[i])) > 2 * w->limit) w->shifts[i]++;
         if (s->kind == RANDOM_PHI && w->shifts[i] > 3) w->shifts[i] -= 3; /* z beyond its limit, on both sides */
         w->bias[i] = -middle;
-        if (s->metric == RFM_DIAGONAL)
+        if (metric_of(s) == RFM_DIAGONAL)
             w->bias[i] = s->kind == LARGEST ? (i % 2 == 0 ? 1 : -1) * ROOM : -between(0, u_most);
         else if (s->kind == LARGEST)
             w->bias[i] = (i % 2 == 0 ? -1 : 1) * (room - sum), w->shifts[i] = (int64_t)(i % 32);
@@ -186,6 +205,7 @@ static void draw(const spec *s, wide *w) {
         double t = ldexp(1.0 + (double)(i % 8) / 8.0, (int)(3 + i / 8)) - 8.0;
         w->phi[i] = s->kind == LARGEST      ? 32767
                     : s->kind == RANDOM_PHI ? between(0, 32767)
+                    : is_absolute(s)        ? (int64_t)(32767.0 * exp(-t / (double)s->r / (double)center))
                                             : (int64_t)(32767.0 * exp(-sqrt(t / (double)s->r) / (double)center));
     }
     while (w->nodes > 1 && w->phi[w->nodes - 1] == 0) w->nodes--;
@@ -232,7 +252,7 @@ static void make(FILE *f, const spec *s) {
     static uint64_t memory[4 * MOST]; /* the blob starts at its first multiple of 16 bytes */
     unsigned char *blob = (unsigned char *)memory + (16 - (uintptr_t)memory % 16) % 16;
     const char *number = s->type == RFM_I8 ? "int8_t" : "int16_t";
-    int full = s->metric == RFM_FULL;
+    int full = metric_of(s) == RFM_FULL;
     rfm_model_i m;
     uint32_t crc;
     int64_t most = 0;
@@ -243,8 +263,8 @@ static void make(FILE *f, const spec *s) {
     crc = results(s, &w, &most);
     if (s->kind == LARGEST && most < ROOM - (int64_t)(s->n * 65536)) fail(s->name, "scores are not near their limit");
     memset(&m, 0, sizeof m);
-    m.n = s->n, m.d = s->d, m.c = s->c, m.r = s->r, m.type = s->type, m.metric = s->metric, m.task = s->task,
-    m.limit = (int32_t)w.limit;
+    m.n = s->n, m.d = s->d, m.c = s->c, m.r = s->r, m.type = s->type, m.metric = metric_of(s),
+    m.absolute = is_absolute(s), m.task = s->task, m.limit = (int32_t)w.limit;
     for (i = 0; i < s->d; i++) {
         inputs[i].low = (int16_t)w.low[i], inputs[i].high = (int16_t)w.high[i];
         inputs[i].gain = (uint16_t)w.gain[i], inputs[i].shift = (uint8_t)w.shift[i], inputs[i].exponent = 0;
@@ -263,6 +283,7 @@ static void make(FILE *f, const spec *s) {
     if (status == RFM_OK) status = rfm_model_write_i(&m, NULL, 0, blob, bytes);
     if (status != RFM_OK) fail(s->name, rfm_status_text(status));
 
+    if (is_absolute(s)) fprintf(f, "\n#ifdef RFM_SMALL_L1");
     fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name,
             (unsigned long)bytes);
     for (i = 0; i < bytes; i++) fprintf(f, "%s%u,", i % 24 == 0 ? "\n    " : " ", blob[i]);
@@ -281,10 +302,12 @@ static void make(FILE *f, const spec *s) {
     put_array(f, "int32_t", s->name, "offset", w.offset, s->c);
     fprintf(f, "#define %s_CRC 0x%08lxu\n#define %s_MODEL {%lu, %lu, %lu, %lu, %d, %d, %d, %ld, %s_inputs, ", s->name,
             (unsigned long)crc, s->name, (unsigned long)s->n, (unsigned long)s->d, (unsigned long)s->c,
-            (unsigned long)s->r, s->type, s->metric, s->task, (long)w.limit, s->name);
-    fprintf(f, "%s%s, %s_bias, %s%s, %s_centers, %s_phi, %lu, %s_alpha, %s_offset, NULL, NULL, NULL, NULL}\n",
-            full ? s->name : "", full ? "_p" : "NULL", s->name, full ? s->name : "", full ? "_shifts" : "NULL", s->name,
-            s->name, (unsigned long)w.nodes, s->name, s->name);
+            (unsigned long)s->r, s->type, metric_of(s), s->task, (long)w.limit, s->name);
+    fprintf(
+        f, "%s%s, %s_bias, %s%s, %s_centers, %s_phi, %lu, %s_alpha, %s_offset, NULL, NULL, NULL, NULL ABSOLUTE_(%d)}\n",
+        full ? s->name : "", full ? "_p" : "NULL", s->name, full ? s->name : "", full ? "_shifts" : "NULL", s->name,
+        s->name, (unsigned long)w.nodes, s->name, s->name, is_absolute(s));
+    if (is_absolute(s)) fprintf(f, "#endif\n");
 }
 
 int main(int argc, char **argv) {
@@ -294,15 +317,21 @@ int main(int argc, char **argv) {
     if (argc != 2 || snprintf(path, sizeof path, "%s/models_i.h", argv[1]) >= (int)sizeof path) return 2;
     f = fopen(path, "w");
     if (f == NULL) return 1;
-    fprintf(f, "/* Made by make_models_i.c. */\n#define INPUTS_I %d\n", INPUTS);
+    fprintf(f,
+            "/* Made by make_models_i.c. */\n#define INPUTS_I %d\n#ifdef RFM_SMALL_L1\n#define ABSOLUTE_(x) , x\n"
+            "#else\n#define ABSOLUTE_(x)\n#endif\n",
+            INPUTS);
     for (i = 0; i < SPECS; i++) make(f, &specs[i]);
     fprintf(f, "\ntypedef struct {\n    const char *name;\n    const unsigned char *blob;\n    size_t bytes;\n    "
                "rfm_model_i model; /* the same in arrays */\n"
                "    uint32_t crc;      /* of the results of INPUTS_I inputs */\n} example_i;\n\nstatic const example_i "
                "examples_i[] = {\n");
-    for (i = 0; i < SPECS; i++)
-        fprintf(f, "    {\"%s\", %s_blob, sizeof %s_blob, %s_MODEL, %s_CRC},\n", specs[i].name, specs[i].name,
-                specs[i].name, specs[i].name, specs[i].name);
+    for (i = 0; i < SPECS; i++) {
+        const char *name = specs[i].name, *before = is_absolute(&specs[i]) ? "#ifdef RFM_SMALL_L1\n" : "",
+                   *after = is_absolute(&specs[i]) ? "#endif\n" : "";
+        fprintf(f, "%s    {\"%s\", %s_blob, sizeof %s_blob, %s_MODEL, %s_CRC},\n%s", before, name, name, name, name,
+                name, after);
+    }
     fprintf(f, "};\n");
     return fclose(f) != 0;
 }

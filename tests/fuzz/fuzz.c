@@ -173,9 +173,14 @@ static size_t seed_i(size_t index, unsigned char *blob) {
         size_t n, d, c, r, nodes;
         int type, metric, names;
     } seeds[] = {
-        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},   {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
-        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1}, {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
-        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},    {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
+        {6, 3, 2, 3, 80, RFM_I8, RFM_DIAGONAL + RFM_ABSOLUTE, 1},
+        {4, 3, 2, 5, 80, RFM_I16, RFM_FULL + RFM_ABSOLUTE, 0},
+        {1, 1, 1, 1, 1, RFM_I8, RFM_DIAGONAL, 0},
+        {1, 1, 1, 1, 233, RFM_I16, RFM_FULL, 1},
+        {5, 3, 2, 3, 60, RFM_I16, RFM_DIAGONAL, 1},
+        {7, 4, 3, 4, 90, RFM_I8, RFM_DIAGONAL, 0},
+        {9, 8, 10, 2, 100, RFM_I8, RFM_FULL, 1},
+        {30, 6, 2, 5, 150, RFM_I16, RFM_FULL, 0},
     };
     static const char names[] = "a\0bc\0d\0\0e\0f\0g\0h\0i\0j";
     rfm_input_i inputs[16];
@@ -197,7 +202,8 @@ static size_t seed_i(size_t index, unsigned char *blob) {
     m.nodes = seeds[index].nodes;
     m.type = seeds[index].type, m.metric = seeds[index].metric, m.task = RFM_CLASSIFY;
     wide = m.type == RFM_I16;
-    m.limit = !wide ? 255 : m.r <= 4 ? 16383 : 8191;
+    m.absolute = m.metric >= RFM_ABSOLUTE, m.metric &= RFM_ABSOLUTE - 1;
+    m.limit = wide ? (m.r <= 4 ? 16383 : 8191) : m.absolute ? 127 : 255;
     for (i = 0; i < 16; i++) {
         inputs[i].low = (int16_t) - (int32_t)(next(&x) % 20000), inputs[i].high = (int16_t)(next(&x) % 20000);
         inputs[i].gain = (uint16_t)next(&x), inputs[i].shift = 24,

@@ -112,12 +112,57 @@ static void read_case(const char *path, golden *g) {
 
 static wide minus(rfm_real a, rfm_real b) { return (wide)a - (wide)b; }
 
-/* s^2; of l1, whose metric is diagonal here, s = sum_i M_ii^1/2 |a_i - b_i|. */
-static wide square_distance(const golden *g, const double *metric, const rfm_real *a, const rfm_real *b) {
+/* The symmetric root of M, (d, d) also where M is diagonal, by rotations (Jacobi): M = V diag(w) V'. To be freed. */
+static wide *symmetric_root(const golden *g, const double *metric) {
+    const size_t d = g->d;
+    wide *a = take(d * d, sizeof *a), *v = take(d * d, sizeof *v), *root = take(d * d, sizeof *root);
+    size_t i, j, k, sweep;
+    for (i = 0; i < d * d; i++) {
+        const size_t row = i / d, col = i % d;
+        v[i] = row == col;
+        a[i] = g->options.metric == RFM_FULL ? (wide)metric[i] : row == col ? (wide)metric[row] : 0;
+    }
+    for (sweep = 0; sweep < 30; sweep++)
+        for (i = 0; i < d; i++)
+            for (j = i + 1; j < d; j++) {
+                const wide angle = atan2l(2 * a[i * d + j], a[i * d + i] - a[j * d + j]) / 2;
+                const wide c = cosl(angle), s = sinl(angle);
+                if (fabsl(a[i * d + j]) <= LDBL_EPSILON * sqrtl(fabsl(a[i * d + i] * a[j * d + j]))) continue;
+                for (k = 0; k < d; k++) {
+                    const wide x = a[k * d + i], y = a[k * d + j], p = v[k * d + i], q = v[k * d + j];
+                    a[k * d + i] = c * x + s * y, a[k * d + j] = c * y - s * x;
+                    v[k * d + i] = c * p + s * q, v[k * d + j] = c * q - s * p;
+                }
+                for (k = 0; k < d; k++) {
+                    const wide x = a[i * d + k], y = a[j * d + k];
+                    a[i * d + k] = c * x + s * y, a[j * d + k] = c * y - s * x;
+                }
+            }
+    for (i = 0; i < d; i++)
+        for (j = 0; j < d; j++) {
+            root[i * d + j] = 0;
+            for (k = 0; k < d; k++) root[i * d + j] += v[i * d + k] * v[j * d + k] * sqrtl(fmaxl(a[k * d + k], 0));
+        }
+    free(a);
+    free(v);
+    return root;
+}
+
+/* Entry i of u = M^1/2 (a - b). */
+static wide way(const golden *g, const wide *root, const rfm_real *a, const rfm_real *b, size_t i) {
+    wide sum = 0;
+    size_t j;
+    for (j = 0; j < g->d; j++) sum += root[i * g->d + j] * minus(a[j], b[j]);
+    return sum;
+}
+
+/* s^2; of l1 s = |u|_1. */
+static wide square_distance(const golden *g, const double *metric, const wide *root, const rfm_real *a,
+                            const rfm_real *b) {
     wide sum = 0;
     size_t i, j;
     if (g->options.kernel == RFM_L1) {
-        for (i = 0; i < g->d; i++) sum += sqrtl((wide)metric[i]) * fabsl(minus(a[i], b[i]));
+        for (i = 0; i < g->d; i++) sum += fabsl(way(g, root, a, b, i));
         return sum * sum;
     }
     if (g->metric_rows == 1 && g->options.metric == RFM_DIAGONAL) {
@@ -184,16 +229,18 @@ static wide network(const golden *g, const double *metric, const rfm_real *x, co
     return size * value;
 }
 
-static wide kernel(const golden *g, const double *metric, const rfm_real *x, const rfm_real *z) {
+static wide kernel(const golden *g, const double *metric, const wide *root, const rfm_real *x, const rfm_real *z) {
     wide u, v;
     if (is_network(g)) return network(g, metric, x, z, &u, &v);
-    return radial(&g->options, square_distance(g, metric, x, z), &u);
+    return radial(&g->options, square_distance(g, metric, root, x, z), &u);
 }
 
 static void reference_kernel(const golden *g, const double *metric, wide *k) {
+    wide *root = symmetric_root(g, metric);
     size_t i, j;
     for (i = 0; i < g->n; i++)
-        for (j = 0; j < g->n; j++) k[i * g->n + j] = kernel(g, metric, g->x + i * g->d, g->x + j * g->d);
+        for (j = 0; j < g->n; j++) k[i * g->n + j] = kernel(g, metric, root, g->x + i * g->d, g->x + j * g->d);
+    free(root);
 }
 
 /* A X = B by elimination with row exchanges; B becomes X. */
@@ -220,7 +267,7 @@ static void eliminate(size_t n, size_t c, wide *a, wide *b) {
 static void reference_gradients(const golden *g, const double *metric, const double *alpha, double *gradient) {
     const size_t d = g->d;
     const int l1 = g->options.kernel == RFM_L1;
-    wide *v = take(d, sizeof *v), w, more, sum;
+    wide *v = take(d, sizeof *v), *root = symmetric_root(g, metric), w, more, sum;
     size_t i, j, k, p, q;
     for (j = 0; j < g->n; j++)
         for (k = 0; k < g->c; k++) {
@@ -232,23 +279,24 @@ static void reference_gradients(const golden *g, const double *metric, const dou
                         v[p] += (wide)alpha[i * g->c + k] * (w * (wide)g->x[i * d + p] + more * (wide)g->x[j * d + p]);
                     continue;
                 }
-                radial(&g->options, square_distance(g, metric, g->x + i * d, g->x + j * d), &w);
+                radial(&g->options, square_distance(g, metric, root, g->x + i * d, g->x + j * d), &w);
                 for (p = 0; p < d; p++) {
-                    wide way = minus(g->x[i * d + p], g->x[j * d + p]);
-                    if (l1) way = way > 0 ? 1 : way < 0 ? -1 : 0;
-                    v[p] += (wide)alpha[i * g->c + k] * w * way;
+                    wide to = minus(g->x[i * d + p], g->x[j * d + p]);
+                    if (l1) to = way(g, root, g->x + i * d, g->x + j * d, p), to = to > 0 ? 1 : to < 0 ? -1 : 0;
+                    v[p] += (wide)alpha[i * g->c + k] * w * to;
                 }
             }
             for (p = 0; p < d; p++) {
                 sum = 0;
-                if (g->options.metric == RFM_DIAGONAL)
-                    sum = (l1 ? sqrtl((wide)metric[p]) : (wide)metric[p]) * v[p];
+                if (g->options.metric == RFM_DIAGONAL && !l1)
+                    sum = (wide)metric[p] * v[p];
                 else
-                    for (q = 0; q < d; q++) sum += (wide)metric[p * d + q] * v[q];
+                    for (q = 0; q < d; q++) sum += (l1 ? root[p * d + q] : (wide)metric[p * d + q]) * v[q];
                 gradient[(j * g->c + k) * d + p] = (double)sum;
             }
         }
     free(v);
+    free(root);
 }
 
 /* The next M of these gradients, which are centred in place if that is asked for. */
@@ -277,7 +325,7 @@ static void reference_metric(const golden *g, double *gradient, double *metric) 
 /* One t: K, alpha, predictions and gradients from M, into r. */
 static void reference_step(const golden *g, size_t t, golden *r) {
     const size_t n = g->n, c = g->c;
-    wide *k = take(n * n, sizeof *k), *b = take(n * c, sizeof *b);
+    wide *k = take(n * n, sizeof *k), *b = take(n * c, sizeof *b), *root = symmetric_root(g, r->metric[t]);
     size_t i, j, p;
     reference_kernel(g, r->metric[t], k);
     for (i = 0; i < n * n; i++) r->kernel[t][i] = (double)k[i];
@@ -288,10 +336,12 @@ static void reference_step(const golden *g, size_t t, golden *r) {
     for (j = 0; j < g->m; j++)
         for (p = 0; p < c; p++) {
             wide sum = 0;
-            for (i = 0; i < n; i++) sum += kernel(g, r->metric[t], g->x + i * g->d, g->z + j * g->d) * b[i * c + p];
+            for (i = 0; i < n; i++)
+                sum += kernel(g, r->metric[t], root, g->x + i * g->d, g->z + j * g->d) * b[i * c + p];
             r->pred[t][j * c + p] = (double)sum;
         }
     reference_gradients(g, r->metric[t], r->alpha[t], r->gradient[t]);
+    free(root);
     free(k);
     free(b);
 }

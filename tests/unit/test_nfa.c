@@ -530,6 +530,18 @@ static void test_divergence(void) {
             CHECK(loss == report.best);
         }
     }
+    /* A loss that grows, and is finite all the time: only the last layer of a linear network moves. */
+    for (i = 0; i < 2; i++) {
+        const shape line = shape_of(8, one_hidden, RFM_NFA_LINEAR, 0);
+        test_reset();
+        if (!make(&a, &line)) TEST_IGNORE_MESSAGE("no room");
+        rfm_nfa_options_init(&o);
+        o.steps = 6, o.look = 2, o.rate = 4, o.part[0] = 0, o.most = (rfm_real)(i == 0 ? 2 : 1e20);
+        test_note("limit:", i, 0, 0);
+        CHECK_INT(i == 0 ? RFM_ECONVERGE : RFM_OK, run_descend(&a));
+        CHECK_SIZE(0, report.kept);
+        CHECK(i == 0 ? report.steps < 6 : report.steps == 6);
+    }
     /* not even the start has a loss */
     test_reset();
     if (!make(&a, &s)) TEST_IGNORE_MESSAGE("no room");

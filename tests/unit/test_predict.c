@@ -29,12 +29,9 @@ static int make(model_shape s, size_t kernel, size_t metric) {
     a.o.exponent = (rfm_real)kernels[kernel].q;
     a.o.metric = metrics[metric];
     a.o.scale = RFM_SCALE_MAX; /* distances of the order of L */
-    if (metrics[metric] == RFM_FULL && a.o.kernel == RFM_L1)
-        a.o.kernel = RFM_GENERAL; /* not fitted so, but it predicts */
     status = model_fit(&a);
     if (status == TEST_SKIP) return 0;
     CHECK_INT(RFM_OK, status);
-    a.m.kernel = kernels[kernel].kernel;
     CHECK_INT(metrics[metric], a.m.metric);
     return 1;
 }

@@ -54,6 +54,14 @@ static void kit_make(kit *k, int type, int metric) {
     if (metric == RFM_FULL) k->m.p = type == RFM_I8 ? (const void *)k->p8 : k->p16, k->m.shifts = k->shifts;
 }
 
+/* The same with sums of absolute differences. z of 8 bits: |u| / 2 is at most 127. */
+static void kit_absolute(kit *k) {
+    size_t i;
+    k->m.absolute = 1;
+    if (k->m.type == RFM_I8) k->m.limit = 127;
+    for (i = 0; k->m.type == RFM_I8 && k->m.metric == RFM_DIAGONAL && i < D; i++) k->inputs[i].gain = 1;
+}
+
 /* ---- blobs ---------------------------------------------------------------------------------- */
 
 enum { AT_BYTES = 12, AT_N = 20, AT_TABLE = 48, AT_NUMBERS = 112 }; /* the first section follows the table */
@@ -109,24 +117,26 @@ static void test_blob_round(void) {
     static const int types[] = {RFM_I8, RFM_I16}, metrics[] = {RFM_FULL, RFM_DIAGONAL};
     size_t t, f, size;
     NEED_BLOBS();
-    for (t = 0; t < 2; t++)
+    for (t = 0; t < 4; t++)
         for (f = 0; f < 2; f++) {
             kit k;
             rfm_model_i m;
             unsigned char *blob;
-            size_t type = (size_t)types[t];
-            kit_make(&k, types[t], metrics[f]);
+            size_t type = (size_t)types[t % 2];
+            kit_make(&k, types[t % 2], metrics[f]);
+            if (t >= 2) kit_absolute(&k);
             k.m.class_names = "no\0yes", k.m.input_names = "a\0b";
             blob = kit_blob(&k, &size);
             test_note("type, metric:", type, (size_t)metrics[f], 0);
             CHECK_INT(1, blob[8]);
-            CHECK_INT(1, blob[10]); /* version 1.1 */
+            CHECK_INT(t < 2 ? 1 : 4, blob[10]); /* version 1.1, 1.4 */
+            CHECK_INT(metrics[f] + (t < 2 ? 0 : RFM_ABSOLUTE), blob[18]);
             CHECK_SIZE(size, get32(blob + AT_BYTES));
             CHECK_SIZE(8, get32(blob + 44));
             CHECK_INT(RFM_OK, rfm_model_open_i(blob, size, &m));
-            CHECK(m.n == N && m.d == D && m.c == C && m.r == R && m.type == types[t] && m.metric == metrics[f] &&
+            CHECK(m.n == N && m.d == D && m.c == C && m.r == R && m.type == types[t % 2] && m.metric == metrics[f] &&
                   m.task == RFM_CLASSIFY);
-            CHECK(m.limit == k.m.limit && m.nodes == NODES);
+            CHECK(m.limit == k.m.limit && m.nodes == NODES && m.absolute == (t >= 2));
             CHECK(memcmp(m.inputs, k.inputs, sizeof k.inputs) == 0 &&
                   (const unsigned char *)m.inputs == blob + at_inputs());
             CHECK(memcmp(m.bias, k.bias, sizeof k.bias) == 0 && memcmp(m.offset, k.offset, sizeof k.offset) == 0);
@@ -237,6 +247,20 @@ static void test_blob_content(void) {
     /* 2^31 - 32769 - 2^7 (6 + 8 + 10) = 2147447807 */
     check_patched(&k, at_offset() + 4, 2147447807u, 4, RFM_OK);
     check_patched(&k, at_offset() + 4, 2147447808u, 4, RFM_ECONTENT);
+
+    kit_make(&k, RFM_I8, RFM_DIAGONAL);
+    kit_absolute(&k);
+    check_patched(&k, at_inputs() + GAIN, 2, 2, RFM_ECONTENT); /* 255 * 2 / 2 = 255 > 2 limit = 254 */
+    check_patched(&k, at_inputs() + HIGH, 154, 2, RFM_OK);
+    check_patched(&k, at_centers() + 2, 127, 1, RFM_OK);
+    check_patched(&k, at_centers() + 2, 0u - 127, 1, RFM_OK);
+    check_patched(&k, at_centers() + 2, 0u - 128, 1, RFM_ECONTENT);
+    check_patched(&k, 18, RFM_DIAGONAL, 1, RFM_OK);               /* then it is the other distance */
+    check_patched(&k, 18, RFM_DIAGONAL + 4, 1, RFM_ECONTENT);     /* integers are not on the sphere */
+    check_patched(&k, 18, RFM_DIAGONAL + 4 + 8, 1, RFM_ECONTENT); /* nor both */
+    check_patched(&k, 18, RFM_DIAGONAL + 16, 1, RFM_ECONTENT);
+    check_patched(&k, 18, RFM_FULL + 8, 1, RFM_ECONTENT); /* P is not there */
+    check_patched(&k, 18, 8, 1, RFM_ECONTENT);
 
     kit_make(&k, RFM_I8, RFM_DIAGONAL);
     check_patched(&k, at_inputs() + GAIN, 4, 2, RFM_OK); /* 255 * 4 / 2 = 510 = 2 limit */
@@ -422,6 +446,35 @@ static void test_predict_full(void) {
     }
 }
 
+/* The same x: t = 88 + 99, 108 + 39, 28 + 19 = 187, 147, 47. T = 195 = 2^7 (1 + 4 / 8 + 3 / 128), 155 = 2^7 (1 + 1 / 8 +
+ * 11 / 128), 55 = 2^5 (1 + 5 / 8 + 3 / 32): nodes 36 and 3 / 16, 33 and 11 / 16, 21 and 3 / 4 of a step. phi falls by
+ * 700 from node to node. */
+static void test_predict_absolute(void) {
+    static const int32_t f[N] = {32767 - 700 * 36 - 132, 32767 - 700 * 33 - 482, 32767 - 700 * 21 - 525};
+    const int16_t x[D] = {0, 155};
+    int16_t scratch[RFM_PREDICT_I_SCRATCH(D, R)];
+    int32_t scores[C];
+    size_t t, i, j;
+    rfm_notes_i notes;
+    for (t = 0; t < 2; t++) {
+        kit k;
+        int32_t expect[C];
+        kit_make(&k, t == 0 ? RFM_I8 : RFM_I16, RFM_FULL);
+        kit_absolute(&k);
+        for (j = 0; j < C; j++) {
+            expect[j] = k.offset[j];
+            for (i = 0; i < N; i++) {
+                int32_t product = k.alpha8[i * C + j] * f[i];
+                expect[j] += t == 0 ? product : product >= 0 ? product / 256 : -((-product + 255) / 256);
+            }
+        }
+        CHECK_INT(RFM_OK, rfm_predict_i(&k.m, x, scores, scratch, NULL, &notes));
+        CHECK_INT(expect[0], scores[0]);
+        CHECK_INT(expect[1], scores[1]);
+        CHECK_INT(f[2], notes.nearest);
+    }
+}
+
 /* A loop that does not know the model leaves it to the portable code; one that does is believed. */
 static int32_t declines(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     (void)m, (void)scratch, (void)scores;
@@ -484,6 +537,7 @@ int main(void) {
     RUN_TEST(test_write_room);
     RUN_TEST(test_predict_one);
     RUN_TEST(test_predict_full);
+    RUN_TEST(test_predict_absolute);
     RUN_TEST(test_predict_loop);
     RUN_TEST(test_class);
     return UNITY_END();

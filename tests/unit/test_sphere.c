@@ -150,7 +150,7 @@ static int make(model_shape s, size_t kind, size_t metric) {
     a.o.kernel = kinds[kind].kernel;
     a.o.exponent = (rfm_real)kinds[kind].q;
     a.o.unit_rows = kinds[kind].unit_rows;
-    a.o.metric = a.o.kernel == RFM_L1 && metrics[metric] == RFM_FULL ? RFM_DIAGONAL : metrics[metric];
+    a.o.metric = metrics[metric];
     a.o.scale = RFM_SCALE_MAX;
     a.o.bandwidth = (rfm_real)0.5;
     status = model_fit(&a);
@@ -544,7 +544,7 @@ static void test_update(void) {
                 if (turn % 4 == 3) a.data.weights = weights;
                 a.o.kernel = kinds[kind].kernel, a.o.exponent = (rfm_real)kinds[kind].q;
                 a.o.unit_rows = kinds[kind].unit_rows;
-                a.o.metric = turn % 2 && a.o.kernel != RFM_L1 ? RFM_FULL : RFM_DIAGONAL;
+                a.o.metric = turn % 2 ? RFM_FULL : RFM_DIAGONAL;
                 a.o.center = turn >= 4;
                 a.o.ridge = 1;
                 a.o.iterations = 0;
@@ -670,7 +670,7 @@ static void test_zero_rows(void) {
                     for (j = 0; j < s.d && (all || i == 4); j++) a.x.at[i * a.x.stride + j] = 0;
                 a.o.kernel = kinds[kind].kernel, a.o.exponent = (rfm_real)kinds[kind].q;
                 a.o.unit_rows = kinds[kind].unit_rows;
-                a.o.metric = a.o.kernel == RFM_L1 && metrics[metric] == RFM_FULL ? RFM_DIAGONAL : metrics[metric];
+                a.o.metric = metrics[metric];
                 a.o.iterations = 2;
                 y = test_mat(1, s.c, 0, 0), g = test_mat(1, s.c * s.d, 0, 0);
                 status = model_fit(&a);
@@ -777,7 +777,7 @@ static void test_workers(void) {
             if (y.at == NULL || again.at == NULL) continue;
             a.o.kernel = kinds[kind].kernel, a.o.exponent = (rfm_real)kinds[kind].q;
             a.o.unit_rows = kinds[kind].unit_rows, a.o.iterations = 2;
-            a.o.metric = a.o.kernel == RFM_L1 ? RFM_DIAGONAL : RFM_FULL;
+            a.o.metric = RFM_FULL;
             for (w = 0; w < TEST_LENGTH(workers); w++) {
                 test_pool pool;
 

@@ -120,6 +120,8 @@ int bench_growth(const bench_run *run);
 
 int bench_conv(const bench_run *run); /* conv.c: a patch kernel and its AGOP */
 
+int bench_large(const bench_run *run); /* large.c: any number of rows */
+
 double bench_peak(const char *port); /* peak.c: GFLOP/s of fused multiply-adds on one core; 0: no loop for this port */
 
 #endif

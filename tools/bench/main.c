@@ -22,6 +22,7 @@ static const bench_entry benches[] = {
     {"predict", "the predictions only", {0}, {0}, NULL, bench_predict, 1},
     {"growth", "time of a fit against n, if asked for", {0}, {0}, NULL, bench_growth, 1},
     {"conv", "a patch kernel and its AGOP, beside NumPy, if asked for", {0}, {0}, NULL, bench_conv, 1},
+    {"large", "rows in passes, up to a million, beside scikit-learn, if asked for", {0}, {0}, NULL, bench_large, 1},
 };
 
 #define BENCHES   (sizeof benches / sizeof *benches)

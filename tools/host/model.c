@@ -284,6 +284,8 @@ void certifiable(const any_model *model, const char *file) {
     if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
+    if (has_integers(model) && !is_tiny(model) && model->integers.absolute)
+        fail("%s: expected squared distances for --certify, found a model of the kernel l1", file);
     if (!has_integers(model) && on_sphere(&model->numbers))
         fail("%s: expected rows as they are for --certify, found a model of unit rows", file);
 }

@@ -98,11 +98,11 @@ void alignment_balance(const trial *t, text *sheet) {
     for (i = 0; i < count; i++) sheet_dot(sheet, "a set", observed[i], predicted[i]);
     sheet_table(sheet, COLUMNS);
     for (i = 0; i < BALANCES; i++)
-        sheet_row(sheet, "predicted; observed|balance %.1f|curves|%.3f; %.3f|mean of %zu sets",
-                  (double)(i + 1) / BALANCES, mean_predicted[i], mean_observed[i], sets);
-    sheet_row(sheet, "correlation of predicted and observed|%zu sets, 10 balances|closely match|%.4f|", sets,
+        sheet_row(sheet, "predicted; observed|balance %.1f|curves|%.3f; %.3f|sets: %zu", (double)(i + 1) / BALANCES,
+                  mean_predicted[i], mean_observed[i], sets);
+    sheet_row(sheet, "correlation of predicted and observed|sets: %zu, balances: 10|closely match|%.4f|", sets,
               correlation(predicted, observed, count));
-    sheet_row(sheet, "root mean square of the difference|%zu sets, 10 balances|-|%.4f|", sets,
+    sheet_row(sheet, "root mean square of the difference|sets: %zu, balances: 10|-|%.4f|", sets,
               sqrt(square / (double)count));
     sheet_row(sheet, "moments of R|trace(R^p) / d, p = 1 to 4|1, 4, 25, 202|%.2f, %.2f, %.1f, %.0f|limit for large d",
               (double)f.moments[0], (double)f.moments[1], (double)f.moments[2], (double)f.moments[3]);

@@ -5,7 +5,7 @@
 #include "host/host.h"
 
 #define MOST_ROWS     20000 /* trained on, unless --rows says otherwise: K has 1.6 GB then */
-#define MOST_OPERANDS 2
+#define MOST_OPERANDS 256
 
 enum {
 #define COMMAND(name, ...) COMMAND_##name,

@@ -103,9 +103,9 @@ static void read_model(job *t) {
     if (metric_given(&t->any))
         fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
              t->a->operands[0]);
-    if (rfm_kernels[t->source.kernel].axes)
-        fail("%s: a model of the kernel %s cannot be made smaller; train one with --kernel laplace", t->a->operands[0],
-             rfm_kernels[t->source.kernel].name);
+    if (rfm_kernels[t->source.kernel].axes && (read_type(t->a->type) == TYPE_TINY || t->a->rank < t->source.r))
+        fail("%s: a model of the kernel %s has no lower rank and no tiny form; train one with --kernel laplace",
+             t->a->operands[0], rfm_kernels[t->source.kernel].name);
     (void)rfm_model_summary(&t->source, &t->summary, NULL, 0);
     t->raw = t->summary.x_scale == NULL && t->any.record.scales == NULL;
 }
@@ -142,8 +142,8 @@ static void read_data(job *t) {
     given = train.count;
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
-    if (train.count > a->rows) {
-        rows_draw(&train, a->rows, a->seed);
+    if (train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
+        rows_draw(&train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count,
              a->seed);
     }
@@ -491,6 +491,12 @@ static void wish(job *t) {
     w->form = &t->form, w->raw = t->raw;
     w->how.method = read_method(a->method);
     w->how.polish = read_polish(a->polish, &w->polish_fixed);
+    if (rfm_kernels[t->source.kernel].axes) {
+        if (w->how.polish > 0)
+            fail("%s: a model of the kernel %s cannot be polished, expected no --polish or 0", a->operands[0],
+                 rfm_kernels[t->source.kernel].name);
+        w->polish_fixed = 1;
+    }
     w->ridge_fixed = a->refit_ridge >= 0;
     w->how.ridge = a->refit_ridge >= 0                                            ? (rfm_real)a->refit_ridge
                    : t->summary.ridge > 0                                         ? t->summary.ridge

@@ -1,6 +1,7 @@
 #include "command.h"
 #include "compress/compress.h"
 #include "conv/conv.h"
+#include "large/large.h"
 #include "learn/hold.h"
 #include "learn/learn.h"
 #include "learn/measures.h"
@@ -25,10 +26,12 @@ static int is_plain(const call *a) { return a->image_size != NULL || a->signal !
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-static int is_network(const call *a) {
-    static const char *const words[] = {"exact", "hyperbf", NULL};
-    return options_word("--method", a->form, words) == 1;
-}
+static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
+
+static int kernel_is_auto(const call *a) { return strcmp(a->kernel, "auto") == 0; }
+
+/* The kernel, of auto the first that is tried. */
+static int kernel_wanted(const call *a) { return kernel_is_auto(a) ? RFM_LAPLACE : kernel_of("--kernel", a->kernel); }
 
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
@@ -54,17 +57,21 @@ static void check_arguments(const call *a) {
     if (is_plain(a) && (a->drop != NULL || a->only != NULL || a->na != NULL))
         usage("--image and --signal: expected none of --drop, --only and --na with them");
     signal_check(a);
-    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL) || a->network_rank != SIZE_MAX))
+    if (!is_network(a) && ((a->network_centers != SIZE_MAX && a->signal == NULL && method_given(a) != METHOD_LARGE) ||
+                           a->network_rank != SIZE_MAX))
         usage(
-            "--centers and --rank: expected --method hyperbf with them; a smaller exact model is made by rfm compress");
+            "--centers and --rank: expected --method hyperbf with them, or large and --centers; a smaller exact model "
+            "is made by rfm compress");
+    if (method_given(a) == METHOD_LARGE && (a->coverage > 0 || a->image_size != NULL || a->signal != NULL))
+        usage("--method large: expected no --coverage, --image or --signal with it");
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
     conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
-    if (is_network(a) && rfm_kernels[kernel_of("--kernel", a->kernel)].axes)
+    if (is_network(a) && rfm_kernels[kernel_wanted(a)].axes)
         usage("--method hyperbf: expected a kernel with a full metric, found %s", a->kernel);
-    if (is_network(a) && kernel_has_depth(kernel_of("--kernel", a->kernel)))
+    if (is_network(a) && kernel_has_depth(kernel_wanted(a)))
         usage("--method hyperbf: expected a kernel of distances, found %s", a->kernel);
     if (is_network(a) && a->unit_rows) usage("--method hyperbf: expected rows as they are, found --unit-rows");
     if (a->metric_from != NULL && strcmp(a->metric, "auto") != 0)
@@ -102,7 +109,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     double number = 0;
     size_t i;
     rfm_options_init(&p->base);
-    p->base.kernel = kernel_of("--kernel", a->kernel);
+    p->base.kernel = kernel_wanted(a);
+    p->kernels[p->kernel_count++] = p->base.kernel;
     p->base.scale = options_word("--normalize", a->normalize, scale_words);
     p->base.seed = (uint32_t)a->seed;
     if (a->exponent >= 0) {
@@ -120,8 +128,6 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
         p->base.exponent = (rfm_real)a->depth;
     }
     p->base.unit_rows = a->unit_rows;
-    if (metric == RFM_FULL && rfm_kernels[p->base.kernel].axes)
-        usage("--metric full: the kernel %s has a metric per input only; take diag, identity or auto", a->kernel);
     p->bandwidth_rule = RFM_BANDWIDTH_MEDIAN;
     if (kernel_has_depth(p->base.kernel)) {
         if (strcmp(a->bandwidth, "auto") != 0) usage("--bandwidth: the kernel %s has none", a->kernel);
@@ -154,11 +160,14 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     else {
         if (p->first_iterations == 0) p->metrics[p->metric_count++] = RFM_IDENTITY;
         p->metrics[p->metric_count++] = RFM_DIAGONAL;
-        if (d > 1 && !rfm_kernels[p->base.kernel].axes) p->metrics[p->metric_count++] = RFM_FULL;
+        if (d > 1) p->metrics[p->metric_count++] = RFM_FULL;
     }
     if (metric == RFM_IDENTITY) p->first_iterations = p->last_iterations = 0;
     p->centers[p->center_count++] = a->center;
     if (metric == 3 && !a->center && p->last_iterations > 0) p->centers[p->center_count++] = 1;
+    if (kernel_is_auto(a) && p->bandwidth_count > 1 && d > 1 && !a->unit_rows && a->metric_from == NULL &&
+        a->signal == NULL && !is_network(a))
+        p->kernels[p->kernel_count++] = RFM_L1;
     p->time_limit = a->time_limit;
     p->coverage = fmax(a->coverage, 0);
     p->interrupted = &interrupted;
@@ -176,13 +185,15 @@ typedef struct {
     input_list inputs;
     sample learn, check; /* check: to score on */
     size_t d, c, rows_given;
+    int method; /* METHOD_EXACT ... */
+    large_result large;
     int missing;                       /* MISSING_... */
     size_t rows_missing, rows_unknown; /* with missing cells; without a target */
     int *target_kinds;                 /* (targets) COLUMN_... */
     left_out left;                     /* columns */
     char *recipe_text;                 /* how inputs are made: table.h */
     size_t recipe_bytes;
-    rfm_real *fill; /* (d) what missing cells become */
+    rfm_real *fill;               /* (d) what missing cells become */
     size_t apart[3], apart_count; /* columns of weights, groups, times */
     hold_rules hold;              /* of the training rows */
     rfm_real *weights;            /* (training rows), or NULL */
@@ -221,8 +232,8 @@ static void read_target(job *t) {
     t->targets = a->targets > 0 ? a->targets : 1;
     t->target = target_find(&t->file, a->target, t->targets);
     if (t->file.columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
-    t->rows_unknown = rows_known(&t->file, &t->train, t->target, t->targets) +
-                      rows_known(&t->file, &t->test, t->target, t->targets);
+    t->rows_unknown =
+        rows_known(&t->file, &t->train, t->target, t->targets) + rows_known(&t->file, &t->test, t->target, t->targets);
     say_unknown(&t->file, t->rows_unknown);
     if (t->train.count < (search_needed(&t->problem) ? 2 : 1))
         fail("%s: %zu training rows, expected at least 2 (one is enough if metric, bandwidth, ridge and iterations are "
@@ -342,8 +353,7 @@ static void decide_inputs(job *t) {
         return;
     }
     memset(&rules, 0, sizeof rules);
-    if (t->form.classes > 0)
-        labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
+    if (t->form.classes > 0) labels = classes_of(&t->file, t->target, t->train, t->form.class_names, t->form.classes);
     rules.one_hot = a->one_hot, rules.missing = t->missing, rules.drop = a->drop, rules.only = a->only;
     rules.apart = t->apart, rules.apart_count = t->apart_count;
     rules.labels = labels, rules.classes = t->form.classes;
@@ -412,8 +422,7 @@ static void read_test_file(job *t, offsets moved) {
     inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
                                     : inputs_of_names(&other, t->inputs.names, t->d);
     target = target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets);
-    for (i = 0; t->form.classes == 0 && i < t->targets; i++)
-        column_decode(&other, target + i, t->target_kinds[i]);
+    for (i = 0; t->form.classes == 0 && i < t->targets; i++) column_decode(&other, target + i, t->target_kinds[i]);
     rows = rows_to_score(&other, NULL, target, t->targets);
     t->check = sample_read(&other, inputs, target, &t->form, rows, moved);
     free(rows.at);
@@ -446,8 +455,7 @@ static void read_table(job *t) {
 static void read_weights(job *t) {
     const call *a = t->a;
     size_t i, k;
-    if (a->weights != NULL)
-        t->weights = column_weights(&t->file, csv_column(&t->file, a->weights), t->train);
+    if (a->weights != NULL) t->weights = column_weights(&t->file, csv_column(&t->file, a->weights), t->train);
     if (a->balance) {
         double *sum = allocate(t->form.classes, sizeof *sum, "weights"), all = 0;
         if (t->weights == NULL) {
@@ -474,8 +482,9 @@ static void read_rows(job *t) {
     t->d = t->inputs.count;
     if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
-    if (t->train.count > a->rows) {
-        rows_draw(&t->train, a->rows, a->seed);
+    t->method = method_of(a, t->train.count);
+    if (t->method != METHOD_LARGE && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
+        rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
         free_hold(t);
@@ -574,8 +583,6 @@ static void take_metric(job *t) {
             fail("%s: its input %zu is %s, expected %s as in %s", file, j + 1, rfm_name(m->input_names, j),
                  rfm_name(t->inputs.names, j), t->file.file);
     full = m->metric == RFM_FULL;
-    if (full && rfm_kernels[t->problem.base.kernel].axes)
-        fail("%s: its metric is full, and the kernel %s has a metric per input only", file, t->a->kernel);
     memset(&summary, 0, sizeof summary);
     if (rfm_model_summary(m, &summary, NULL, 0) != RFM_OK) summary.bandwidth = 1;
     start = allocate(full ? d : 1, d * sizeof *start, "the metric");
@@ -593,11 +600,73 @@ static void take_metric(job *t) {
     free(blob);
 }
 
+#define MANY_CLASSES 64
+#define MANY_POINTS  512 /* rows at which gradients are taken then */
+
+/* The middle three of five. */
+static void middle(double *list, size_t *count) {
+    if (*count != 5) return;
+    memmove(list, list + 1, 3 * sizeof *list);
+    *count = 3;
+}
+
+/* Every fit has as many outputs as there are classes: fewer settings, and M from the gradients at fewer rows. */
+static void many_classes(job *t) {
+    search_problem *p = &t->problem;
+    if (t->form.classes <= MANY_CLASSES || t->learn.rows < 2 * MANY_POINTS) return;
+    middle(p->bandwidths, &p->bandwidth_count);
+    middle(p->ridges, &p->ridge_count);
+    p->center_count = 1;
+    if (p->first_iterations < p->last_iterations && p->last_iterations > 2) p->last_iterations = 2;
+    if (p->last_iterations > 0) p->base.agop_points = MANY_POINTS;
+    note("%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows", t->form.classes,
+         MANY_POINTS);
+}
+
+/* Multiplications in a second, by a fit to a few rows. */
+static double speed(job *t) {
+    lesson some = t->lesson;
+    rfm_options o = t->problem.base;
+    fitted *f = allocate(1, sizeof *f, "a trial");
+    double start, passed;
+    some.rows = some.rows < 400 ? some.rows : 400;
+    some.start.at = NULL, some.weights = NULL;
+    o.metric = RFM_IDENTITY, o.iterations = 0, o.ridge = 1, o.agop_points = 0;
+    start = seconds_now();
+    (void)lesson_fit(t->machine, &some, &o, NULL, f);
+    passed = seconds_now() - start;
+    free(f);
+    return fit_work((double)some.rows, (double)t->d, (double)t->c, &o) / fmax(passed, 1e-6);
+}
+
+#define WORTH_SAYING 5 /* seconds */
+
+/* Says what search and fit will take; what cannot be is refused. */
+static void say_cost(job *t, int searched, size_t fit_bytes) {
+    rfm_options o = t->problem.base;
+    search_cost cost = {0, 0};
+    double fit_cost, rate, workers = t->machine->ctx.run != NULL ? (double)t->machine->ctx.workers : 1;
+    o.metric = t->problem.metrics[t->problem.metric_count - 1], o.iterations = t->problem.last_iterations;
+    if (searched) cost = search_estimate(&t->problem);
+    if (machine_room() > 0 && cost.bytes > machine_room())
+        fail("out of memory: the search takes about %.0f bytes, this machine has %.0f; fewer rows: --rows N, or fewer "
+             "--threads",
+             cost.bytes, machine_room());
+    fit_cost = fit_work((double)t->learn.rows, (double)t->d, (double)t->c, &o);
+    if (quiet || cost.work + fit_cost < 1e9) return;
+    rate = speed(t);
+    if (cost.work / rate / workers + fit_cost / rate < WORTH_SAYING) return;
+    note("%s%.2g s and %.0f MB, training about %.2g s and %.0f MB",
+         searched ? "the search will take about " : "no search: ", cost.work / rate / workers, cost.bytes / 1e6,
+         fit_cost / rate, (double)fit_bytes / 1e6);
+}
+
 static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
     rfm_options least;
     p->machine = t->machine;
+    many_classes(t);
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
@@ -606,7 +675,8 @@ static void choose(job *t) {
     p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    (void)lesson_need(t->machine, &t->lesson, &least);      /* what cannot be trained is not searched for */
+    if (t->method != METHOD_LARGE) /* what cannot be trained is not searched for */
+        say_cost(t, !fixed, lesson_need(t->machine, &t->lesson, &least));
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];
@@ -656,11 +726,15 @@ static void teach(job *t) {
 }
 
 static void fit(job *t) {
-    const rfm_options *o = &t->choice.options;
+    rfm_options *o = &t->choice.options;
     rfm_model opened;
-    int status = lesson_fit(t->machine, &t->lesson, o, fit_tick, &t->fit);
+    int status = t->method == METHOD_LARGE
+                     ? large_fit(t->machine, &t->lesson, t->a, t->learn.labels, o, fit_tick, &t->fit, &t->large)
+                     : lesson_fit(t->machine, &t->lesson, o, fit_tick, &t->fit);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (t->method == METHOD_LARGE && isfinite(t->large.validation))
+        t->choice.validation = t->large.validation, t->choice.held = t->large.held, t->choice.folds = 1;
     if (t->fit.path[o->iterations].ridge > o->ridge)
         note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
              (double)t->fit.path[o->iterations].ridge);
@@ -682,8 +756,8 @@ static void fit(job *t) {
 
 #define CV_FIELDS 6 /* of classes; of numbers 3 */
 
-static const char *const cv_names[2][CV_FIELDS] = {
-    {"r2", "rmse", "mae"}, {"accuracy", "balanced_accuracy", "f1", "auc", "log_loss", "brier"}};
+static const char *const cv_names[2][CV_FIELDS] = {{"r2", "rmse", "mae"},
+                                                   {"accuracy", "balanced_accuracy", "f1", "auc", "log_loss", "brier"}};
 
 /* Mean and standard deviation over the folds; those that are not known are left out. */
 static double fold_mean(const job *t, size_t field, double *deviation) {
@@ -759,7 +833,12 @@ static void report(job *t, double seconds) {
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
-        json_text(&out, "method", t->a->form);
+        json_text(&out, "method", t->method == METHOD_LARGE ? "large" : is_network(t->a) ? "hyperbf" : "exact");
+        if (t->method == METHOD_LARGE) {
+            json_number(&out, "centers", (double)t->fit.model.n);
+            json_number(&out, "passes", (double)t->large.passes);
+            json_number(&out, "steps", (double)t->large.steps);
+        }
         if (t->signal != NULL) signal_json(&out, t->signal);
         if (is_network(t->a)) {
             json_number(&out, "centers", (double)t->fit.model.n);
@@ -810,6 +889,9 @@ static void report(job *t, double seconds) {
             if (search_needed(&t->problem)) text_add(&out, ", best of %zu settings", t->choice.tried);
             text_add(&out, "\n");
         }
+        if (t->method == METHOD_LARGE)
+            text_add(&out, "method        large: %zu centres and all rows, read %zu times\n", t->fit.model.n,
+                     t->large.passes);
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
                      t->fit.model.n, t->fit.model.r);
@@ -867,8 +949,8 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
         values[3] = t->tested.auc, values[4] = t->tested.log_loss, values[5] = t->tested.brier;
     } else
         values[0] = t->tested.r2, values[1] = t->tested.rmse, values[2] = t->tested.mae;
-    note("fold %zu of %zu: %s %.4f of %zu rows", f + 1, whole->a->cv, t->form.classes > 0 ? "accuracy" : "r2", values[0],
-         t->test.count);
+    note("fold %zu of %zu: %s %.4f of %zu rows", f + 1, whole->a->cv, t->form.classes > 0 ? "accuracy" : "r2",
+         values[0], t->test.count);
     measures_free(&t->tested);
     free_hold(t);
     free(t->blob);
@@ -909,6 +991,12 @@ int command_train(const call *a) {
     read_settings(a, &t->problem, 2);
     t->machine = allocate(1, sizeof *t->machine, "training");
     machine_start(t->machine, t->a->threads, t->a->port);
+    if (passes_wanted(a)) {
+        t->problem.interrupted = &interrupted;
+        passes_train(a, t->machine, &t->problem, fit_tick, start);
+        machine_stop(t->machine);
+        return 0;
+    }
     read_table(t);
     file_check(t->a->out);
     memset(&action, 0, sizeof action);

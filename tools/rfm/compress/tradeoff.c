@@ -48,8 +48,12 @@ static unsigned wanted_types(const work *w) {
     return w->t->type == TYPE_TINY ? 0 : (1u << TYPES) - 1;
 }
 
+/* Other directions would be another kernel: there is no lower rank, and no network to start from. */
+static int on_axes(const work *w) { return rfm_kernels[w->t->source->kernel].axes; }
+
 /* Tiny models: asked for, or within a budget for classes, where they are at home. */
 static int wants_tiny(const work *w) {
+    if (on_axes(w)) return 0;
     return w->t->type == TYPE_TINY ||
            (w->t->type == 0 && w->t->labels != NULL && w->t->max_loss < 0 && w->t->budget <= TINY_BUDGET);
 }
@@ -62,8 +66,8 @@ static void list_ranks(work *w) {
     size_t most = s->like.r, rank;
     rfm_ctx ctx = own_ctx(w);
     rfm_data rows;
-    if (w->t->rank > 0) {
-        w->ranks[w->rank_count++] = w->t->rank < most ? w->t->rank : most;
+    if (w->t->rank > 0 || on_axes(w)) {
+        w->ranks[w->rank_count++] = w->t->rank > 0 && w->t->rank < most ? w->t->rank : most;
         return;
     }
     memset(&rows, 0, sizeof rows);
@@ -206,7 +210,7 @@ static void within_budget(work *w) {
     }
     run_cells(w, "trying types and sizes", cells, n);
     best = best_of(w, 0);
-    if (best != NULL && w->t->rank == 0) { /* ranks between */
+    if (best != NULL && w->t->rank == 0 && !on_axes(w)) { /* ranks between */
         size_t at = best->rank, near[4], most = w->sets[w->base].like.r;
         near[0] = at - (at + 3) / 6, near[1] = at + (at + 3) / 6, near[2] = at - (at + 5) / 10,
         near[3] = at + (at + 5) / 10;
@@ -224,7 +228,7 @@ static void within_budget(work *w) {
             set = add_set(w, fewer[i]);
             near[0] = at < w->sets[set].like.r ? at : w->sets[set].like.r, near[1] = near[0] - near[0] / 4;
             if (w->t->rank > 0 && w->t->rank > w->sets[set].like.r) continue;
-            try_ranks(w, "trying fewer inputs", set, near, w->t->rank > 0 || near[1] == near[0] ? 1 : 2);
+            try_ranks(w, "trying fewer inputs", set, near, w->t->rank > 0 || near[1] == near[0] || on_axes(w) ? 1 : 2);
         }
     }
     finish_best(w);

@@ -47,8 +47,9 @@ void conv_check(const call *a) {
     if (a->filters == 0) usage("--filters: expected at least 1, found 0");
     if (a->patch == 0) usage("--patch: expected at least 1, found 0");
     if (strcmp(a->metric, "auto") != 0 || a->center || strcmp(a->normalize, "none") != 0 || a->exponent >= 0 ||
-        a->coverage >= 0 || a->one_hot || a->missing != NULL || strcmp(a->form, "exact") != 0 || a->unit_rows ||
-        a->metric_from != NULL || a->depth != SIZE_MAX)
+        a->coverage >= 0 || a->one_hot || a->missing != NULL ||
+        (strcmp(a->form, "exact") != 0 && strcmp(a->form, "auto") != 0) || a->unit_rows || a->metric_from != NULL ||
+        a->depth != SIZE_MAX)
         usage(
             "--image: expected none of --metric, --center, --normalize, --exponent, --coverage, --one-hot, --missing, "
             "--method, --unit-rows, --metric-from and --depth with it");

@@ -208,6 +208,7 @@ void put_certify_integers(header *h, const rfm_model_i *m, const char *file) {
     const char *type = m->type == RFM_I8 ? "int8_t" : "int16_t", *shift = m->type == RFM_I8 ? "" : " >> 8";
     unsigned fraction = 0;
     size_t i;
+    if (m->absolute) fail("%s: its distances are sums of absolute differences; there are no certificates", file);
     for (i = 1; i < m->nodes; i++)
         if (m->phi[i] > m->phi[i - 1]) fail("%s: its phi rises with the distance; there are no certificates", file);
     while ((uint32_t)m->limit + 1 < 1u << (14 - fraction)) fraction++;

@@ -105,18 +105,18 @@ static void put_phi(header *h, const rfm_model_i *m) {
     const char *type = m->type == RFM_I8 ? "int8_t" : "int16_t";
     put(h,
         "\n#define $_ONE %dU /* phi at a centre */\n\n"
-        "/* |z - center|^2 */\n"
+        "/* %s */\n"
         "$_CODE uint32_t @_distance(const int16_t *z, const %s *center) {\n"
         "    uint32_t t = 0U;\n"
         "    int32_t j = $_RANK - 1;\n"
         "    do {\n"
         "        int32_t a = (int32_t)center[j] - z[j];\n"
-        "        t += (uint32_t)(a * a);\n"
+        "        t += %s;\n"
         "        j--;\n"
         "    } while (j >= 0);\n"
         "    return t;\n"
         "}\n\n"
-        "/* phi at t = |z - center|^2, by the table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. "
+        "/* phi at that distance, by the table: its nodes are at t + 8 = 2^e (1 + k / 8), e = 3, 4, ..., k < 8. "
         "*/\n"
         "$_CODE int32_t @_phi_at(uint32_t t) {\n"
         "    uint32_t i = 224U;\n"
@@ -138,7 +138,8 @@ static void put_phi(header *h, const rfm_model_i *m) {
         "    }\n"
         "    return phi;\n"
         "}\n",
-        RFM_PHI_ONE, type, m->nodes);
+        RFM_PHI_ONE, m->absolute ? "The sum of |z - center|." : "|z - center|^2", type,
+        m->absolute ? "(uint32_t)(a < 0 ? -a : a)" : "(uint32_t)(a * a)", m->nodes);
     put(h,
         "\n$_APART int32_t @_phi(const int16_t *z, const %s *center) {\n"
         "    return @_phi_at(@_distance(z, center));\n"

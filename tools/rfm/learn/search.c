@@ -1,8 +1,9 @@
 /* The search has two stages, both inside the training rows.
  *
- * 1. Every setting (metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others by
- *    squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew in
- *    every fold; above: one hold-out of a fifth. When all settings would take too long, one coordinate after the other.
+ * 1. Every setting (kernel, metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others
+ *    by squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew
+ *    in every fold; above: one hold-out of a fifth. Of a second kernel, and when all settings would take too long, one
+ *    coordinate after the other.
  * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the
  *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
  *    of the confidence comes from the same predictions.
@@ -109,10 +110,17 @@ static void free_parts(part *parts, size_t count) {
     while (count-- > 0) part_free(&parts[count]);
 }
 
+double fit_work(double n, double d, double c, const rfm_options *o) {
+    double T = o->metric == RFM_IDENTITY ? 0 : (double)o->iterations;
+    double points = o->agop_points > 0 ? (double)o->agop_points : n;
+    return (T + 1) * (n * n * n / 6 + n * n * d / 2 + n * n * c) +
+           T * (n * points * c * d + (o->metric == RFM_FULL ? n * d * d : 0));
+}
+
 /* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    int metric, center;
+    int kernel, metric, center;
     size_t bandwidth, ridge; /* indices */
 } setting;
 
@@ -140,12 +148,12 @@ typedef struct {
     tried_setting *tried;
     size_t tried_count;
     /* a batch */
-    size_t first, jobs, done, all;
-    const char *label;
+    size_t first, jobs;
     double *losses; /* (jobs, T + 1) */
     candidate *list;
     int *complete;     /* (jobs) */
     rfm_arena *arenas; /* (workers) */
+    double work_done, work_all;
     pthread_mutex_t lock;
 } work;
 
@@ -157,7 +165,7 @@ static int stop_tick(void *arg, rfm_real done) {
 
 static rfm_options options_of(const work *w, const setting *s, size_t iterations) {
     rfm_options o = w->p->base;
-    o.metric = s->metric, o.center = s->center;
+    o.kernel = s->kernel, o.metric = s->metric, o.center = s->center;
     o.bandwidth_rule = w->p->bandwidth_rule;
     o.bandwidth = (rfm_real)w->p->bandwidths[s->bandwidth];
     o.ridge = (rfm_real)w->p->ridges[s->ridge];
@@ -175,12 +183,13 @@ static rfm_ctx worker_ctx(work *w, size_t worker) {
     return ctx;
 }
 
-static void job_done(work *w, size_t worker) {
-    size_t done;
+/* A bar for all of the search, by work: jobs differ. */
+static void job_done(work *w, size_t worker, const part *a, const rfm_options *o) {
+    double done;
     pthread_mutex_lock(&w->lock);
-    done = ++w->done;
+    done = w->work_done += fit_work((double)a->n, (double)w->p->x.cols, (double)w->p->y.cols, o);
     pthread_mutex_unlock(&w->lock);
-    if (worker == 0) progress_show(w->label, (double)done, (double)w->all);
+    if (worker == 0) progress_show("trying settings", done, w->work_all);
 }
 
 /* Scores of all T of one setting on one part. */
@@ -207,7 +216,7 @@ static void path_job(void *arg, size_t index, size_t worker) {
         w->complete[index] = 1;
         rfm_arena_release(ctx.arena, 0);
     }
-    job_done(w, worker);
+    job_done(w, worker, a, &o);
 }
 
 /* Predictions of the held-out rows of one part by one candidate. */
@@ -249,7 +258,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     }
     free(y);
     free(memory);
-    job_done(w, worker);
+    job_done(w, worker, a, &o);
 }
 
 /* Runs a batch of jobs; each worker has an arena of `bytes`. */
@@ -303,18 +312,21 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
 
 /* ---- first stage ---------------------------------------------------------------------------- */
 
-static void add_setting(work *w, int metric, int center, size_t bandwidth, size_t ridge) {
+static void add_setting(work *w, int kernel, int metric, int center, size_t bandwidth, size_t ridge) {
     size_t i, steps = w->p->last_iterations + 1, t;
     tried_setting *more;
     for (i = 0; i < w->tried_count; i++) {
         const setting *s = &w->tried[i].s;
-        if (s->metric == metric && s->center == center && s->bandwidth == bandwidth && s->ridge == ridge) return;
+        if (s->kernel == kernel && s->metric == metric && s->center == center && s->bandwidth == bandwidth &&
+            s->ridge == ridge)
+            return;
     }
     more = realloc(w->tried, (w->tried_count + 1) * sizeof *more);
     if (more == NULL) fail("out of memory: the list of settings");
     w->tried = more;
     more += w->tried_count++;
-    more->s.metric = metric, more->s.center = center, more->s.bandwidth = bandwidth, more->s.ridge = ridge;
+    more->s.kernel = kernel, more->s.metric = metric, more->s.center = center;
+    more->s.bandwidth = bandwidth, more->s.ridge = ridge;
     more->loss = allocate(steps, sizeof *more->loss, "scores");
     for (t = 0; t < steps; t++) more->loss[t] = (double)INFINITY;
 }
@@ -362,11 +374,11 @@ static double best_loss(const work *w, const tried_setting *s, size_t *best_t) {
     return best;
 }
 
-static const setting *best_of_metric(const work *w, int metric) {
+static const setting *best_of_metric(const work *w, int kernel, int metric) {
     const tried_setting *best = NULL;
     size_t i;
     for (i = 0; i < w->tried_count; i++)
-        if (w->tried[i].s.metric == metric &&
+        if (w->tried[i].s.kernel == kernel && w->tried[i].s.metric == metric &&
             (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
             best = &w->tried[i];
     return best != NULL ? &best->s : NULL;
@@ -380,46 +392,67 @@ static double path_work(const work *w, int metric) {
            ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
 }
 
-static void first_stage(work *w) {
+/* Settings that need no centring: P stays as it is, or the kernel is not the first. */
+static size_t centers_of(const search_problem *p, size_t kernel, int metric) {
+    return metric == RFM_IDENTITY || kernel > 0 ? 1 : p->center_count;
+}
+
+static void whole_grid(work *w, size_t kernel) {
     const search_problem *p = w->p;
-    size_t m, l, r, k, round, each = p->bandwidth_count * p->ridge_count;
-    double grid = 0;
+    size_t first = w->tried_count, m, l, r, k;
     for (m = 0; m < p->metric_count; m++)
-        grid += path_work(w, p->metrics[m]) * (double)(each * (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count));
-    w->label = "trying settings";
-    if (grid <= GRID_WORK) {
-        for (m = 0; m < p->metric_count; m++)
-            for (k = 0; k < (p->metrics[m] == RFM_IDENTITY ? 1 : p->center_count); k++)
-                for (l = 0; l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, p->metrics[m], p->centers[k], l, r);
-        w->all = w->tried_count * w->part_count;
-        run_settings(w, 0);
-        return;
-    }
-    w->all = w->part_count * (each + (p->metric_count - 1) * (p->bandwidth_count + p->ridge_count + 1));
+        for (k = 0; k < centers_of(p, kernel, p->metrics[m]); k++)
+            for (l = 0; l < p->bandwidth_count; l++)
+                for (r = 0; r < p->ridge_count; r++)
+                    add_setting(w, p->kernels[kernel], p->metrics[m], p->centers[k], l, r);
+    run_settings(w, first);
+}
+
+/* One coordinate after the other: bandwidth, ridge, bandwidth again, centring; but all plain kernels. */
+static void coordinates(work *w, size_t at_kernel) {
+    const search_problem *p = w->p;
+    int kernel = p->kernels[at_kernel];
+    size_t m, l, r, k, round;
     for (round = 0; round < 4; round++) {
         size_t first = w->tried_count;
         for (m = 0; m < p->metric_count; m++) {
             int metric = p->metrics[m];
-            const setting *at = best_of_metric(w, metric);
+            const setting *at = best_of_metric(w, kernel, metric);
             setting s;
             if (at == NULL && round > 0) continue;
             if (at != NULL) s = *at;
             if (metric == RFM_IDENTITY) {
                 for (l = 0; round == 0 && l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, p->centers[0], l, r);
+                    for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, p->centers[0], l, r);
             } else if (round == 0) {
-                for (l = 0; l < p->bandwidth_count; l++) add_setting(w, metric, p->centers[0], l, p->ridge_count / 2);
+                for (l = 0; l < p->bandwidth_count; l++)
+                    add_setting(w, kernel, metric, p->centers[0], l, p->ridge_count / 2);
             } else if (round == 1) {
-                for (r = 0; r < p->ridge_count; r++) add_setting(w, metric, s.center, s.bandwidth, r);
+                for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, s.center, s.bandwidth, r);
             } else if (round == 2) {
-                if (s.bandwidth > 0) add_setting(w, metric, s.center, s.bandwidth - 1, s.ridge);
-                if (s.bandwidth + 1 < p->bandwidth_count) add_setting(w, metric, s.center, s.bandwidth + 1, s.ridge);
+                if (s.bandwidth > 0) add_setting(w, kernel, metric, s.center, s.bandwidth - 1, s.ridge);
+                if (s.bandwidth + 1 < p->bandwidth_count)
+                    add_setting(w, kernel, metric, s.center, s.bandwidth + 1, s.ridge);
             } else {
-                for (k = 0; k < p->center_count; k++) add_setting(w, metric, p->centers[k], s.bandwidth, s.ridge);
+                for (k = 0; k < centers_of(p, at_kernel, metric); k++)
+                    add_setting(w, kernel, metric, p->centers[k], s.bandwidth, s.ridge);
             }
         }
         run_settings(w, first);
+    }
+}
+
+static void first_stage(work *w) {
+    const search_problem *p = w->p;
+    size_t m, k, each = p->bandwidth_count * p->ridge_count;
+    double cost = 0;
+    for (m = 0; m < p->metric_count; m++)
+        cost += path_work(w, p->metrics[m]) * (double)(each * centers_of(p, 0, p->metrics[m]));
+    for (k = 0; k < p->kernel_count; k++) {
+        if (k == 0 && cost <= GRID_WORK)
+            whole_grid(w, k);
+        else
+            coordinates(w, k);
     }
 }
 
@@ -537,7 +570,7 @@ static double find_shift(const work *w, candidate *k, int tune) {
     sample s = held_sample(w, k, &y, &predicted);
     n = s.rows;
     qsort(y, n, sizeof *y, by_output);
-    for (i = 1; i < n; i += n > CUTS ? n / CUTS : 1) {
+    for (i = 1; i<n; i += n> CUTS ? n / CUTS : 1) {
         double at = -((double)y[i - 1] + (double)y[i]) / 2, value;
         k->shift = at, value = tuned_of(w, k, tune), k->shift = 0;
         if (value > best + 1e-12) best = value, low = high = at;
@@ -575,17 +608,21 @@ static double fold_spread(const work *w, const candidate *k) {
     return per > 1 ? sqrt(fmax(sum2 - sum * sum / (double)per, 0) / (double)(per - 1)) : (double)NAN;
 }
 
-/* -log of the probability of `label`. */
-static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature) {
-    double most = (double)y[0], total = 0;
+/* -log of the probability of `label`, and its mean over all classes with the share `doubt`. */
+static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature, double doubt) {
+    double most = (double)y[0], total = 0, mean = 0;
     size_t q;
     if (c == 1) {
         double f = (label == 1 ? -2.0 : 2.0) * (double)y[0] / temperature;
-        return f > 30 ? f : log1p(exp(f));
+        double here = f > 30 ? f : log1p(exp(f)), other = f < -30 ? -f : log1p(exp(-f));
+        return (1 - doubt / 2) * here + doubt / 2 * other;
     }
     for (q = 1; q < c; q++) most = fmax(most, (double)y[q]);
-    for (q = 0; q < c; q++) total += exp(((double)y[q] - most) / temperature);
-    return log(total) - ((double)y[label] - most) / temperature;
+    for (q = 0; q < c; q++) {
+        double off = ((double)y[q] - most) / temperature;
+        total += exp(off), mean += off / (double)c;
+    }
+    return log(total) - (1 - doubt) * ((double)y[label] - most) / temperature - doubt * mean;
 }
 
 /* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a
@@ -595,14 +632,12 @@ static double log_loss(const work *w, const candidate *k, double temperature) {
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
     double sum = 0, doubt = 1 / ((double)n + 1);
     rfm_real shifted;
-    uint32_t q;
     for (j = 0; j < w->part_count; j++)
         for (i = 0; i < w->parts[j].v; i++, rows++) {
             uint32_t row = w->parts[j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
             if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
-            sum += (1 - doubt) * surprise(y, c, p->labels[row], temperature);
-            for (q = 0; q < p->classes; q++) sum += doubt / (double)p->classes * surprise(y, c, q, temperature);
+            sum += surprise(y, c, p->labels[row], temperature, doubt);
         }
     return sum / (double)rows;
 }
@@ -672,14 +707,15 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         if (need > bytes) bytes = need;
         list[i].out = allocate(w->repeats * n, p->y.cols * sizeof *list[i].out, "held-out predictions");
     }
-    w->list = list, w->label = "comparing the best", w->done = 0, w->all = count * w->part_count;
+    w->list = list;
     run_batch(w, candidate_job, count * w->part_count, bytes);
     for (i = 0; i < count; i++) {
         list[i].complete = 1;
         for (j = 0; j < w->part_count; j++) list[i].complete = list[i].complete && w->complete[i * w->part_count + j];
         if (!list[i].complete) continue;
         weigh(w, &list[i]);
-        if (p->balance && p->y.cols == 1 && p->labels != NULL) list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
+        if (p->balance && p->y.cols == 1 && p->labels != NULL)
+            list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
         if (p->tune >= 0) list[i].tuned = tuned_of(w, &list[i], p->tune);
         if (best == NULL || better(p, &list[i], best)) best = &list[i];
     }
@@ -688,8 +724,35 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
 }
 
 int search_needed(const search_problem *p) {
-    return p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
+    return p->kernel_count * p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
            p->first_iterations < p->last_iterations;
+}
+
+search_cost search_estimate(const search_problem *p) {
+    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0;
+    double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
+    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1;
+    int folds = p->x.rows <= FOLD_ROWS;
+    search_cost cost;
+    parts = folds ? FOLDS : 1;
+    first = folds ? n * (FOLDS - 1) / FOLDS : fmin(n * (FOLDS - 1) / FOLDS, FIRST_FIT_ROWS);
+    second = folds ? first : fmin(n * (FOLDS - 1) / FOLDS, SECOND_FIT_ROWS);
+    cost.work = 0;
+    for (m = 0; m < p->metric_count; m++) {
+        rfm_options o = p->base;
+        double one, all = (double)(p->bandwidth_count * p->ridge_count);
+        int plain = p->metrics[m] == RFM_IDENTITY;
+        o.metric = p->metrics[m], o.iterations = p->last_iterations;
+        one = parts * fit_work(first, d, c, &o);
+        grid += one * all * (plain ? 1 : (double)p->center_count);
+        few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
+        cost.work = fmax(cost.work, fit_work(second, d, c, &o));
+    }
+    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : SHORT_LIST / 2);
+    if (search_needed(p)) cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few;
+    cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
+                 sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
+    return cost;
 }
 
 search_result search(const search_problem *p) {
@@ -701,9 +764,10 @@ search_result search(const search_problem *p) {
     memset(list, 0, sizeof list);
     w->p = p;
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
+    w->work_all = search_estimate(p).work;
     pthread_mutex_init(&w->lock, NULL);
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
-        add_setting(w, p->metrics[0], p->centers[0], 0, 0);
+        add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
         count = 1;
         w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
@@ -712,11 +776,10 @@ search_result search(const search_problem *p) {
         w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts)
                                        : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
         first_stage(w);
-        progress_end();
         free_parts(w->parts, w->part_count);
         count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
         if (count == 0) { /* no time for anything: a plain kernel machine */
-            add_setting(w, p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
+            add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
             list[0].tried = w->tried_count - 1;
             list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->first_iterations;
         }

@@ -18,8 +18,10 @@ typedef struct {
     hold_rules apart;        /* groups and times, if any */
     int tune;                /* TUNE_..., by which the best few are compared; negative: accuracy or squared error */
     int balance;             /* the decision between two classes is where held-out rows do best by `tune` */
-    rfm_cmat start;   /* of M, as rfm_data has it; at NULL: the identity */
-    rfm_options base; /* kernel, exponent, scale, seed, unit rows */
+    rfm_cmat start;          /* of M, as rfm_data has it; at NULL: the identity */
+    rfm_options base;        /* exponent, scale, seed, unit rows */
+    int kernels[2];
+    size_t kernel_count;
     int metrics[3], centers[2];
     size_t metric_count, center_count;
     int bandwidth_rule; /* of all of: */
@@ -36,7 +38,7 @@ typedef struct {
     double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
     double spread;       /* its standard deviation over the folds; NaN: not known */
     double shift;        /* to be added to the output of two classes */
-    size_t tried;        /* settings: metric, centring, bandwidth, ridge, T */
+    size_t tried;        /* settings: kernel, metric, centring, bandwidth, ridge, T */
     double temperature;  /* 0: not known */
     double threshold;    /* of conformal sets with the coverage, from held-out rows; negative: not known */
     size_t folds, held;  /* what both are from: the rows of so many folds, or of one hold-out; 0: none */
@@ -46,5 +48,15 @@ typedef struct {
 int search_needed(const search_problem *p);
 
 search_result search(const search_problem *p);
+
+/* What it will take: about so many multiplications, and bytes of the threads' arenas at a time. */
+typedef struct {
+    double work;
+    double bytes;
+} search_cost;
+search_cost search_estimate(const search_problem *p);
+
+/* Multiplications of a fit of n rows, one after the other: the factor, the kernel, T updates of M. */
+double fit_work(double n, double d, double c, const rfm_options *o);
 
 #endif

@@ -46,9 +46,9 @@ void signal_check(const call *a) {
     if (a->segments == 0 || (a->segments != SIZE_MAX && a->segments > places))
         usage("--segments: expected 1 to %zu, the places of a filter", places);
     if (a->metric_from != NULL) usage("--metric-from: expected no --signal with it");
-    if (a->unit_rows || kernel_has_depth(kernel_of("--kernel", a->kernel)))
+    if (a->unit_rows || (strcmp(a->kernel, "auto") != 0 && kernel_has_depth(kernel_of("--kernel", a->kernel))))
         usage("--signal: expected a kernel of distances without --unit-rows, for its model has integers");
-    if (strcmp(a->form, "exact") != 0) usage("--method: expected exact with --signal");
+    if (strcmp(a->form, "exact") != 0 && strcmp(a->form, "auto") != 0) usage("--method: expected exact with --signal");
     if (a->coverage > 0) usage("--coverage: expected no --signal with it");
     if (a->one_hot) usage("--one-hot: expected no --signal with it, for samples are numbers");
     if (a->missing != NULL && strcmp(a->missing, "mean") == 0)

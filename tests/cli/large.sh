@@ -1,0 +1,81 @@
+# Tables of any size: --method large, several files, tables in passes. Read by tests/cli/run, whose functions are used
+# here.
+# shellcheck shell=sh disable=SC2154,SC2086
+
+dir=$out/large
+mkdir -p "$dir"
+awk -v labels="$dir/labels.csv" 'BEGIN {
+    srand(3)
+    print "a,b,c,target"
+    print "a,b,c,kind" >labels
+    for (i = 0; i < 1300; i++) {
+        a = 2 * rand() - 1; b = 2 * rand() - 1; c = 2 * rand() - 1; y = sin(3 * a) + b * b
+        printf "%.4f,%.4f,%.4f,%.5f\n", a, b, c, y
+        printf "%.4f,%.4f,%.4f,%s\n", a, b, c, (y > 0.3 ? "up, \"high\"" : "down") >labels
+    }
+}' >"$dir/all.csv"
+sed 's/up, "high"/"up, ""high"""/' "$dir/labels.csv" >"$dir/quoted.csv"
+{ head -n 1 "$dir/all.csv"; sed -n '2,500p' "$dir/all.csv"; } >"$dir/one.csv"
+{ printf '\357\273\277'; head -n 1 "$dir/all.csv"; sed -n '501,$p' "$dir/all.csv"; } | sed 's/$/\r/' >"$dir/two.csv"
+set_large='--metric diag --bandwidth 2m --ridge 1e-3 --iterations 1 --method large --centers 60'
+
+check 'large' train "$dir/all.csv" -o "$dir/memory.rfm" $set_large --test "$dir/all.csv" --json
+says 'large: its method' '"method": "large", "centers": 60, "passes": 4, "steps": 0'
+says 'large: it has learned' '"r2": 0\.9[5-9]'
+check 'large: text' train "$dir/all.csv" -o "$dir/t.rfm" $set_large
+says 'large: text' '^method +large: 60 centres and all rows, read 4 times'
+check 'large: the ridge from sums' train "$dir/all.csv" -o "$dir/t.rfm" --metric diag --bandwidth 2m --iterations 1 --method large --centers 60 --json
+says 'large: rows that it was chosen on' '"validation": 0\.9[0-9]*, .*"validation_rows": 130,'
+check 'large: labels' train "$dir/quoted.csv" -o "$dir/t.rfm" $set_large --test "$dir/quoted.csv" --json
+says 'large: labels are right' '"accuracy": 0\.9'
+check 'large: rows as centres' train "$dir/one.csv" -o "$dir/t.rfm" --metric diag --bandwidth 2m --ridge 1e-3 --iterations 1 --method large --json
+says 'large: no more centres than rows' '"centers": 499'
+
+check 'passes' train "$dir/all.csv" -o "$dir/passes.rfm" $set_large --in-passes --test "$dir/all.csv" --json
+says 'passes: it has learned' '"rows_train": 1300, .*"passes": 5, .*"r2": 0\.9[5-9]'
+check 'parts' train "$dir/one.csv" "$dir/two.csv" -o "$dir/parts.rfm" $set_large
+same 'parts: the model of one file' "$dir/passes.rfm" "$dir/parts.rfm"
+check 'passes: two threads' train "$dir/all.csv" -o "$dir/threads.rfm" $set_large --in-passes --threads 2
+same 'passes: two threads' "$dir/passes.rfm" "$dir/threads.rfm"
+check 'passes: labels' train "$dir/quoted.csv" -o "$dir/t.rfm" $set_large --in-passes --test "$dir/quoted.csv" --json
+says 'passes: labels are right' '"accuracy": 0\.9'
+check 'passes: the names of classes' "$rfm" predict "$dir/t.rfm" "$dir/quoted.csv"
+says 'passes: a name with a comma' '^"up, ""high"""$'
+
+for part in one two all; do
+    check "sums: $part" "$rfm" sums "$dir/memory.rfm" "$dir/$part.csv" -o "$dir/$part.sums"
+done
+says 'sums: what they are' '^sums +of 1300 rows for 60 centres'
+check 'merge' "$rfm" merge "$dir/one.sums" "$dir/two.sums" -o "$dir/merged.rfm"
+says 'merge: its rows' '60 centres, of 1300 rows in 2 parts'
+check 'merge: the other order' "$rfm" merge "$dir/two.sums" "$dir/one.sums" -o "$dir/turned.rfm"
+same 'merge: the other order' "$dir/merged.rfm" "$dir/turned.rfm"
+check 'merge: scores' "$rfm" evaluate "$dir/merged.rfm" "$dir/all.csv" --json
+says 'merge: scores' '"r2": 0\.9[5-9]'
+check 'merge: one part' "$rfm" merge "$dir/all.sums" -o "$dir/whole.rfm"
+for model in merged whole; do "$rfm" predict "$dir/$model.rfm" "$dir/all.csv" >"$dir/$model.txt"; done
+same_text 'merge: predictions of one pass' "$(paste -d ' ' "$dir/merged.txt" "$dir/whole.txt" | awk '{ d = $1 - $2; if (d * d > 1e-8) n++ } END { print n + 0 }')" 0
+check 'sums of another model' "$rfm" sums "$dir/passes.rfm" "$dir/one.csv" -o "$dir/other.sums"
+refuse 'merge: another model' 1 'other.sums: sums of another model than .*one.sums' "$rfm" merge "$dir/one.sums" "$dir/other.sums" -o "$out/refused.rfm"
+head -c 3000 "$dir/one.sums" >"$dir/cut.sums"
+refuse 'merge: cut off' 1 'cut.sums: the sums are cut off|cut.sums: the model' "$rfm" merge "$dir/cut.sums" -o "$out/refused.rfm"
+refuse 'merge: no sums' 1 'all.csv: expected sums' "$rfm" merge "$dir/all.csv" -o "$out/refused.rfm"
+refuse 'merge: without -o' 2 'merge: expected -o' "$rfm" merge "$dir/one.sums"
+
+wrong_large() { # what, status, message, files and options
+    name=$1 want_status=$2 message=$3
+    shift 3
+    refuse "passes: $name" "$want_status" "$message" "$rfm" train "$@" -o "$out/refused.rfm" --quiet $set_large
+}
+sed 's/^a,b/b,a/' "$dir/one.csv" >"$dir/other.csv"
+wrong_large 'other columns' 1 'other.csv: column 1 is b, expected a as in .*one.csv' "$dir/one.csv" "$dir/other.csv"
+cut -d, -f1-3 "$dir/one.csv" >"$dir/narrow.csv"
+wrong_large 'fewer columns' 1 'narrow.csv: other columns than .*one.csv, expected the same 4' "$dir/one.csv" "$dir/narrow.csv"
+sed '7s/^[^,]*/x/' "$dir/one.csv" >"$dir/word.csv"
+wrong_large 'text' 1 'word.csv:7: column a: expected a number, .*found "x"' "$dir/word.csv" --in-passes
+sed '9s/,[^,]*$//' "$dir/one.csv" >"$dir/short.csv"
+wrong_large 'a short row' 1 'short.csv:9: fewer than 4 fields' "$dir/short.csv" --in-passes
+wrong_large 'no such file' 1 'none.csv: cannot be opened' "$dir/one.csv" "$dir/none.csv"
+wrong_large 'a split' 2 'expected none of --split' "$dir/one.csv" "$dir/two.csv" --split "$dir/one.csv"
+wrong_large 'no such target' 1 'no column y' "$dir/one.csv" --in-passes --target y
+refuse 'large: sets' 2 '--method large: expected no --coverage' "$rfm" train "$dir/all.csv" -o "$out/refused.rfm" --quiet --method large --coverage 0.9

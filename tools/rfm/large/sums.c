@@ -1,0 +1,153 @@
+/* rfm sums and rfm merge: what a pass over rows adds up, for one model. A file of sums has the model in front of them;
+ * rfm/FORMAT.md has its bytes. */
+#include "large.h"
+
+#include "rfm_large.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PART_MAGIC   0x706d6672u
+#define PART_VERSION 1u
+#define PART_HEAD    16u
+
+static size_t filled(size_t bytes) { return (bytes + RFM_ALIGN - 1) / RFM_ALIGN * RFM_ALIGN; }
+
+/* ---- files of sums --------------------------------------------------------------------------- */
+
+typedef struct {
+    unsigned char *bytes; /* of the file, aligned */
+    size_t size, model_bytes;
+    rfm_model model;
+    rfm_sums *sums;
+} part_file;
+
+static void part_open(part_file *p, const char *file) {
+    size_t size, at;
+    char *read = file_read(file, &size);
+    int status;
+    memset(p, 0, sizeof *p);
+    p->bytes = allocate_aligned(size, "sums"), p->size = size;
+    memcpy(p->bytes, read, size);
+    free(read);
+    if (size < PART_HEAD || rfm_get_u32(p->bytes) != PART_MAGIC)
+        fail("%s: expected sums, as rfm sums writes them", file);
+    if (rfm_get_u32(p->bytes + 4) != PART_VERSION) fail("%s: sums of a newer version", file);
+    p->model_bytes = rfm_get_u32(p->bytes + 8), at = PART_HEAD + filled(p->model_bytes);
+    if (at > size || at < p->model_bytes) fail("%s: the sums are cut off", file);
+    status = rfm_model_open(p->bytes + PART_HEAD, p->model_bytes, &p->model);
+    p->sums = (rfm_sums *)(void *)(p->bytes + at);
+    if (status == RFM_OK) status = rfm_sums_check(&p->model, p->sums, size - at);
+    if (status != RFM_OK) fail("%s: %s", file, rfm_status_text(status));
+}
+
+/* ---- rfm sums -------------------------------------------------------------------------------- */
+
+typedef struct {
+    const sample *s;
+    const rfm_real *y;
+    size_t d, c;
+} rows_in_memory;
+
+static size_t read_rows(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
+    const rows_in_memory *r = from;
+    (void)weights;
+    memcpy(x, r->s->x + first * r->d, count * r->d * sizeof *x);
+    memcpy(y, r->y + first * r->c, count * r->c * sizeof *y);
+    return count;
+}
+
+int command_sums(const call *a) {
+    any_model any;
+    const rfm_model *m = &any.numbers;
+    machine of;
+    model_table table;
+    row_list rows;
+    sample given;
+    rows_in_memory from;
+    rfm_rows in;
+    rfm_real *targets = NULL, unit;
+    unsigned char *out;
+    char *blob;
+    size_t size, bytes = 0, need = 0, at;
+    text said = {NULL, 0, 0};
+    if (a->out == NULL) usage("sums: expected -o PART.sums");
+    machine_start(&of, a->threads, a->port);
+    model_read(a->operands[0], &blob, &size, &any);
+    model_table_read(&table, &any, a->operands[0], a->operands[1], !a->no_header, a->target, 1);
+    rows = rows_to_score(&table.file, NULL, table.column, table.form.targets);
+    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows,
+                        model_table_offsets(&table, rows, &any));
+    sample_fill(&given, &any, a->operands[1]);
+    if (given.moved.x != NULL || given.moved.y != NULL)
+        fail("%s: a column needs more digits than a model has; expected it less an offset", a->operands[1]);
+    if (given.labels != NULL) {
+        targets = allocate(given.rows, m->c * sizeof *targets, "targets");
+        class_targets(given.labels, given.rows, m->c, targets);
+    }
+    from.s = &given, from.y = targets != NULL ? targets : given.y, from.d = m->d, from.c = m->c;
+    memset(&in, 0, sizeof in);
+    in.n = given.rows, in.d = m->d, in.c = m->c, in.read = read_rows, in.from = &from;
+    must(rfm_sums_size(m, RFM_SUMS_SOLVE, &bytes), "sums");
+    at = PART_HEAD + filled(size);
+    out = allocate_aligned(at + bytes, "sums");
+    memset(out, 0, at);
+    rfm_put_u32(out, PART_MAGIC), rfm_put_u32(out + 4, PART_VERSION), rfm_put_u32(out + 8, (uint32_t)size);
+    memcpy(out + PART_HEAD, blob, size);
+    unit = rfm_largest(m->n * m->c, m->alpha); /* of the size of targets, or above it; the same in every part */
+    must(rfm_sums_init(m, RFM_SUMS_SOLVE, unit > 0 ? unit : 1, (rfm_sums *)(void *)(out + at), bytes), "sums");
+    must(rfm_sums_add_need(&of.ctx, &in, m, RFM_SUMS_SOLVE, &need), "sums");
+    machine_memory(&of, need, "sums");
+    must(rfm_sums_add(&of.ctx, &in, m, (rfm_sums *)(void *)(out + at)), a->operands[1]);
+    file_write(a->out, out, at + bytes);
+    text_add(&said, "sums          of %zu rows for %zu centres, %zu bytes\n", given.rows, m->n, at + bytes);
+    file_show(&said, a->out);
+    free(said.at), free(out), free(targets), free(rows.at), free(blob);
+    sample_free(&given);
+    model_table_free(&table);
+    machine_stop(&of);
+    return 0;
+}
+
+/* ---- rfm merge ------------------------------------------------------------------------------- */
+
+int command_merge(const call *a) {
+    part_file all, next;
+    rfm_summary summary;
+    rfm_solve_report report;
+    machine m;
+    rfm_real *alpha;
+    text said = {NULL, 0, 0};
+    size_t i, need = 0;
+    if (a->out == NULL) usage("merge: expected -o MODEL.rfm");
+    machine_start(&m, a->threads, a->port);
+    part_open(&all, a->operands[0]);
+    for (i = 1; i < MOST_OPERANDS && a->operands[i] != NULL; i++) {
+        part_open(&next, a->operands[i]);
+        if (next.model_bytes != all.model_bytes ||
+            memcmp(next.bytes + PART_HEAD, all.bytes + PART_HEAD, all.model_bytes) != 0)
+            fail("%s: sums of another model than %s", a->operands[i], a->operands[0]);
+        must(rfm_sums_merge(all.sums, next.sums), a->operands[i]);
+        free(next.bytes);
+    }
+    memset(&summary, 0, sizeof summary);
+    if (rfm_model_summary(&all.model, &summary, NULL, 0) != RFM_OK) summary.ridge = (rfm_real)1e-3;
+    alpha = allocate(all.model.n, all.model.c * sizeof *alpha, "the model");
+    must(rfm_sums_solve_need(&m.ctx, &all.model, &need), "merge");
+    machine_memory(&m, need, "merging");
+    must(
+        rfm_sums_solve(&m.ctx, &all.model, all.sums, summary.ridge, rfm_view(alpha, all.model.n, all.model.c), &report),
+        "merge");
+    memcpy(all.bytes + ((const unsigned char *)all.model.alpha - all.bytes), alpha,
+           all.model.n * all.model.c * sizeof *alpha);
+    rfm_blob_end(all.bytes + PART_HEAD);
+    file_write(a->out, all.bytes + PART_HEAD, all.model_bytes);
+    text_add(&said, "model         ");
+    text_name(&said, a->out);
+    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows, i);
+    file_show(&said, a->out);
+    free(said.at), free(alpha), free(all.bytes);
+    machine_stop(&m);
+    return 0;
+}
