@@ -355,7 +355,10 @@ int32_t rfm_loop_i_helium(const rfm_model_i *m, int16_t *scratch, int32_t *score
     size_t d = m->d, r = m->r, c = m->c, left, rows, i;
     int16x8_t largest = vdupq_n_s16(0);
     uint32_t t[ROWS];
-    if (m->absolute || c > 65535 / 7) return -1; /* offsets of alpha have 16 bits */
+#ifdef RFM_SMALL_L1
+    if (m->absolute) return -1;
+#endif
+    if (c > 65535 / 7) return -1; /* offsets of alpha have 16 bits */
     if (m->metric != RFM_FULL)
         z_diagonal(z, scratch, m->bias, r, m->limit);
     else

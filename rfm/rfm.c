@@ -339,22 +339,22 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 #define BITS_TWO     0x40000000u /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
-/* 0 < q <= 2, of RFM_L1 at most 1: beyond that phi is not positive definite. */
-static int exponent_fits(const unsigned char *b) {
-    return get_u32(b + 36) - 1 < (b[17] == RFM_L1 ? BITS_ONE : BITS_TWO);
-}
-
 #ifdef RFM_SPHERE
 /* Kernel, metric and exponent of the head. */
 static int kernel_right(const unsigned char *b) {
     /* the upper halves of 1.0f ... 8.0f */
     static const uint16_t depths[NETWORK_DEPTH] = {0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100};
     uint32_t exponent = get_u32(b + 36), metric = b[18] & (RFM_UNIT_ROWS - 1u), i;
-    if (b[17] >= RFM_KERNELS || b[18] - metric > (b[16] < RFM_F32 ? RFM_ABSOLUTE : RFM_UNIT_ROWS)) return 0;
+#ifdef RFM_SMALL_L1
+    if (b[18] - metric > (b[16] < RFM_F32 ? RFM_ABSOLUTE : RFM_UNIT_ROWS)) return 0;
+#else
+    if (b[18] - metric > RFM_UNIT_ROWS) return 0;
+#endif
+    if (b[17] >= RFM_KERNELS) return 0;
     if (metric != RFM_FULL && (metric != RFM_DIAGONAL || get_u32(b + 32) != get_u32(b + 24))) return 0;
     if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || (b[18] & RFM_UNIT_ROWS) != 0))
         return 0; /* integers are not on the sphere */
-    if (b[17] < RFM_NNGP) return exponent_fits(b);
+    if (b[17] < RFM_NNGP) return exponent - 1 < BITS_TWO;
     for (i = 0; i < NETWORK_DEPTH; i++)
         if (exponent == (uint32_t)depths[i] << 16) return 1;
     return 0;
@@ -362,9 +362,11 @@ static int kernel_right(const unsigned char *b) {
 #else
 static int kernel_right(const unsigned char *b) {
     uint32_t metric = b[18];
+#ifdef RFM_SMALL_L1
     if (b[16] < RFM_F32) metric &= ~(uint32_t)RFM_ABSOLUTE;
+#endif
     return b[17] < RFM_NNGP && (metric == RFM_FULL || (metric == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
-           exponent_fits(b);
+           get_u32(b + 36) - 1 < BITS_TWO;
 }
 #endif
 
@@ -432,6 +434,7 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_real radius = R(0);
 #endif
     if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
+    if (head.kernel == RFM_L1 && get_u32(head.at + 36) > BITS_ONE) return RFM_ECONTENT; /* not positive definite */
 #ifdef RFM_SPHERE
     if (head.metric >= RFM_UNIT_ROWS) {
         const rfm_real *at = section_numbers(&head, RFM_SECTION_RADIUS, 1, 1);

@@ -44,6 +44,12 @@
 #define RFM_SPHERE
 #endif
 
+/* Models of integers of the kernel L1 likewise need -DRFM_SMALL_L1 in firmware; without it rfm_model_open_i refuses
+ * them. */
+#if !defined(RFM_NO_TRAIN) && !defined(RFM_SMALL_L1)
+#define RFM_SMALL_L1
+#endif
+
 #define RFM_CAT2_(a, b)        a##b
 #define RFM_CAT_(a, b)         RFM_CAT2_(a, b)
 #define RFM_BYTES_OF_float     4

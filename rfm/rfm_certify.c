@@ -354,7 +354,10 @@ int rfm_certify_i(const rfm_model_i *m, const int16_t *x, int32_t *scores, int16
     size_t i, j;
     int status;
     if (m == NULL || room == NULL || class_at == NULL || square == NULL) return RFM_ENULL;
-    if (m->task != RFM_CLASSIFY || m->absolute) return RFM_EVALUE;
+    if (m->task != RFM_CLASSIFY) return RFM_EVALUE;
+#ifdef RFM_SMALL_L1
+    if (m->absolute) return RFM_EVALUE;
+#endif
     for (i = 1; i < m->nodes; i++)
         if (m->phi[i] > m->phi[i - 1]) return RFM_EVALUE;
     status = rfm_predict_i(m, x, scores, scratch, NULL, NULL);

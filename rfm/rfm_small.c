@@ -52,10 +52,17 @@ enum { SECTION_NUMBERS, SECTION_PHI, SECTIONS = RFM_SECTION_SUMMARY + 1 };
 
 /* 2^k - 1: r <= 4 allows k = 14, every factor of 4 takes 1 from k. */
 static int32_t limit_of(size_t r, int type, int absolute) {
-    int32_t limit = 16383, most = absolute ? 127 : 255;
+    int32_t limit = 16383;
+    const int32_t most = absolute ? 127 : 255;
     for (r = (r - 1) / 4; r > 0; r /= 4) limit >>= 1;
     return type == RFM_I8 && limit > most ? most : limit;
 }
+
+#ifdef RFM_SMALL_L1
+static int is_absolute(const rfm_model_i *m) { return m->absolute; }
+#else
+#define is_absolute(m) 0
+#endif
 
 static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
@@ -95,8 +102,10 @@ static RFM_ALONE uint32_t length_off(const rfm_blob *head) {
 static RFM_ALONE void describe(const rfm_blob *head, const char *at, const void *phi, rfm_model_i *m) {
     m->n = head->n, m->d = head->d, m->c = head->c, m->r = head->r;
     m->type = head->type, m->metric = head->metric, m->task = head->task;
+#ifdef RFM_SMALL_L1
     m->absolute = m->metric >= RFM_ABSOLUTE, m->metric &= RFM_ABSOLUTE - 1;
-    m->limit = limit_of(head->r, head->type, m->absolute);
+#endif
+    m->limit = limit_of(head->r, head->type, is_absolute(m));
     m->inputs = (const rfm_input_i *)(const void *)at, at += m->d * sizeof(rfm_input_i);
     m->bias = (const int32_t *)(const void *)at, at += m->r * 4;
     m->offset = (const int32_t *)(const void *)at, at += m->c * 4;
@@ -225,6 +234,7 @@ static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, 
     return sum;
 }
 
+#ifdef RFM_SMALL_L1
 /* sum_p |row_p - z_p|, p < n, both of the model's type. A branch, because a Cortex-M0 has no shorter absolute value. */
 static RFM_ALONE uint32_t distance_absolute(int type, const void *row, const void *z, size_t n) {
     const int8_t *a8 = (const int8_t *)row, *z8 = (const int8_t *)z;
@@ -241,6 +251,7 @@ static RFM_ALONE uint32_t distance_absolute(int type, const void *row, const voi
     } while (n-- > 0);
     return sum;
 }
+#endif
 
 /* scores_k += row_k phi, k < n */
 static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *scores, size_t n) {
@@ -256,7 +267,9 @@ static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *score
 }
 
 /* Is z of 8 bits, to be read as centres are? It takes the first half of its room then. */
+#ifdef RFM_SMALL_L1
 static int z_is_bytes(const rfm_model_i *m) { return m->absolute && m->type == RFM_I8; }
+#endif
 
 static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
@@ -271,15 +284,22 @@ static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch,
             sum += scratch[i];
         if (sum > limit) sum = limit;
         if (sum < -limit) sum = -limit;
+#ifdef RFM_SMALL_L1
         if (z_is_bytes(m))
             ((int8_t *)z)[i] = (int8_t)sum;
         else
+#endif
             z[i] = (int16_t)sum;
     }
     row = (const char *)m->centers;
     for (i = 0; i < m->n; i++) {
-        int32_t phi =
-            phi_at(m, m->absolute ? distance_absolute(m->type, row, z, m->r) : distance(m->type, row, z, m->r));
+        int32_t phi;
+#ifdef RFM_SMALL_L1
+        if (m->absolute)
+            phi = phi_at(m, distance_absolute(m->type, row, z, m->r));
+        else
+#endif
+            phi = phi_at(m, distance(m->type, row, z, m->r));
         if (phi > largest) largest = phi;
         add(m->type, alpha, phi, scores, m->c);
         row += m->r * (size_t)m->type, alpha += m->c * (size_t)m->type;

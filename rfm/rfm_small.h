@@ -40,7 +40,6 @@ typedef struct rfm_model_i {
     size_t n, d, c, r;
     int type; /* RFM_I8 or RFM_I16: of p, centers and alpha */
     int metric, task;
-    int absolute;                          /* 1: distances are sums of absolute differences */
     int32_t limit;                         /* z is between -limit and limit */
     const rfm_input_i *inputs;             /* (d) */
     const void *p;                         /* RFM_FULL: (r, d); else NULL */
@@ -54,6 +53,9 @@ typedef struct rfm_model_i {
     const float *units;                    /* (c) the value of a score of 1; in a classifier all are equal */
     const char *class_names, *input_names; /* as in rfm_model */
     const void *summary;
+#ifdef RFM_SMALL_L1
+    int absolute; /* 1: distances are sums of absolute differences */
+#endif
 } rfm_model_i;
 
 /* As rfm_model_open, for blobs of RFM_I8 and RFM_I16. A model that it accepts cannot overflow: rfm_small.c has the
@@ -70,8 +72,9 @@ typedef struct {
 } rfm_notes_i;
 
 /* The loop of a prediction, for one kind of processor. scratch holds u (d), and behind it room for z (r). Those of
- * port/ know no model with `absolute`. The loop adds sum_i alpha_ik phi(t_i) to scores[k] and returns the largest phi. Every loop gives the same bits. For a model
- * that it does not support it returns a negative number and leaves scores alone; then the portable code runs. */
+ * port/ know no model with `absolute`. The loop adds sum_i alpha_ik phi(t_i) to scores[k] and returns the largest phi.
+ * Every loop gives the same bits. For a model that it does not support it returns a negative number and leaves scores
+ * alone; then the portable code runs. */
 typedef int32_t (*rfm_loop_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
 
 /* Makes the integers that rfm_predict_i takes from numbers in the units that were trained on: xi (d) is x

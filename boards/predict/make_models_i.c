@@ -27,7 +27,7 @@ typedef struct {
     size_t nodes; /* of RANDOM_PHI */
 } spec;
 
-/* The first six are those that are measured. */
+/* The first four are those that are measured. */
 static const spec specs[] = {
     {"rank16_i8", RFM_I8, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
     {"rank8_i8", RFM_I8, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
@@ -283,6 +283,7 @@ static void make(FILE *f, const spec *s) {
     if (status == RFM_OK) status = rfm_model_write_i(&m, NULL, 0, blob, bytes);
     if (status != RFM_OK) fail(s->name, rfm_status_text(status));
 
+    if (is_absolute(s)) fprintf(f, "\n#ifdef RFM_SMALL_L1");
     fprintf(f, "\nstatic const unsigned char %s_blob[%lu] __attribute__((aligned(16))) = {", s->name,
             (unsigned long)bytes);
     for (i = 0; i < bytes; i++) fprintf(f, "%s%u,", i % 24 == 0 ? "\n    " : " ", blob[i]);
@@ -299,12 +300,14 @@ static void make(FILE *f, const spec *s) {
     put_array(f, "uint16_t", s->name, "phi", w.phi, (size_t)w.nodes);
     put_array(f, number, s->name, "alpha", w.alpha, s->n * s->c);
     put_array(f, "int32_t", s->name, "offset", w.offset, s->c);
-    fprintf(f, "#define %s_CRC 0x%08lxu\n#define %s_MODEL {%lu, %lu, %lu, %lu, %d, %d, %d, %d, %ld, %s_inputs, ",
-            s->name, (unsigned long)crc, s->name, (unsigned long)s->n, (unsigned long)s->d, (unsigned long)s->c,
-            (unsigned long)s->r, s->type, metric_of(s), s->task, is_absolute(s), (long)w.limit, s->name);
-    fprintf(f, "%s%s, %s_bias, %s%s, %s_centers, %s_phi, %lu, %s_alpha, %s_offset, NULL, NULL, NULL, NULL}\n",
-            full ? s->name : "", full ? "_p" : "NULL", s->name, full ? s->name : "", full ? "_shifts" : "NULL", s->name,
-            s->name, (unsigned long)w.nodes, s->name, s->name);
+    fprintf(f, "#define %s_CRC 0x%08lxu\n#define %s_MODEL {%lu, %lu, %lu, %lu, %d, %d, %d, %ld, %s_inputs, ", s->name,
+            (unsigned long)crc, s->name, (unsigned long)s->n, (unsigned long)s->d, (unsigned long)s->c,
+            (unsigned long)s->r, s->type, metric_of(s), s->task, (long)w.limit, s->name);
+    fprintf(
+        f, "%s%s, %s_bias, %s%s, %s_centers, %s_phi, %lu, %s_alpha, %s_offset, NULL, NULL, NULL, NULL ABSOLUTE_(%d)}\n",
+        full ? s->name : "", full ? "_p" : "NULL", s->name, full ? s->name : "", full ? "_shifts" : "NULL", s->name,
+        s->name, (unsigned long)w.nodes, s->name, s->name, is_absolute(s));
+    if (is_absolute(s)) fprintf(f, "#endif\n");
 }
 
 int main(int argc, char **argv) {
@@ -314,15 +317,21 @@ int main(int argc, char **argv) {
     if (argc != 2 || snprintf(path, sizeof path, "%s/models_i.h", argv[1]) >= (int)sizeof path) return 2;
     f = fopen(path, "w");
     if (f == NULL) return 1;
-    fprintf(f, "/* Made by make_models_i.c. */\n#define INPUTS_I %d\n", INPUTS);
+    fprintf(f,
+            "/* Made by make_models_i.c. */\n#define INPUTS_I %d\n#ifdef RFM_SMALL_L1\n#define ABSOLUTE_(x) , x\n"
+            "#else\n#define ABSOLUTE_(x)\n#endif\n",
+            INPUTS);
     for (i = 0; i < SPECS; i++) make(f, &specs[i]);
     fprintf(f, "\ntypedef struct {\n    const char *name;\n    const unsigned char *blob;\n    size_t bytes;\n    "
                "rfm_model_i model; /* the same in arrays */\n"
                "    uint32_t crc;      /* of the results of INPUTS_I inputs */\n} example_i;\n\nstatic const example_i "
                "examples_i[] = {\n");
-    for (i = 0; i < SPECS; i++)
-        fprintf(f, "    {\"%s\", %s_blob, sizeof %s_blob, %s_MODEL, %s_CRC},\n", specs[i].name, specs[i].name,
-                specs[i].name, specs[i].name, specs[i].name);
+    for (i = 0; i < SPECS; i++) {
+        const char *name = specs[i].name, *before = is_absolute(&specs[i]) ? "#ifdef RFM_SMALL_L1\n" : "",
+                   *after = is_absolute(&specs[i]) ? "#endif\n" : "";
+        fprintf(f, "%s    {\"%s\", %s_blob, sizeof %s_blob, %s_MODEL, %s_CRC},\n%s", before, name, name, name, name,
+                name, after);
+    }
     fprintf(f, "};\n");
     return fclose(f) != 0;
 }

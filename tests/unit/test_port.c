@@ -243,6 +243,54 @@ static void test_l1(void) {
                 }
 }
 
+/* ---- signs ---------------------------------------------------------------------------------- */
+
+/* h as the contract adds it up, in order: the same bits. Every third number is equal, for sign(0). */
+static void check_signs(const rfm_port *port, size_t n, size_t r, size_t c) {
+    const size_t mark = test_mark();
+    rfm_mat z = test_mat(n + 1, r, 0, 0), x = test_mat(1, r, 0, 1), w = test_mat(n + 1, c, 0, 2),
+            h = test_mat(c, r, 3, 1);
+    size_t i, k, q;
+
+    if (z.at == NULL || x.at == NULL || w.at == NULL || h.at == NULL) {
+        test_rewind(mark);
+        return;
+    }
+    fill(x, 4);
+    for (i = 0; i < n; i++) {
+        for (q = 0; q < r; q++) z.at[i * r + q] = (i + q) % 3 == 0 ? x.at[q] : (rfm_real)test_number(5, i, q);
+        for (k = 0; k < c; k++) w.at[i * c + k] = (rfm_real)test_number(6, i, k);
+    }
+    make_c(h, 1);
+    port->signs(n, r, c, z.at, x.at, w.at, h.at, h.stride);
+    test_check_padding(h);
+    for (k = 0; k < c; k++)
+        for (q = 0; q < r; q++) {
+            rfm_real sum = (rfm_real)test_number(3, k, q);
+
+            for (i = 0; i < n; i++) {
+                if (z.at[i * r + q] > x.at[q]) sum += w.at[i * c + k];
+                if (z.at[i * r + q] < x.at[q]) sum -= w.at[i * c + k];
+            }
+            CHECK(h.at[k * h.stride + q] == sum);
+        }
+    test_rewind(mark);
+}
+
+static void test_signs(void) {
+    static const size_t ns[] = {0, 1, 5, 32}, rs[] = {1, 3, 8, 15, 16, 17, 33, 64};
+    const rfm_port *port;
+    size_t i, n, r, c;
+
+    for (i = 0; (port = test_port(i)) != NULL; i++)
+        for (n = 0; port->signs != NULL && n < TEST_LENGTH(ns); n++)
+            for (r = 0; r < TEST_LENGTH(rs); r++)
+                for (c = 1; c <= 8; c++) {
+                    test_note(port->name, ns[n], rs[r], c);
+                    check_signs(port, ns[n], rs[r], c);
+                }
+}
+
 /* ---- pack ----------------------------------------------------------------------------------- */
 
 static void check_pack(const rfm_port *port, size_t width, size_t k, int turn) {
@@ -684,6 +732,7 @@ int main(void) {
     RUN_TEST(test_gemm);
     RUN_TEST(test_gemm_nan);
     RUN_TEST(test_l1);
+    RUN_TEST(test_signs);
     RUN_TEST(test_pack);
     RUN_TEST(test_trsm);
     RUN_TEST(test_rows4);

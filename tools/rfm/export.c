@@ -178,6 +178,8 @@ int command_export(const call *c) {
             &t,
             "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n",
             RFM_REAL_BYTES, RFM_REAL_BYTES);
+    if (integers && !is_tiny(&any) && !is_filters(&any) && any.integers.absolute)
+        text_add(&t, "#ifndef RFM_SMALL_L1\n#error \"this model needs -DRFM_SMALL_L1\"\n#endif\n\n");
     if (!integers && on_sphere(&model))
         text_add(&t, "#ifndef RFM_SPHERE\n#error \"this model needs -DRFM_SPHERE\"\n#endif\n\n");
     if (classes > 0) {
