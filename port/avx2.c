@@ -22,8 +22,8 @@
 #define HOLD(p, q) ((void)0)
 #endif
 
-/* c += a * b, c -= a * b and c += a. gcc is given the instruction itself: it sees the intrinsics as arithmetic, chooses among
- * the three operand orders of FMA, and then rotates and spills the tile. */
+/* c += a * b, c -= a * b and c += a. gcc is given the instruction itself: it sees the intrinsics as arithmetic, chooses
+ * among the three operand orders of FMA, and then rotates and spills the tile. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define FMADD(c, a, b)  __asm__("{vfmadd231ps %2, %1, %0|vfmadd231ps %0, %1, %2}" : "+x"(c) : "x"(a), "x"(b))
 #define FNMADD(c, a, b) __asm__("{vfnmadd231ps %2, %1, %0|vfnmadd231ps %0, %1, %2}" : "+x"(c) : "x"(a), "x"(b))

@@ -72,8 +72,9 @@ typedef struct {
 } rfm_notes_i;
 
 /* The loop of a prediction, for one kind of processor. scratch holds u (d), and behind it room for z (r). Those of
- * port/ know no model with `absolute`. The loop adds sum_i alpha_ik phi(t_i) to scores[k] and returns the largest phi. Every loop gives the same bits. For a model
- * that it does not support it returns a negative number and leaves scores alone; then the portable code runs. */
+ * port/ know no model with `absolute`. The loop adds sum_i alpha_ik phi(t_i) to scores[k] and returns the largest phi.
+ * Every loop gives the same bits. For a model that it does not support it returns a negative number and leaves scores
+ * alone; then the portable code runs. */
 typedef int32_t (*rfm_loop_i)(const rfm_model_i *model, int16_t *scratch, int32_t *scores);
 
 /* Makes the integers that rfm_predict_i takes from numbers in the units that were trained on: xi (d) is x

@@ -159,3 +159,10 @@ no_train 'another measure' 2 '--tune: expected one of accuracy, balanced' --tune
 no_train 'a measure of numbers' 1 '--tune r2 is for numbers, found classes' --tune r2
 refuse 'a measure of classes' 1 '--tune auc is for classes, found numbers' "$rfm" train "$out/values.csv" --tune auc -o "$out/refused.rfm" $quick
 refuse 'numbers in balance' 1 '--balance is for classes' "$rfm" train "$out/values.csv" --balance -o "$out/refused.rfm" $quick
+
+# ---- many classes, and what it will take -------------------------------------------------------------------------------
+
+awk 'BEGIN { srand(3); print "a,b,c,d,target"; for (i = 0; i < 1200; i++) { k = i % 200; s = ""; for (j = 0; j < 4; j++) s = s sprintf("%.4f,", sin(k * (j + 1.3) * 1.7) + 0.05 * rand()); print s "k" k } }' >"$out/many.csv"
+check '200 classes' "$rfm" train "$out/many.csv" --test-size 0.1 -o "$out/t.rfm" --metric diag --bandwidth 1m --ridge 1e-2 --iterations 1 --json
+says '200 classes' '"outputs": 200, .*"accuracy": (1|0\.9)'
+noted '200 classes' '200 classes: fewer settings are tried, and M is learned from the gradients at 512 rows'

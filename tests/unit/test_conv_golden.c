@@ -1,6 +1,6 @@
 /* Golden cases of patches on the target itself: those of tests/golden/conv.h that find room in the pool.
- * tests/golden/run has all of them, and both number types. Here also a build in double gets nine digits of the numbers, so float's
- * tolerance holds for both. */
+ * tests/golden/run has all of them, and both number types. Here also a build in double gets nine digits of the numbers,
+ * so float's tolerance holds for both. */
 #include "test.h"
 
 #include "rfm_conv.h"

@@ -446,9 +446,9 @@ static void test_predict_full(void) {
     }
 }
 
-/* The same x: t = 88 + 99, 108 + 39, 28 + 19 = 187, 147, 47. T = 195 = 2^7 (1 + 4 / 8 + 3 / 128), 155 = 2^7 (1 + 1 / 8 +
- * 11 / 128), 55 = 2^5 (1 + 5 / 8 + 3 / 32): nodes 36 and 3 / 16, 33 and 11 / 16, 21 and 3 / 4 of a step. phi falls by
- * 700 from node to node. */
+/* The same x: t = 88 + 99, 108 + 39, 28 + 19 = 187, 147, 47. T = 195 = 2^7 (1 + 4 / 8 + 3 / 128),
+ * 155 = 2^7 (1 + 1 / 8 + 11 / 128), 55 = 2^5 (1 + 5 / 8 + 3 / 32): nodes 36 and 3 / 16, 33 and 11 / 16, 21 and 3 / 4 of
+ * a step. phi falls by 700 from node to node. */
 static void test_predict_absolute(void) {
     static const int32_t f[N] = {32767 - 700 * 36 - 132, 32767 - 700 * 33 - 482, 32767 - 700 * 21 - 525};
     const int16_t x[D] = {0, 155};

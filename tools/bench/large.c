@@ -101,8 +101,8 @@ static int ours(const bench_run *run, rows_made *train, size_t n, outcome *out) 
     memset(&rows, 0, sizeof rows);
     rows.n = n, rows.d = d, rows.c = 1, rows.read = read_rows, rows.from = train;
     rfm_large_options_init(&o);
-    o.fit.kernel = train->what->kernel, o.fit.metric = RFM_DIAGONAL, o.fit.iterations = 2, o.fit.ridge = (rfm_real)0.1;
-    o.fit.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.fit.bandwidth = 4;
+    o.fit.kernel = train->what->kernel, o.fit.metric = RFM_DIAGONAL, o.fit.iterations = 3, o.fit.ridge = 1;
+    o.fit.bandwidth_rule = RFM_BANDWIDTH_MEDIAN, o.fit.bandwidth = 1;
     o.centers = CENTERS, o.sample = SAMPLE, o.rounds = 1;
     memset(&b, 0, sizeof b), memset(&p, 0, sizeof p);
     bench_ctx_init(&b, run), bench_ctx_init(&p, run);

@@ -61,13 +61,9 @@ static int read_grouped(const char *cell, char group, char point, double *value)
     return *p == 0 && csv_number(room, value) != NULL && isfinite((rfm_real)*value);
 }
 
-static int read_comma(const char *cell, double *value) {
-    return read_grouped(cell, '.', ',', value);
-}
+static int read_comma(const char *cell, double *value) { return read_grouped(cell, '.', ',', value); }
 
-static int read_thousands(const char *cell, double *value) {
-    return read_grouped(cell, ',', '.', value);
-}
+static int read_thousands(const char *cell, double *value) { return read_grouped(cell, ',', '.', value); }
 
 static int read_boolean(const char *cell, double *value) {
     *value = strcasecmp(cell, "true") == 0;
@@ -124,9 +120,9 @@ static int read_int(const char **p, size_t most, int *value) {
     return 1;
 }
 
-#define NO_FORM  0 /* not written as one */
-#define NO_SUCH  (-1) /* written as one, and there is none */
-#define READ     1
+#define NO_FORM 0    /* not written as one */
+#define NO_SUCH (-1) /* written as one, and there is none */
+#define READ    1
 
 /* 12:30, 12:30:05.5, 12:30 pm, with Z or an offset behind it; hours. */
 static int read_clock(const char *p, double *hours) {

@@ -15,11 +15,11 @@ typedef struct {
     int header;
     int unlabelled; /* 1: images of an IDX file (idx.h) without labels, so that no column is a target */
     size_t rows, columns;
-    char **names;   /* (columns); without a header c1, c2, ... */
-    size_t *starts; /* (rows) where in the text */
-    double *values; /* (rows, columns), see csv_kind */
+    char **names;         /* (columns); without a header c1, c2, ... */
+    size_t *starts;       /* (rows) where in the text */
+    double *values;       /* (rows, columns), see csv_kind */
     unsigned char *kinds; /* (columns) what column_decode has made of a column, and 1; 0: nothing yet */
-    char *room;     /* of csv_text */
+    char *room;           /* of csv_text */
     size_t room_size;
 } csv;
 
@@ -38,7 +38,6 @@ int csv_absent(const char *field); /* NA, N/A, null, None, ?, -: words for what 
 /* More such words, as they are written, for the files that are read from now on. */
 void csv_absent_add(const char *word, size_t length);
 extern text csv_more_absent; /* all of these, each with its 0 */
-
 
 /* The text of a cell, without its quotes; valid until the next call. */
 const char *csv_text(csv *c, size_t row, size_t column);

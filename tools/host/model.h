@@ -24,7 +24,7 @@ typedef struct {
     const unsigned char *rows; /* (row_count) fingerprints: 4 bytes each, in order */
     size_t row_count;
     double temperature; /* 0: none */
-    size_t bytes;                 /* of all of it */
+    size_t bytes;       /* of all of it */
 } model_record;
 
 /* A type of numbers beside RFM_I8 ... RFM_F64: 8-bit integers in the form of rfm_tiny.h. */

@@ -13,8 +13,9 @@
 
 int quiet;
 
-static int shown;        /* something of a bar is on the line */
-static double last_time; /* when it was drawn */
+static int shown;         /* something of a bar is on the line */
+static double last_time;  /* when it was drawn */
+static double first_time; /* when its label came */
 static const char *last_label;
 
 double seconds_now(void) {
@@ -66,21 +67,35 @@ void must(int status, const char *what) {
     if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
 }
 
+/* What is left, as the time so far says it; nothing while that is little. */
+static void time_left(char *room, size_t size, double passed, double share) {
+    double left = share > 0 ? passed / share - passed : 0;
+    *room = 0;
+    if (passed < 2 || share < 0.01) return;
+    if (left < 100)
+        snprintf(room, size, ", about %.0f s left", left);
+    else
+        snprintf(room, size, ", about %.0f min left", left / 60);
+}
+
 void progress_show(const char *label, double done, double total) {
     double now = seconds_now(), share = total > 0 ? fmin(done / total, 1) : 1;
     int terminal = isatty(2), i;
+    char left[40];
     if (quiet) return;
     if (label == last_label && now - last_time < (terminal ? 0.1 : 5)) return;
+    if (label != last_label) first_time = now;
     if (label != last_label && !terminal) share = 0;
+    time_left(left, sizeof left, now - first_time, share);
     if (!terminal) {
         if (label != last_label)
             fprintf(stderr, "rfm: %s\n", label);
         else
-            fprintf(stderr, "rfm: %s %.0f %%\n", label, 100 * share);
+            fprintf(stderr, "rfm: %s %.0f %%%s\n", label, 100 * share, left);
     } else {
         fprintf(stderr, "\r\033[Krfm: %-26s [", label);
         for (i = 0; i < 30; i++) fputc(i < (int)(30 * share) ? '#' : '.', stderr);
-        fprintf(stderr, "] %3.0f %%", 100 * share);
+        fprintf(stderr, "] %3.0f %%%s", 100 * share, left);
         fflush(stderr);
         shown = 1;
     }

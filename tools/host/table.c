@@ -10,11 +10,11 @@
 
 #define MOST_TEXTS           1000 /* different ones in a column */
 #define MOST_INTEGER_CLASSES 20
-#define MOST_LISTED          8 /* columns in a message */
-#define MOST_LEVELS          50 /* texts of a column that are inputs of their own */
+#define MOST_LISTED          8   /* columns in a message */
+#define MOST_LEVELS          50  /* texts of a column that are inputs of their own */
 #define FEW_ROWS             100 /* where every text counts */
 #define RARE                 200 /* above that a text in fewer than 1 of so many rows is rare */
-#define FEW_TEXTS            20 /* never an identifier */
+#define FEW_TEXTS            20  /* never an identifier */
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
@@ -561,8 +561,10 @@ static void decide_texts(decision *t, size_t column) {
     if (count == 1 && missing == 0) {
         leave_out(c, column, "one text in all training rows", &t->left, &t->left_count);
     } else if (count > FEW_TEXTS && 2 * count > cells) {
-        snprintf(reason, sizeof reason, "%zu different texts in %zu cells, as an identifier has them (--one-hot to "
-                                        "take them)", count, cells);
+        snprintf(reason, sizeof reason,
+                 "%zu different texts in %zu cells, as an identifier has them (--one-hot to "
+                 "take them)",
+                 count, cells);
         leave_out(c, column, reason, &t->left, &t->left_count);
     } else {
         level *order = allocate(count, sizeof *order, "texts");
@@ -630,8 +632,7 @@ static void decide_column(decision *t, size_t column) {
         note("%s: column %zu (%s): %s", c->file, column + 1, c->names[column], column_words[kind]);
     add_input(t, column, kind, INPUT_NUMBER, NULL);
     if (is_date_kind(kind)) decide_parts(t, column, kind);
-    if (t->rules->missing == MISSING_AUTO &&
-        missing_tells(c, column, t->target, t->targets, t->rows, t->rules)) {
+    if (t->rules->missing == MISSING_AUTO && missing_tells(c, column, t->target, t->targets, t->rows, t->rules)) {
         add_input(t, column, kind, INPUT_MISSING, NULL);
         note("%s: column %zu (%s): where it is missing tells of the target, and is an input", c->file, column + 1,
              c->names[column]);
@@ -802,9 +803,9 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
         sources += last == NULL || strcmp(last, at + 2) != 0;
         last = at + 2;
         to->what = at[0], to->kind = at[1];
-        to->level = to->what == INPUT_LEVEL ? copy_text(at + 2 + strlen(at + 2) + 1,
-                                                        strlen(at + 2 + strlen(at + 2) + 1))
-                                            : NULL;
+        to->level = to->what == INPUT_LEVEL
+                        ? copy_text(at + 2 + strlen(at + 2) + 1, strlen(at + 2 + strlen(at + 2) + 1))
+                        : NULL;
         to->column = sources - 1;
     }
     for (i = 0, at = recipe; i < count; i++, at = recipe_at(at, 1)) {

@@ -52,12 +52,12 @@ typedef struct {
 #define MISSING_ERROR  3
 
 typedef struct {
-    int one_hot; /* every text of a column is an input, up to 1000 */
-    int missing; /* MISSING_... */
-    const char *drop, *only;  /* NAME[,NAME..], or NULL */
-    const size_t *apart;      /* (apart_count) columns that are no inputs: weights, groups, times */
+    int one_hot;             /* every text of a column is an input, up to 1000 */
+    int missing;             /* MISSING_... */
+    const char *drop, *only; /* NAME[,NAME..], or NULL */
+    const size_t *apart;     /* (apart_count) columns that are no inputs: weights, groups, times */
     size_t apart_count;
-    const uint32_t *labels;   /* (rows) classes; NULL: the targets are numbers */
+    const uint32_t *labels; /* (rows) classes; NULL: the targets are numbers */
     size_t classes;
 } table_rules;
 

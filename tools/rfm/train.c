@@ -600,11 +600,73 @@ static void take_metric(job *t) {
     free(blob);
 }
 
+#define MANY_CLASSES 64
+#define MANY_POINTS  512 /* rows at which gradients are taken then */
+
+/* The middle three of five. */
+static void middle(double *list, size_t *count) {
+    if (*count != 5) return;
+    memmove(list, list + 1, 3 * sizeof *list);
+    *count = 3;
+}
+
+/* Every fit has as many outputs as there are classes: fewer settings, and M from the gradients at fewer rows. */
+static void many_classes(job *t) {
+    search_problem *p = &t->problem;
+    if (t->form.classes <= MANY_CLASSES || t->learn.rows < 2 * MANY_POINTS) return;
+    middle(p->bandwidths, &p->bandwidth_count);
+    middle(p->ridges, &p->ridge_count);
+    p->center_count = 1;
+    if (p->first_iterations < p->last_iterations && p->last_iterations > 2) p->last_iterations = 2;
+    if (p->last_iterations > 0) p->base.agop_points = MANY_POINTS;
+    note("%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows", t->form.classes,
+         MANY_POINTS);
+}
+
+/* Multiplications in a second, by a fit to a few rows. */
+static double speed(job *t) {
+    lesson some = t->lesson;
+    rfm_options o = t->problem.base;
+    fitted *f = allocate(1, sizeof *f, "a trial");
+    double start, passed;
+    some.rows = some.rows < 400 ? some.rows : 400;
+    some.start.at = NULL, some.weights = NULL;
+    o.metric = RFM_IDENTITY, o.iterations = 0, o.ridge = 1, o.agop_points = 0;
+    start = seconds_now();
+    (void)lesson_fit(t->machine, &some, &o, NULL, f);
+    passed = seconds_now() - start;
+    free(f);
+    return fit_work((double)some.rows, (double)t->d, (double)t->c, &o) / fmax(passed, 1e-6);
+}
+
+#define WORTH_SAYING 5 /* seconds */
+
+/* Says what search and fit will take; what cannot be is refused. */
+static void say_cost(job *t, int searched, size_t fit_bytes) {
+    rfm_options o = t->problem.base;
+    search_cost cost = {0, 0};
+    double fit_cost, rate, workers = t->machine->ctx.run != NULL ? (double)t->machine->ctx.workers : 1;
+    o.metric = t->problem.metrics[t->problem.metric_count - 1], o.iterations = t->problem.last_iterations;
+    if (searched) cost = search_estimate(&t->problem);
+    if (machine_room() > 0 && cost.bytes > machine_room())
+        fail("out of memory: the search takes about %.0f bytes, this machine has %.0f; fewer rows: --rows N, or fewer "
+             "--threads",
+             cost.bytes, machine_room());
+    fit_cost = fit_work((double)t->learn.rows, (double)t->d, (double)t->c, &o);
+    if (quiet || cost.work + fit_cost < 1e9) return;
+    rate = speed(t);
+    if (cost.work / rate / workers + fit_cost / rate < WORTH_SAYING) return;
+    note("%s%.2g s and %.0f MB, training about %.2g s and %.0f MB",
+         searched ? "the search will take about " : "no search: ", cost.work / rate / workers, cost.bytes / 1e6,
+         fit_cost / rate, (double)fit_bytes / 1e6);
+}
+
 static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
     rfm_options least;
     p->machine = t->machine;
+    many_classes(t);
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
@@ -613,8 +675,8 @@ static void choose(job *t) {
     p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    if (t->method != METHOD_LARGE)
-        (void)lesson_need(t->machine, &t->lesson, &least);   /* what cannot be trained is not searched for */
+    if (t->method != METHOD_LARGE) /* what cannot be trained is not searched for */
+        say_cost(t, !fixed, lesson_need(t->machine, &t->lesson, &least));
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
         t->choice.options.metric = p->metrics[0], t->choice.options.center = p->centers[0];

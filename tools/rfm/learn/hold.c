@@ -55,8 +55,7 @@ rfm_real *column_weights(csv *c, size_t column, row_list rows) {
         some += weights[i] > 0;
     }
     if (some == 0)
-        fail("%s: column %zu (%s): all weights are 0, expected some above that", c->file, column + 1,
-             c->names[column]);
+        fail("%s: column %zu (%s): all weights are 0, expected some above that", c->file, column + 1, c->names[column]);
     return weights;
 }
 

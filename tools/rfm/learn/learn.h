@@ -17,7 +17,7 @@ typedef struct {
     const sample_form *form;
     const char *input_names;
     const rfm_real *weights; /* (rows), or NULL */
-    text record; /* further entries of the model's record */
+    text record;             /* further entries of the model's record */
 } lesson;
 
 /* Takes s->x over, and s->y where there are no classes: both are changed in place. No cell is missing. */

@@ -124,7 +124,7 @@ static void of_numbers(measures *m, const sample *s, size_t c, const rfm_real *y
 }
 
 measures measures_of(const sample *s, size_t classes, size_t c, const rfm_real *y, const uint32_t *predicted,
-                   double temperature) {
+                     double temperature) {
     measures m;
     memset(&m, 0, sizeof m);
     m.rows = s->rows, m.classes = classes;

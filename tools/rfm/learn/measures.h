@@ -24,7 +24,7 @@ double model_temperature(const any_model *model); /* 0: it has none */
 
 /* Of predictions y (rows, c) and their classes; `temperature` 0: no probabilities. To be freed by measures_free. */
 measures measures_of(const sample *s, size_t classes, size_t c, const rfm_real *y, const uint32_t *predicted,
-                   double temperature);
+                     double temperature);
 measures measures_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
 void measures_free(measures *m);
 

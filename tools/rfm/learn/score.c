@@ -34,8 +34,8 @@ static size_t target_recorded(const csv *c, const sample_form *form) {
 }
 
 /* The target where its recorded name does not help. */
-static size_t target_unrecorded(const model_table *t, const char *model_file, const char *data,
-                                int header, const char *target) {
+static size_t target_unrecorded(const model_table *t, const char *model_file, const char *data, int header,
+                                const char *target) {
     if (target == NULL && t->form.targets == 1) {
         target = target_guess(&t->file, t->inputs);
         if (target == NULL && header && t->form.target_names != NULL &&
@@ -73,8 +73,7 @@ input_list model_inputs(csv *c, const any_model *model, const char *target, size
 }
 
 void say_unknown(const csv *c, size_t count) {
-    if (count > 0)
-        note("%s: %zu row%s without a target: left out", c->file, count, count == 1 ? "" : "s");
+    if (count > 0) note("%s: %zu row%s without a target: left out", c->file, count, count == 1 ? "" : "s");
 }
 
 row_list rows_to_score(csv *c, const char *split, size_t target, size_t targets) {

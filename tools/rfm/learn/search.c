@@ -110,6 +110,13 @@ static void free_parts(part *parts, size_t count) {
     while (count-- > 0) part_free(&parts[count]);
 }
 
+double fit_work(double n, double d, double c, const rfm_options *o) {
+    double T = o->metric == RFM_IDENTITY ? 0 : (double)o->iterations;
+    double points = o->agop_points > 0 ? (double)o->agop_points : n;
+    return (T + 1) * (n * n * n / 6 + n * n * d / 2 + n * n * c) +
+           T * (n * points * c * d + (o->metric == RFM_FULL ? n * d * d : 0));
+}
+
 /* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -141,12 +148,12 @@ typedef struct {
     tried_setting *tried;
     size_t tried_count;
     /* a batch */
-    size_t first, jobs, done, all;
-    const char *label;
+    size_t first, jobs;
     double *losses; /* (jobs, T + 1) */
     candidate *list;
     int *complete;     /* (jobs) */
     rfm_arena *arenas; /* (workers) */
+    double work_done, work_all;
     pthread_mutex_t lock;
 } work;
 
@@ -176,12 +183,13 @@ static rfm_ctx worker_ctx(work *w, size_t worker) {
     return ctx;
 }
 
-static void job_done(work *w, size_t worker) {
-    size_t done;
+/* A bar for all of the search, by work: jobs differ. */
+static void job_done(work *w, size_t worker, const part *a, const rfm_options *o) {
+    double done;
     pthread_mutex_lock(&w->lock);
-    done = ++w->done;
+    done = w->work_done += fit_work((double)a->n, (double)w->p->x.cols, (double)w->p->y.cols, o);
     pthread_mutex_unlock(&w->lock);
-    if (worker == 0) progress_show(w->label, (double)done, (double)w->all);
+    if (worker == 0) progress_show("trying settings", done, w->work_all);
 }
 
 /* Scores of all T of one setting on one part. */
@@ -208,7 +216,7 @@ static void path_job(void *arg, size_t index, size_t worker) {
         w->complete[index] = 1;
         rfm_arena_release(ctx.arena, 0);
     }
-    job_done(w, worker);
+    job_done(w, worker, a, &o);
 }
 
 /* Predictions of the held-out rows of one part by one candidate. */
@@ -250,7 +258,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     }
     free(y);
     free(memory);
-    job_done(w, worker);
+    job_done(w, worker, a, &o);
 }
 
 /* Runs a batch of jobs; each worker has an arena of `bytes`. */
@@ -437,15 +445,9 @@ static void coordinates(work *w, size_t at_kernel) {
 static void first_stage(work *w) {
     const search_problem *p = w->p;
     size_t m, k, each = p->bandwidth_count * p->ridge_count;
-    size_t few = each + (p->metric_count - 1) * (p->bandwidth_count + p->ridge_count + 1), grid = 0;
     double cost = 0;
-    for (m = 0; m < p->metric_count; m++) {
-        size_t settings = each * centers_of(p, 0, p->metrics[m]);
-        grid += settings;
-        cost += path_work(w, p->metrics[m]) * (double)settings;
-    }
-    w->label = "trying settings";
-    w->all = w->part_count * ((cost <= GRID_WORK ? grid : few) + (p->kernel_count - 1) * few);
+    for (m = 0; m < p->metric_count; m++)
+        cost += path_work(w, p->metrics[m]) * (double)(each * centers_of(p, 0, p->metrics[m]));
     for (k = 0; k < p->kernel_count; k++) {
         if (k == 0 && cost <= GRID_WORK)
             whole_grid(w, k);
@@ -568,7 +570,7 @@ static double find_shift(const work *w, candidate *k, int tune) {
     sample s = held_sample(w, k, &y, &predicted);
     n = s.rows;
     qsort(y, n, sizeof *y, by_output);
-    for (i = 1; i < n; i += n > CUTS ? n / CUTS : 1) {
+    for (i = 1; i<n; i += n> CUTS ? n / CUTS : 1) {
         double at = -((double)y[i - 1] + (double)y[i]) / 2, value;
         k->shift = at, value = tuned_of(w, k, tune), k->shift = 0;
         if (value > best + 1e-12) best = value, low = high = at;
@@ -606,17 +608,21 @@ static double fold_spread(const work *w, const candidate *k) {
     return per > 1 ? sqrt(fmax(sum2 - sum * sum / (double)per, 0) / (double)(per - 1)) : (double)NAN;
 }
 
-/* -log of the probability of `label`. */
-static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature) {
-    double most = (double)y[0], total = 0;
+/* -log of the probability of `label`, and its mean over all classes with the share `doubt`. */
+static double surprise(const rfm_real *y, size_t c, uint32_t label, double temperature, double doubt) {
+    double most = (double)y[0], total = 0, mean = 0;
     size_t q;
     if (c == 1) {
         double f = (label == 1 ? -2.0 : 2.0) * (double)y[0] / temperature;
-        return f > 30 ? f : log1p(exp(f));
+        double here = f > 30 ? f : log1p(exp(f)), other = f < -30 ? -f : log1p(exp(-f));
+        return (1 - doubt / 2) * here + doubt / 2 * other;
     }
     for (q = 1; q < c; q++) most = fmax(most, (double)y[q]);
-    for (q = 0; q < c; q++) total += exp(((double)y[q] - most) / temperature);
-    return log(total) - ((double)y[label] - most) / temperature;
+    for (q = 0; q < c; q++) {
+        double off = ((double)y[q] - most) / temperature;
+        total += exp(off), mean += off / (double)c;
+    }
+    return log(total) - (1 - doubt) * ((double)y[label] - most) / temperature - doubt * mean;
 }
 
 /* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a
@@ -626,14 +632,12 @@ static double log_loss(const work *w, const candidate *k, double temperature) {
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
     double sum = 0, doubt = 1 / ((double)n + 1);
     rfm_real shifted;
-    uint32_t q;
     for (j = 0; j < w->part_count; j++)
         for (i = 0; i < w->parts[j].v; i++, rows++) {
             uint32_t row = w->parts[j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
             if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
-            sum += (1 - doubt) * surprise(y, c, p->labels[row], temperature);
-            for (q = 0; q < p->classes; q++) sum += doubt / (double)p->classes * surprise(y, c, q, temperature);
+            sum += surprise(y, c, p->labels[row], temperature, doubt);
         }
     return sum / (double)rows;
 }
@@ -703,14 +707,15 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         if (need > bytes) bytes = need;
         list[i].out = allocate(w->repeats * n, p->y.cols * sizeof *list[i].out, "held-out predictions");
     }
-    w->list = list, w->label = "comparing the best", w->done = 0, w->all = count * w->part_count;
+    w->list = list;
     run_batch(w, candidate_job, count * w->part_count, bytes);
     for (i = 0; i < count; i++) {
         list[i].complete = 1;
         for (j = 0; j < w->part_count; j++) list[i].complete = list[i].complete && w->complete[i * w->part_count + j];
         if (!list[i].complete) continue;
         weigh(w, &list[i]);
-        if (p->balance && p->y.cols == 1 && p->labels != NULL) list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
+        if (p->balance && p->y.cols == 1 && p->labels != NULL)
+            list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
         if (p->tune >= 0) list[i].tuned = tuned_of(w, &list[i], p->tune);
         if (best == NULL || better(p, &list[i], best)) best = &list[i];
     }
@@ -723,6 +728,33 @@ int search_needed(const search_problem *p) {
            p->first_iterations < p->last_iterations;
 }
 
+search_cost search_estimate(const search_problem *p) {
+    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0;
+    double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
+    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1;
+    int folds = p->x.rows <= FOLD_ROWS;
+    search_cost cost;
+    parts = folds ? FOLDS : 1;
+    first = folds ? n * (FOLDS - 1) / FOLDS : fmin(n * (FOLDS - 1) / FOLDS, FIRST_FIT_ROWS);
+    second = folds ? first : fmin(n * (FOLDS - 1) / FOLDS, SECOND_FIT_ROWS);
+    cost.work = 0;
+    for (m = 0; m < p->metric_count; m++) {
+        rfm_options o = p->base;
+        double one, all = (double)(p->bandwidth_count * p->ridge_count);
+        int plain = p->metrics[m] == RFM_IDENTITY;
+        o.metric = p->metrics[m], o.iterations = p->last_iterations;
+        one = parts * fit_work(first, d, c, &o);
+        grid += one * all * (plain ? 1 : (double)p->center_count);
+        few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
+        cost.work = fmax(cost.work, fit_work(second, d, c, &o));
+    }
+    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : SHORT_LIST / 2);
+    if (search_needed(p)) cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few;
+    cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
+                 sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
+    return cost;
+}
+
 search_result search(const search_problem *p) {
     work *w = allocate(1, sizeof *w, "the search");
     candidate list[SHORT_LIST], *best;
@@ -732,6 +764,7 @@ search_result search(const search_problem *p) {
     memset(list, 0, sizeof list);
     w->p = p;
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
+    w->work_all = search_estimate(p).work;
     pthread_mutex_init(&w->lock, NULL);
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
         add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
@@ -743,7 +776,6 @@ search_result search(const search_problem *p) {
         w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts)
                                        : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
         first_stage(w);
-        progress_end();
         free_parts(w->parts, w->part_count);
         count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
         if (count == 0) { /* no time for anything: a plain kernel machine */

@@ -49,4 +49,14 @@ int search_needed(const search_problem *p);
 
 search_result search(const search_problem *p);
 
+/* What it will take: about so many multiplications, and bytes of the threads' arenas at a time. */
+typedef struct {
+    double work;
+    double bytes;
+} search_cost;
+search_cost search_estimate(const search_problem *p);
+
+/* Multiplications of a fit of n rows, one after the other: the factor, the kernel, T updates of M. */
+double fit_work(double n, double d, double c, const rfm_options *o);
+
 #endif
