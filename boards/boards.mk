@@ -75,7 +75,11 @@ $(BUILD)/obj/predict/measure-%.o: boards/predict/measure.c $(MODELS)/models.h $(
 	@mkdir -p $(@D)
 	$(compile) $(if $(filter train,$*),-Iboards,$(firmware_flags)) $(patsubst %,-DMEASURE_%,$(subst -, ,$*))
 
-$(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(startup) $(BUILD)/obj/rfm/rfm.o
+$(BUILD)/obj/predict/train.o: rfm/rfm.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(compile) -DRFM_NO_ROOT -ffp-contract=off
+
+$(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(startup) $(BUILD)/obj/predict/train.o
 	$(link_program)
 
 $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)

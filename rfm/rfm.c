@@ -3281,6 +3281,15 @@ static int rows_at(rfm_cmat a) { return a.at != NULL; }
 static int sees_lengths(const rfm_model *m) { return is_network(m->kernel) && !(m->radius > R(0)); }
 static int updates(const training *f) { return f->o->metric != RFM_IDENTITY && f->o->iterations > 0; }
 
+static int needs_root(const rfm_options *o) { return o->metric == RFM_FULL && rfm_kernels[o->kernel].axes; }
+
+/* Known when compiling, so that with RFM_NO_ROOT nothing is linked for it. */
+#ifdef RFM_NO_ROOT
+#define ROOTED(f) 0
+#else
+#define ROOTED(f) ((f)->rooted)
+#endif
+
 /* The memory of a fit. Only sizes are read: the shapes in f->data, and the options. */
 static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     const rfm_options *o = f->o;
@@ -3288,7 +3297,7 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
     size_t n = f->n, d = f->d, c = f->c, full = o->metric == RFM_FULL ? d : 0, wide, rows,
            v = f->data->x_validation.rows;
     int scored = rows_at(f->data->x_validation);
-    f->rooted = full > 0 && rfm_kernels[o->kernel].axes && (updates(f) || rows_at(f->data->start));
+    f->rooted = needs_root(o) && (updates(f) || rows_at(f->data->start));
     f->m.n = n, f->m.d = d, f->m.c = c, f->m.r = d, f->m.metric = o->metric;
     f->m.kernel = o->kernel, f->m.exponent = o->exponent, f->m.radius = o->unit_rows ? R(1) : R(0);
     f->shift = rfm_arena_reals(store, 1, d);
@@ -3322,10 +3331,10 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
         f->toward = rfm_arena_reals(arena, sees_lengths(&f->m) ? n : 0, c);
     } else {
         f->turned = f->toward = f->ax = f->h = f->mean = f->guess = f->next = NULL, f->picked = NULL;
-        f->s = rfm_arena_reals(arena, f->rooted ? d : 0, d);
-        f->root = rfm_arena_reals(arena, f->rooted ? d : 0, d);
+        f->s = rfm_arena_reals(arena, ROOTED(f) ? d : 0, d);
+        f->root = rfm_arena_reals(arena, ROOTED(f) ? d : 0, d);
     }
-    if (f->rooted && eig_layout(arena, f->ctx, d, d, &f->eigen) != RFM_OK) return arena->status;
+    if (ROOTED(f) && eig_layout(arena, f->ctx, d, d, &f->eigen) != RFM_OK) return arena->status;
     f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
@@ -3914,7 +3923,7 @@ static int update_root(training *f) {
 static int update_metric(training *f) {
     size_t d = f->d, r = f->m.r, rank, i, j;
     rfm_real largest = R(0), mean = R(0);
-    if (f->rooted) {
+    if (ROOTED(f)) {
         int status = update_root(f);
         if (status != RFM_OK) return status;
         rank = d;
@@ -3960,7 +3969,7 @@ static int update_metric(training *f) {
 static uint32_t metric_rank(const training *f) {
     size_t i, j, count = 0;
     if (f->is_identity) return (uint32_t)f->d;
-    if (f->rooted) return (uint32_t)f->rank;
+    if (ROOTED(f)) return (uint32_t)f->rank;
     if (f->o->metric == RFM_FULL && f->m.r > 1) return (uint32_t)f->m.r;
     for (i = 0; i < f->m.r; i++) { /* P is diagonal, or its only row may be zero */
         int used = 0;
@@ -4068,6 +4077,9 @@ static int check_options(const rfm_options *o, size_t n) {
     if (!bandwidth_right(o->bandwidth) || o->ridge < R(0) || o->agop_points > n || o->iterations > UINT32_MAX)
         return RFM_EVALUE;
     if (!exponent_right(o->kernel, o->exponent)) return RFM_EVALUE;
+#ifdef RFM_NO_ROOT
+    if (needs_root(o)) return RFM_EVALUE;
+#endif
     if (o->select == RFM_SELECT_LOO && !(o->ridge > R(0))) return RFM_EVALUE; /* the closed form needs an inverse */
     return RFM_OK;
 }
@@ -4177,10 +4189,10 @@ static void column_means(rfm_cmat x, rfm_real *mean) {
 static int start_factor(training *f) {
     rfm_cmat start = f->data->start;
     size_t d = f->d, rank, i, j, q;
-    rfm_real largest = largest_entry(start), unit = unit_of(RFM_MATH(sqrt)(largest)), *p = f->rooted ? f->s : f->p;
+    rfm_real largest = largest_entry(start), unit = unit_of(RFM_MATH(sqrt)(largest)), *p = ROOTED(f) ? f->s : f->p;
     for (i = 0; i < d; i++)
         for (j = 0; j < d; j++) p[i * d + j] = start.at[i * start.stride + j] / unit / unit;
-    if (f->rooted) {
+    if (ROOTED(f)) {
         rfm_real least;
         int status = symmetric_root(f, R(d) * REAL_EPS, &least);
         if (status == RFM_OK && least < R(-16) * R(d) * REAL_EPS) status = RFM_ENOTPD;

@@ -50,6 +50,9 @@
 #define RFM_SMALL_L1
 #endif
 
+/* -DRFM_NO_ROOT takes the eigenpairs out of rfm_fit, 10 KB of code on a Cortex-M0. Then the kernel L1 with RFM_FULL,
+ * whose P is the symmetric root of M, is RFM_EVALUE in every function that takes options. */
+
 #define RFM_CAT2_(a, b)        a##b
 #define RFM_CAT_(a, b)         RFM_CAT2_(a, b)
 #define RFM_BYTES_OF_float     4
