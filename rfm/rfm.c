@@ -3041,7 +3041,7 @@ int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_ma
 
 /* h_k += sum_i w_i a_ik sign(x_i - z), k < g, of n <= SIGN_ROWS rows x_i. h_k and a_ik are r + 1 apart, a_i and a_i+1
  * g (r + 1). The port takes SIGN_OUTPUTS outputs at a time. */
-#define SIGN_ROWS    32
+#define SIGN_ROWS    8
 #define SIGN_OUTPUTS 8
 static void add_signs(const rfm_port *port, size_t n, size_t r, size_t g, const rfm_real *x, const rfm_real *z,
                       const rfm_real *w, const rfm_real *a, rfm_real *h) {
@@ -3263,7 +3263,7 @@ typedef struct {
     rfm_real *s, *root, *next;   /* RFM_FULL: (d, d) each; RFM_DIAGONAL: s (d) */
     rfm_real tolerance;          /* of the rank of S */
     int rooted;                  /* 1: P is the symmetric root of M */
-    eigen eigen;                 /* rooted: room for it */
+    size_t eigen_at;             /* rooted: where the room of eigenpairs begins in the arena */
     size_t rank;                 /* rooted: of P, which has d rows whatever its rank is */
     rfm_real *acc;               /* (n or d) scratch of the rank-revealing factor; rooted: eigenvalues */
     uint32_t *perm, *picked;     /* (n or d) its order; (n) rows of the gradient points, NULL: all rows */
@@ -3334,7 +3334,11 @@ static int training_layout(rfm_arena *store, rfm_arena *arena, training *f) {
         f->s = rfm_arena_reals(arena, ROOTED(f) ? d : 0, d);
         f->root = rfm_arena_reals(arena, ROOTED(f) ? d : 0, d);
     }
-    if (ROOTED(f) && eig_layout(arena, f->ctx, d, d, &f->eigen) != RFM_OK) return arena->status;
+    f->eigen_at = arena->used;
+    if (ROOTED(f)) {
+        eigen g;
+        if (eig_layout(arena, f->ctx, d, d, &g) != RFM_OK) return arena->status;
+    }
     f->acc = rfm_arena_reals(arena, 1, max_size(full, o->ridge > R(0) ? 0 : n));
     f->perm = take_indices(arena, max_size(full, o->ridge > R(0) ? 0 : n));
     f->gram = rfm_arena_reals(arena, o->ridge > R(0) ? 0 : n, n);
@@ -3882,11 +3886,14 @@ static void mirror_upper(size_t n, rfm_real *a) {
 
 /* P (d, d) = the symmetric root of G, whose upper triangle is in s, with directions below tolerance left out:
  * G = V' diag(w) V, P = V' diag(w)^1/2 V. *least becomes the smallest w, as a share of the largest. */
-static int symmetric_root(training *f, rfm_real tolerance, rfm_real *least) {
-    eigen g = f->eigen;
+static RFM_ALONE int symmetric_root(training *f, rfm_real tolerance, rfm_real *least) {
+    rfm_arena again = *f->ctx->arena; /* the takes of the layout once more: they give the same places */
+    eigen g;
     size_t d = f->d, j;
     rfm_real *w = f->acc, *v = f->root;
     int status;
+    again.used = f->eigen_at;
+    (void)eig_layout(&again, f->ctx, d, d, &g);
     for (j = 0; j < d; j++) f->perm[j] = f->s[j * d + j] == R(0); /* then its row and column are 0, in the root, too */
     status = eig(&g, rfm_view(f->s, d, d), d, w, rfm_view(v, d, d));
     if (status != RFM_OK) return status;
