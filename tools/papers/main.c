@@ -20,6 +20,8 @@ const experiment experiments[] = {
     {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
     {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
     {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
+    {"pictures", "Convolutional features, Fig. 2 to 4, 10 to 12", "What a metric of patches looks at", 30,
+     pictures_on_page},
     {"page-bars", "Convolutional features, Fig. 5", "Bars in noise", 60, bars_on_page},
     {"page-noisy-digits", "Convolutional features, Fig. 5", "Digits in noise", 240, noisy_digits_on_page},
     {"page-layers", "Convolutional features, Fig. 6B", "Layers of features", 120, layers_on_page},
@@ -33,6 +35,7 @@ const experiment experiments[] = {
     {"ansatz-start", "Ansatz paper, Prop. 3, 4 and 10", "The first step of a training", 1, alignment_start},
     {"ansatz-digits", "Ansatz paper, App. I", "The ansatz on images", 15, ansatz_digits},
     {"identities", "RFM paper, Theorem 1, Prop. 1 to 5", "Theorems as measured identities", 6, identities},
+    {"page-table1", "AGOP and gradient descent, Table 1", "AGOP beside gradient descent", 60, table1_on_page},
     {"outer-products", "AGOP and gradient descent", "cos(W'W, AGOP) over time", 1, outer_products},
     {NULL, NULL, NULL, 0, NULL},
 };

@@ -30,5 +30,9 @@ void conv_theorem(const trial *t, text *sheet);
 void bars_on_page(const trial *t, text *sheet);
 void noisy_digits_on_page(const trial *t, text *sheet);
 void layers_on_page(const trial *t, text *sheet);
+void pictures_on_page(const trial *t, text *sheet);
+
+/* table1.c: of the paper on AGOP and gradient descent */
+void table1_on_page(const trial *t, text *sheet);
 
 #endif
