@@ -400,6 +400,10 @@ static rfm_sums *sums_new(const problem *p, int kind, size_t *bytes) {
     CHECK_INT(RFM_OK, rfm_sums_size(&p->m, kind, bytes));
     sums = (rfm_sums *)test_take(*bytes);
     if (sums == NULL) return NULL;
+    if (!test_little_endian()) { /* the bytes in memory are those of a file */
+        CHECK_INT(RFM_ETYPE, rfm_sums_init(&p->m, kind, 4, sums, *bytes));
+        return NULL;
+    }
     CHECK_INT(RFM_EARENA, rfm_sums_init(&p->m, kind, 4, sums, *bytes - 1));
     CHECK_INT(RFM_EVALUE, rfm_sums_init(&p->m, kind, 0, sums, *bytes));
     CHECK_INT(RFM_EVALUE, rfm_sums_init(&p->m, 2, 4, sums, *bytes));
