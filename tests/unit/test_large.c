@@ -741,6 +741,70 @@ static void test_fit_refuses(void) {
     CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
 }
 
+/* Fewer rows with weight than the sample has places: they are all of it, and a tick can end the work. */
+static void test_few_weights(void) {
+    rfm_real weights[30] = {0}, last = 0;
+    rfm_large_options o;
+    rfm_large_report report;
+    rfm_ctx ctx = plain();
+    rfm_model m;
+    problem p;
+    size_t mark;
+    int status;
+
+    if (!problem_make(&p, 30, 1, 2, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+    weights[3] = weights[11] = weights[12] = weights[29] = 1;
+    p.from.weights = weights, p.rows.weighted = 1;
+    rfm_large_options_init(&o);
+    o.centers = 8, o.fit.iterations = 1, o.fit.ridge = (rfm_real)1e-3;
+    mark = test_mark();
+    status = fit(&p, &ctx, &o, &m, &report);
+    if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, status);
+    test_rewind(mark);
+    p.from.passes = 0;
+    ctx.tick = tick, ctx.tick_arg = &last, ticks_left = 2;
+    CHECK_INT(RFM_ECANCEL, fit(&p, &ctx, &o, &m, &report));
+}
+
+/* K of rows and centres, and its transpose; a centre of zeros has no angle: 0. */
+static void test_kernel_values(void) {
+    rfm_ctx ctx = plain();
+    rfm_arena arena;
+    rfm_mat k, t;
+    problem p;
+    size_t bytes = 0, i, j;
+    void *memory;
+
+    if (!problem_make(&p, 7, 3, 2, 1, RFM_NTK)) TEST_IGNORE_MESSAGE("no room");
+    k = test_mat(7, 3, 0, 0), t = test_mat(3, 7, 0, 0);
+    for (j = 0; j < p.m.r; j++) p.centers.at[p.centers.stride + j] = 0;
+    CHECK_INT(RFM_OK, rfm_kernel_values_need(&ctx, &p.m, 7, &bytes));
+    memory = test_take(bytes);
+    if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
+    ctx.arena = &arena;
+    CHECK_INT(RFM_ESHAPE, rfm_kernel_values(&ctx, &p.m, rfm_const(p.from.x), RFM_NN, t));
+    CHECK_INT(RFM_EVALUE, rfm_kernel_values(&ctx, &p.m, rfm_const(p.from.x), RFM_NT, k));
+    CHECK_INT(RFM_OK, rfm_kernel_values(&ctx, &p.m, rfm_const(p.from.x), RFM_NN, k));
+    CHECK_INT(RFM_OK, rfm_kernel_values(&ctx, &p.m, rfm_const(p.from.x), RFM_TN, t));
+    for (i = 0; i < 7; i++)
+        for (j = 0; j < 3; j++) {
+            CHECK_BELOW(fabs(model_at(k, i, j) - model_at(t, j, i)), 100 * TEST_EPS * (1 + fabs(model_at(k, i, j))));
+            CHECK((model_at(k, i, j) == 0) == (j == 1));
+        }
+}
+
+static void test_sums_too_large(void) {
+    size_t bytes = 7;
+    problem p;
+
+    if (!problem_make(&p, 4, 2, 1, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+    p.m.n = 46341;
+    CHECK_INT(RFM_EOVERFLOW, rfm_sums_size(&p.m, RFM_SUMS_SOLVE, &bytes));
+    CHECK_SIZE(7, bytes);
+}
+
 /* ---- EigenPro --------------------------------------------------------------------------------- */
 
 /* It comes to what the direct solution does on rows that neither has seen. */
@@ -802,6 +866,13 @@ static void test_eigenpro(void) {
         CHECK_BELOW((double)report.score, (directions[t] == 1 ? 3 : 1.3) * direct);
         o.directions = 80;
         CHECK_INT(RFM_EVALUE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
+        o.directions = 1, o.epochs = 0;
+        CHECK_INT(RFM_EVALUE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
+        o.epochs = 1, data.x.rows--;
+        CHECK_INT(RFM_ESHAPE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
+        data.x.rows++, data.y_validation.rows--;
+        CHECK_INT(RFM_ESHAPE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
+        data.y_validation.rows++;
         test_rewind(mark);
     }
 }
@@ -819,6 +890,9 @@ int main(void) {
     RUN_TEST(test_fit);
     RUN_TEST(test_fit_is_exact);
     RUN_TEST(test_fit_refuses);
+    RUN_TEST(test_few_weights);
+    RUN_TEST(test_kernel_values);
+    RUN_TEST(test_sums_too_large);
     RUN_TEST(test_eigenpro);
     return UNITY_END();
 }

@@ -1,7 +1,7 @@
 /* Status codes: pinned values, a text for each. */
 #include "test.h"
 
-#define LAST RFM_EEMPTY /* the most negative */
+#define LAST RFM_ECHANGED /* the most negative */
 
 void setUp(void) { test_reset(); }
 void tearDown(void) {}
@@ -11,7 +11,8 @@ static void test_values(void) {
         RFM_OK,        RFM_ENULL,    RFM_EZERO,   RFM_ESHAPE, RFM_ESTRIDE,  RFM_EOVERFLOW,
         RFM_EALIAS,    RFM_EFINITE,  RFM_EVALUE,  RFM_EALIGN, RFM_EARENA,   RFM_ENOTPD,
         RFM_ECONVERGE, RFM_ERANGE,   RFM_ECANCEL, RFM_EMAGIC, RFM_EVERSION, RFM_ETRUNCATED,
-        RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE,   RFM_EFLASH, RFM_EEMPTY,
+        RFM_ECHECKSUM, RFM_ECONTENT, RFM_ETYPE,   RFM_EFLASH, RFM_EEMPTY,   RFM_EREAD,
+        RFM_ECHANGED,
     };
     size_t i;
 

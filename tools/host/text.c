@@ -36,7 +36,7 @@ void text_bytes(text *t, const char *bytes, size_t count) {
         if (more == NULL) fail("out of memory: %zu bytes for the output", room);
         t->at = more, t->room = room;
     }
-    memcpy(t->at + t->size, bytes, count);
+    if (count > 0) memcpy(t->at + t->size, bytes, count);
     t->size += count;
 }
 
