@@ -208,7 +208,8 @@ static double run_network(machine *m, const setting *a, const image_set *train, 
 #define PERCENT_ROOM 16
 
 static const char *percent(char room[PERCENT_ROOM], double share, int was_run) {
-    snprintf(room, PERCENT_ROOM, was_run ? "%.2f" : "", 100 * share);
+    if (!was_run) return "";
+    snprintf(room, PERCENT_ROOM, "%.2f", 100 * share);
     return room;
 }
 

@@ -210,14 +210,13 @@ static choice choose(const trial *t, const table_set *s, size_t method) {
 
 /* ---- others' scores ---------------------------------------------------------------------------- */
 
-static const char *const others[] = {"random forest", "boosting", "SVM", "MLP", "nearest neighbours"};
-#define OTHERS (sizeof others / sizeof *others)
+#define OTHERS 5 /* random forest, boosting, SVM, MLP, nearest neighbours */
 
 /* The last columns of a line of tools/accuracy/peers.txt; NaN where the set is not in it. */
 static void others_read(const char *name, int classes, double *to) {
     size_t size, k, length = strlen(name);
     char *all = file_read("tools/accuracy/peers.txt", &size), *line;
-    for (k = 0; k < OTHERS; k++) to[k] = NAN;
+    for (k = 0; k < OTHERS; k++) to[k] = (double)NAN;
     for (line = all; line != NULL && *line != 0; line = strchr(line, '\n'), line = line == NULL ? NULL : line + 1) {
         double v[9];
         if (strncmp(line, name, length) != 0 || line[length] != ' ') continue;
