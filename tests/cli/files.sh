@@ -262,7 +262,7 @@ visible 'ranges' "$out/stdout"
 refuse 'a file name' 1 'no\\x1b\[31m: cannot be opened' "$rfm" train "no$esc[31m" -o "$out/refused.rfm"
 visible 'a file name' "$out/stderr"
 printf 'x,%s\n1,0\n2,1\n3,%s\n' "$esc[31m$bell" "a$esc[1mb" >"$dir/bad.csv"
-refuse 'a cell' 1 'column 2 \(\\x1b\[31m\\x07\): expected a number.*found "a\\x1b\[1mb"' \
+refuse 'a cell' 1 'column 2 \(\\x1b\[31m\\x07\): expected a (finite )?number.*found "a\\x1b\[1mb"' \
     "$rfm" train "$dir/bad.csv" -o "$out/refused.rfm" --quiet $quick --task regress
 visible 'a cell' "$out/stderr"
 refuse 'an option' 2 'no option --\\x1b\[1m' "$rfm" train "--$esc[1m"

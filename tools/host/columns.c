@@ -83,9 +83,10 @@ static double days_of(int year, int month, int day) {
 
 double date_month(double days) {
     double era = floor((floor(days) + 719468) / 146097);
-    int of_era = (int)(floor(days) + 719468 - 146097 * era);
+    int of_era = isnan(days) ? 0 : (int)(floor(days) + 719468 - 146097 * era);
     int year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     int of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+    if (isnan(days)) return days; /* missing, and so is its month */
     return month < 10 ? month + 3 : month - 9;
 }
 
