@@ -325,6 +325,8 @@ static void test_fitted(void) {
     data.x = rfm_cview(x, 8, 2), data.y = rfm_cview(y, 8, 1);
     for (kernel = RFM_LAPLACE; kernel <= RFM_L1; kernel++)
         for (metric = RFM_IDENTITY; metric <= RFM_FULL; metric++) {
+            /* Eigenpairs on top of this frame take more stack than a board of 8 KB has. */
+            if (TEST_RAM < 4096 && kernel == RFM_L1 && metric == RFM_FULL) continue;
             test_reset();
             test_note("kernel, metric", (size_t)kernel, (size_t)metric, 0);
             rfm_options_init(&options);
