@@ -33,6 +33,7 @@ void conv_ansatz(const trial *t, text *sheet) {
     size_t patch, epochs = t->quick ? 3 : 20, filters = t->quick ? 8 : 32, done = 0;
     lab_rows some = digits.train;
     int pooling;
+    if (digits.train.n > 1500) digits.train.n = 1500; /* nine networks are trained */
     if (some.n > 500) some.n = 500;
     sheet_say(sheet,
               "%s, %zu rows to train, %zu to test. Two layers of %zu filters, zero padded, then a dense layer; %zu "
