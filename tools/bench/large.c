@@ -2,7 +2,7 @@
  *
  * Rows are made where they are asked for, so ours need no table in memory. Two tasks: "step", 20 inputs, smooth terms
  * and an interaction with a step; "friedman", Friedman's function with 50 inputs, 45 of them idle. Noise keeps R^2
- * below 0.990. JSON lines have "what": "large". */
+ * below 1. JSON lines have "what": "large". */
 #define _POSIX_C_SOURCE 200809L
 
 #include "rfm_large.h"
