@@ -2,6 +2,8 @@
  * so ask once and keep the answer. */
 #include "rfm_port.h"
 
+#ifndef RFM_NO_TRAIN
+
 #include <string.h>
 
 #if RFM_PORT_HAVE_X86
@@ -103,3 +105,5 @@ const rfm_port *rfm_port_find(const char *name) {
         if (strcmp(name, ports[i]->name) == 0) return runs(i) ? ports[i] : NULL;
     return NULL;
 }
+
+#endif /* RFM_NO_TRAIN */

@@ -10,15 +10,16 @@
 
 struct rfm_model_i; /* rfm_small.h */
 
-/* Which tables this target has. */
-#if RFM_REAL_BYTES == 4 && (defined(__x86_64__) || defined(_M_X64))
+/* Which tables this target has; prediction alone needs none. */
+#if RFM_REAL_BYTES == 4 && !defined(RFM_NO_TRAIN) && (defined(__x86_64__) || defined(_M_X64))
 #define RFM_PORT_HAVE_X86 1
 #else
 #define RFM_PORT_HAVE_X86 0
 #endif
 
 /* AArch64, or ARMv7-A compiled for NEON with FMA (-mfpu=neon-vfpv4). Little-endian only. */
-#if RFM_REAL_BYTES == 4 && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA) && !defined(__ARM_BIG_ENDIAN)
+#if RFM_REAL_BYTES == 4 && !defined(RFM_NO_TRAIN) && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA) && \
+    !defined(__ARM_BIG_ENDIAN)
 #define RFM_PORT_HAVE_NEON 1
 #else
 #define RFM_PORT_HAVE_NEON 0

@@ -426,43 +426,52 @@ static const rfm_real *section_numbers(const rfm_blob *head, uint32_t section, u
     return numbers != NULL && rfm_finite((size_t)count * each, numbers) ? numbers : NULL;
 }
 
+/* What an accepted blob says. */
+static RFM_ALONE void model_of(const rfm_blob *head, rfm_model *model) {
+    model->n = head->n, model->d = head->d, model->c = head->c, model->r = head->r;
+    model->kernel = head->kernel, model->metric = head->metric & (RFM_UNIT_ROWS - 1), model->task = head->task;
+    model->bandwidth = R(1), model->exponent = R(head->exponent), model->temperature = R(head->temperature);
+    model->shift = (const rfm_real *)rfm_blob_section(head, SECTION_SHIFT);
+    model->p = (const rfm_real *)rfm_blob_section(head, SECTION_P);
+    model->centers = (const rfm_real *)rfm_blob_section(head, SECTION_CENTERS);
+    model->alpha = (const rfm_real *)rfm_blob_section(head, SECTION_ALPHA);
+    model->offset = (const rfm_real *)rfm_blob_section(head, SECTION_OFFSET);
+    model->class_names = (const char *)rfm_blob_section(head, RFM_SECTION_CLASS_NAMES);
+    model->input_names = (const char *)rfm_blob_section(head, RFM_SECTION_INPUT_NAMES);
+    model->summary = rfm_blob_section(head, RFM_SECTION_SUMMARY);
+#ifdef RFM_SPHERE
+    model->radius = R(0);
+    if (head->metric >= RFM_UNIT_ROWS) model->radius = *(const rfm_real *)rfm_blob_section(head, RFM_SECTION_RADIUS);
+#endif
+}
+
 int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     rfm_blob head;
     uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
-#ifdef RFM_SPHERE
-    rfm_real radius = R(0);
-#endif
     if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
     if (head.kernel == RFM_L1 && get_u32(head.at + 36) > BITS_ONE) return RFM_ECONTENT; /* not positive definite */
 #ifdef RFM_SPHERE
     if (head.metric >= RFM_UNIT_ROWS) {
         const rfm_real *at = section_numbers(&head, RFM_SECTION_RADIUS, 1, 1);
         if (at == NULL || !(*at >= R(1) / BANDWIDTH_MOST && *at <= BANDWIDTH_MOST)) return RFM_ECONTENT;
-        radius = *at, head.metric = (uint8_t)(head.metric - RFM_UNIT_ROWS);
     }
 #endif
     for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++) {
         uint32_t count = i < SECTION_CENTERS ? head.d : i < SECTION_OFFSET ? head.n : head.c, each = 1;
-        if (i == SECTION_CENTERS || (i == SECTION_P && head.metric == RFM_FULL)) each = head.r;
+        if (i == SECTION_CENTERS || (i == SECTION_P && (head.metric & RFM_FULL) != 0)) each = head.r;
         if (i == SECTION_ALPHA) each = head.c;
         if (section_numbers(&head, i, count, each) == NULL) return RFM_ECONTENT;
     }
-    model->n = head.n, model->d = head.d, model->c = head.c, model->r = head.r;
-    model->kernel = head.kernel, model->metric = head.metric, model->task = head.task;
-    model->bandwidth = R(1), model->exponent = R(head.exponent), model->temperature = R(head.temperature);
-    model->shift = (const rfm_real *)rfm_blob_section(&head, SECTION_SHIFT);
-    model->p = (const rfm_real *)rfm_blob_section(&head, SECTION_P);
-    model->centers = (const rfm_real *)rfm_blob_section(&head, SECTION_CENTERS);
-    model->alpha = (const rfm_real *)rfm_blob_section(&head, SECTION_ALPHA);
-    model->offset = (const rfm_real *)rfm_blob_section(&head, SECTION_OFFSET);
-    model->class_names = (const char *)rfm_blob_section(&head, RFM_SECTION_CLASS_NAMES);
-    model->input_names = (const char *)rfm_blob_section(&head, RFM_SECTION_INPUT_NAMES);
-    model->summary = rfm_blob_section(&head, RFM_SECTION_SUMMARY);
-#ifdef RFM_SPHERE
-    model->radius = radius;
-#endif
+    model_of(&head, model);
     return RFM_OK;
+}
+
+void rfm_model_reopen(const void *blob, rfm_model *model) {
+    rfm_blob head;
+    head.at = (const unsigned char *)blob;
+    memcpy((unsigned char *)&head + offsetof(rfm_blob, type), head.at + 16, 28);
+    model_of(&head, model);
 }
 
 /* ==== 5. Kernels ================================================================================

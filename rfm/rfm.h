@@ -236,6 +236,9 @@ typedef struct {
  * also means that a number is not finite. After an error *model is unchanged. */
 int rfm_model_open(const void *blob, size_t size, rfm_model *model);
 
+/* The same for a blob that was opened before and has not changed: nothing is checked, so it takes no time. */
+void rfm_model_reopen(const void *blob, rfm_model *model);
+
 /* ---- blobs: what models of every number type have in common --------------------------------- */
 
 /* Types of the numbers in a blob: bits of a set; for these four also their bytes. */

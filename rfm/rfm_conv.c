@@ -514,18 +514,6 @@ static int plan_blob(const rfm_conv_model *m, int has_p, int has_offset, size_t 
     return RFM_OK;
 }
 
-/* c strings, or two if c = 1; the last byte is a 0. */
-static int names_right(const unsigned char *text, size_t bytes, size_t c) {
-    size_t strings = c == 1 ? 2 : c, i;
-    if (bytes == 0) return 1;
-    for (i = 0; i < bytes; i++)
-        if (text[i] == 0) {
-            if (strings == 0) return 0;
-            strings--;
-        }
-    return strings == 0 && text[bytes - 1] == 0;
-}
-
 static int norms_right(size_t n, const rfm_real *norms) {
     size_t i;
     for (i = 0; i < n; i++)
@@ -586,7 +574,9 @@ int rfm_conv_open(const void *blob, size_t size, rfm_conv_model *model) {
         if (!rfm_finite(plan.bytes[i] / sizeof(rfm_real), at[i])) return RFM_ECONTENT;
     }
     if (!norms_right(plan.bytes[SECTION_NORMS] / sizeof(rfm_real), at[SECTION_NORMS])) return RFM_ECONTENT;
-    if (!names_right(b + plan.at[SECTION_NAMES], plan.bytes[SECTION_NAMES], m.c)) return RFM_ECONTENT;
+    if (plan.bytes[SECTION_NAMES] > 0 &&
+        !names_right(b + plan.at[SECTION_NAMES], (uint32_t)plan.bytes[SECTION_NAMES], (uint32_t)(m.c == 1 ? 2 : m.c)))
+        return RFM_ECONTENT;
     m.p = at[SECTION_P], m.images = at[SECTION_IMAGES], m.norms = at[SECTION_NORMS];
     m.alpha = at[SECTION_ALPHA], m.offset = at[SECTION_OFFSET];
     for (i = 0; i < m.layers; i++) m.layer[i].filters = at[SECTION_FILTERS + i];
@@ -600,14 +590,6 @@ int rfm_conv_open(const void *blob, size_t size, rfm_conv_model *model) {
 #include <math.h>
 
 /* ==== 6. Arguments ============================================================================== */
-
-static int check_arena(const rfm_arena *arena) {
-    if (arena == NULL) return RFM_ENULL;
-    return arena->status == RFM_OK && arena->base == NULL ? RFM_EARENA : arena->status;
-}
-
-/* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
-static int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
 
 static size_t view_bytes(rfm_cmat a) { return ((a.rows - 1) * a.stride + a.cols) * sizeof(rfm_real); }
 
@@ -1180,8 +1162,8 @@ static int shallow_outputs(work *w, shallow *s, size_t place, size_t n, size_t f
     status = rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(s->w, rows, n), rfm_cview(s->b, n, columns), R(0),
                       rfm_view(s->h, rows, columns));
     if (status == RFM_OK && !laplace)
-        status = rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(s->v, rows, n), part_of_alpha, R(0),
-                          rfm_view(s->hz, rows, g));
+        status =
+            rfm_gemm(&w->ctx, RFM_NN, R(1), rfm_cview(s->v, rows, n), part_of_alpha, R(0), rfm_view(s->hz, rows, g));
     for (i = 0; status == RFM_OK && i < rows; i++)
         for (k = 0; k < g; k++) {
             const rfm_real *u = s->z.u + (first + i) * r;
@@ -1189,14 +1171,13 @@ static int shallow_outputs(work *w, shallow *s, size_t place, size_t n, size_t f
             const rfm_real factor = laplace ? -h[r] : s->hz[i * g + k];
             for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / R(w->places);
         }
-    if (status == RFM_OK && use->s != NULL)
-        status = rfm_syrk(&w->ctx, RFM_TN, R(1), all, R(1), rfm_view(use->s, r, r));
+    if (status == RFM_OK && use->s != NULL) status = rfm_syrk(&w->ctx, RFM_TN, R(1), all, R(1), rfm_view(use->s, r, r));
     if (status == RFM_OK && use->g != NULL) {
         rfm_cmat from = all;
         if (w->p != NULL) {
             from = rfm_cview(s->back, rows * g, w->d);
-            status = rfm_gemm(&w->ctx, RFM_NN, R(1), all, rfm_cview(w->p, r, w->d), R(0),
-                              rfm_view(s->back, rows * g, w->d));
+            status =
+                rfm_gemm(&w->ctx, RFM_NN, R(1), all, rfm_cview(w->p, r, w->d), R(0), rfm_view(s->back, rows * g, w->d));
         }
         for (i = 0; status == RFM_OK && i < rows; i++)
             for (k = 0; k < g; k++)
@@ -2993,15 +2974,12 @@ int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t widt
 
 /* ==== 16. Writing models ======================================================================== */
 
-static size_t text_bytes(const rfm_conv_model *m) {
-    return m->class_names == NULL ? 0 : (size_t)(rfm_name(m->class_names, m->c == 1 ? 2 : m->c) - m->class_names);
-}
-
 static int model_plan(const rfm_conv_model *m, size_t record_bytes, blob_plan *plan) {
     int status = check_model(m);
     if (status == RFM_OK && !between(RFM_REGRESS, m->task, RFM_CLASSIFY)) status = RFM_EVALUE;
     if (status != RFM_OK) return status;
-    return plan_blob(m, m->p != NULL, m->offset != NULL, text_bytes(m), record_bytes, plan);
+    return plan_blob(m, m->p != NULL, m->offset != NULL, names_bytes(m->class_names, m->c == 1 ? 2 : m->c),
+                     record_bytes, plan);
 }
 
 int rfm_conv_size(const rfm_conv_model *model, size_t record_bytes, size_t *bytes) {

@@ -33,16 +33,14 @@
 #define H_MOST        32767
 #define WEIGHTS_MOST  65535u /* sum |w| of a filter, times 2^15 below 2^31 */
 
-static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
-
 static uint32_t pool_count(uint32_t pools) { return (pools & 1) + (pools >> 1 & 1) + (pools >> 2); }
 
 static uint32_t places_of(const rfm_filters *f) { return f->samples - f->taps + 1; }
 
-/* m / span, rounded up. */
-static uint32_t segments_of(uint32_t places, uint32_t span) {
+/* m / each, rounded up. */
+static uint32_t segments_of(uint32_t places, uint32_t each) {
     uint32_t segments = 1;
-    for (; places > span; places -= span) segments++;
+    for (; places > each; places -= each) segments++;
     return segments;
 }
 
@@ -73,14 +71,6 @@ static int numbers_right(const rfm_filters *f) {
 static int model_fits(const rfm_filters *f) {
     const uint32_t rows = f->filters * f->segments;
     return rows <= f->model.d && rows * pool_count(f->pools) == f->model.d;
-}
-
-/* As many strings as there are to be, each with its 0. */
-static int names_right(const unsigned char *text, uint32_t bytes, uint32_t strings) {
-    unsigned char last = 1;
-    for (; bytes > 0; bytes--)
-        if ((last = *text++) == 0) strings--;
-    return last == 0 && strings == 0;
 }
 
 /* The next `count` times `each` bytes of a blob; NULL: there are less. */
@@ -207,12 +197,6 @@ int rfm_filters_integers(const rfm_filters *f, const rfm_real *x, int16_t *xi) {
 #ifndef RFM_NO_TRAIN
 
 /* ==== 3. Learning =============================================================================== */
-
-static int check_arena(const rfm_arena *arena) {
-    if (arena == NULL) return RFM_ENULL;
-    if (arena->status != RFM_OK) return arena->status;
-    return arena->base == NULL ? RFM_EARENA : RFM_OK;
-}
 
 static int leave(rfm_arena *arena, size_t used, int status) {
     arena->status = RFM_OK;
@@ -502,12 +486,6 @@ int rfm_filters_features(const rfm_ctx *ctx, const rfm_filters *bank, rfm_cmat x
 
 /* ==== 5. Writing ================================================================================ */
 
-static size_t names_bytes(const rfm_filters *f) {
-    return f->input_names == NULL
-               ? 0
-               : (size_t)(rfm_name(f->input_names, (size_t)f->channels * f->samples) - f->input_names);
-}
-
 /* Where the model's blob begins. */
 static uint64_t model_at(const rfm_filters *f, size_t names) {
     const uint64_t at = HEAD + (uint64_t)f->filters * ((uint64_t)f->channels * f->taps + 5) + f->channels + names;
@@ -524,7 +502,7 @@ int rfm_filters_size(const rfm_filters *f, size_t record_bytes, size_t *bytes) {
     if (!head_right(f) || f->segments != segments_of(places_of(f), f->span)) return RFM_EVALUE;
     status = rfm_model_size_i(&f->model, record_bytes, &model);
     if (status != RFM_OK) return status;
-    total = model_at(f, names_bytes(f)) + model;
+    total = model_at(f, names_bytes(f->input_names, (size_t)f->channels * f->samples)) + model;
     if (total > UINT32_MAX) return RFM_EOVERFLOW;
     *bytes = (size_t)total;
     return RFM_OK;
@@ -539,7 +517,7 @@ int rfm_filters_write(const rfm_filters *f, const void *record, size_t record_by
     if (size < total) return RFM_EARENA;
     if (!little_endian()) return RFM_ETYPE;
     if (!numbers_right(f) || !model_fits(f)) return RFM_EVALUE;
-    names = names_bytes(f), model = (size_t)model_at(f, names);
+    names = names_bytes(f->input_names, (size_t)f->channels * f->samples), model = (size_t)model_at(f, names);
     status = rfm_model_write_i(&f->model, record, record_bytes, b + model, total - model);
     if (status != RFM_OK) return status;
     memset(b, 0, model);

@@ -279,22 +279,9 @@ typedef struct {
     rfm_real *own;             /* (3, n) prototypes: of each centre the one alpha, dH by it, E of its output */
     const rfm_real *u;         /* (n, r) */
     int far;                   /* a row of the block, or a centre, is far from 0 */
-    unsigned char *memory;     /* for the calls of rfm.h and rfm_small.h */
-    size_t bytes;
-    rfm_arena arena;
-    rfm_ctx ctx;      /* on that memory, without ticks */
-    rfm_ctx products; /* for a block of rows: alone, where handing out work would cost more than the work */
+    call_room inner;           /* for the calls of rfm_small.h, too */
+    rfm_ctx products;          /* for a block of rows: alone, where handing out work would cost more than the work */
 } pass;
-
-/* The largest need so far; `bytes` is read after the need is known. */
-static void bytes_for(pass *s, int status, const size_t *bytes) {
-    s->bytes = status == RFM_OK ? max_size(s->bytes, *bytes) : SIZE_MAX;
-}
-
-static void product_bytes(pass *s, const rfm_ctx *ctx, size_t m, size_t n, size_t k) {
-    size_t bytes = 0;
-    bytes_for(s, rfm_gemm_need(ctx, m, n, k, &bytes), &bytes);
-}
 
 static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf *f, size_t rows, pass *s) {
     size_t n = f->n, d = f->d, c = f->c, r = f->r, b = min_size(rows, BLOCK_ROWS);
@@ -317,28 +304,23 @@ static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf 
     s->du = rfm_arena_reals(arena, placed ? n : 0, r);
     s->pulled = rfm_arena_reals(arena, placed ? n : 0, r);
     s->own = rfm_arena_reals(arena, f->labels != NULL ? 3 : 0, n);
-    product_bytes(s, ctx, b, r, d); /* Z */
-    product_bytes(s, ctx, b, n, r); /* Z U' */
-    product_bytes(s, ctx, b, c, n); /* F */
-    product_bytes(s, ctx, n, c, b); /* dalpha */
-    product_bytes(s, ctx, b, n, c); /* E alpha' */
-    product_bytes(s, ctx, b, r, n); /* A U */
-    product_bytes(s, ctx, n, r, b); /* A'Z */
-    product_bytes(s, ctx, r, d, b); /* dW */
+    room_product(&s->inner, ctx, b, r, d); /* Z */
+    room_product(&s->inner, ctx, b, n, r); /* Z U' */
+    room_product(&s->inner, ctx, b, c, n); /* F */
+    room_product(&s->inner, ctx, n, c, b); /* dalpha */
+    room_product(&s->inner, ctx, b, n, c); /* E alpha' */
+    room_product(&s->inner, ctx, b, r, n); /* A U */
+    room_product(&s->inner, ctx, n, r, b); /* A'Z */
+    room_product(&s->inner, ctx, r, d, b); /* dW */
     if (!placed) return;
-    product_bytes(s, ctx, n, r, d); /* U */
-    product_bytes(s, ctx, n, d, r); /* dT */
-    product_bytes(s, ctx, r, d, n); /* dW */
+    room_product(&s->inner, ctx, n, r, d); /* U */
+    room_product(&s->inner, ctx, n, d, r); /* dT */
+    room_product(&s->inner, ctx, r, d, n); /* dW */
 }
 
-/* The last block of a layout. */
-static void inner_layout(rfm_arena *arena, pass *s) { s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1); }
-
 static void inner_start(const rfm_ctx *ctx, pass *s) {
-    (void)rfm_arena_init(&s->arena, s->memory, s->bytes);
-    s->ctx = *ctx;
-    s->ctx.arena = &s->arena, s->ctx.tick = NULL;
-    s->products = s->ctx;
+    room_start(ctx, &s->inner);
+    s->products = s->inner.ctx;
     if (s->r * max_size(s->n, s->d) < WORTH_SHARING / s->b) s->products.run = NULL;
 }
 
@@ -412,7 +394,7 @@ static int set_phi(pass *s, const rfm_hyperbf *f, size_t count, int weights) {
         rfm_real norm = R(0);
         status = set_norms(1, s->r, s->z + i * s->r, &norm);
         if (status == RFM_OK)
-            rfm_kernel_row(s->ctx.port, f->kernel, f->exponent, inverse, s->n, s->r, s->z + i * s->r, norm, s->u,
+            rfm_kernel_row(s->inner.ctx.port, f->kernel, f->exponent, inverse, s->n, s->r, s->z + i * s->r, norm, s->u,
                            s->norms, s->phi + i * (s->n + 1), weights ? s->w + i * s->n : NULL);
         most = max_real(most, norm);
     }
@@ -583,7 +565,7 @@ void rfm_hyperbf_cost_init(rfm_hyperbf_cost *cost) {
 static int loss_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyperbf *f, size_t rows, pass *s, arrays *g) {
     pass_layout(arena, ctx, f, rows, s);
     take_arrays(arena, f, g);
-    inner_layout(arena, s);
+    (void)room_layout(arena, &s->inner);
     return arena->status;
 }
 
@@ -715,11 +697,11 @@ static void squares_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_hyper
     q->rhs = rfm_arena_reals(arena, m, f->c);
     q->x = rfm_arena_reals(arena, m, f->c);
     q->which = (uint32_t *)rfm_arena_take(arena, m, sizeof *q->which);
-    bytes_for(s, rfm_syrk_need(ctx, m, s->b, &bytes), &bytes);
-    product_bytes(s, ctx, m, f->c, s->b);
+    room_for(&s->inner, rfm_syrk_need(ctx, m, s->b, &bytes), &bytes);
+    room_product(&s->inner, ctx, m, f->c, s->b);
     for (i = f->labels != NULL ? 1 : m; i <= m; i++) { /* prototypes: any number of centres per output */
-        bytes_for(s, rfm_chol_need(ctx, i, &bytes), &bytes);
-        bytes_for(s, rfm_trsm_need(ctx, i, f->labels != NULL ? 1 : f->c, &bytes), &bytes);
+        room_for(&s->inner, rfm_chol_need(ctx, i, &bytes), &bytes);
+        room_for(&s->inner, rfm_trsm_need(ctx, i, f->labels != NULL ? 1 : f->c, &bytes), &bytes);
     }
 }
 
@@ -745,7 +727,7 @@ static int squares_sums(pass *s, const rfm_hyperbf *f, const source *from, rfm_r
         }
         if (status == RFM_OK)
             status = in_range(
-                rfm_syrk(&s->ctx, RFM_TN, R(1), phi_view(s, count, q->m), R(1), rfm_view(q->gram, q->m, q->m)));
+                rfm_syrk(&s->inner.ctx, RFM_TN, R(1), phi_view(s, count, q->m), R(1), rfm_view(q->gram, q->m, q->m)));
         if (status == RFM_OK)
             status = multiply(s, RFM_TN, R(1), phi_view(s, count, q->m), rfm_cview(s->y, count, s->c), R(1),
                               rfm_view(q->rhs, q->m, s->c));
@@ -766,13 +748,14 @@ static int squares_solve(pass *s, squares *q, size_t m, size_t first, size_t col
                 rfm_real value = q->gram[q->which[i] * q->m + q->which[j]];
                 q->work[i * m + j] = i < j ? value : value + more + (q->which[i] < s->n ? ridge : R(0));
             }
-        status = in_range(rfm_chol(&s->ctx, rfm_view(q->work, m, m), NULL));
+        status = in_range(rfm_chol(&s->inner.ctx, rfm_view(q->work, m, m), NULL));
         more = max_real(R(10) * more, R(m) * REAL_EPS * max_real(most, ridge));
         if (status == RFM_ENOTPD && !(more > R(0) && more < R(100) * R(m) * max_real(most, ridge))) return RFM_ERANGE;
     } while (status == RFM_ENOTPD);
     for (i = 0; i < m; i++)
         for (j = 0; j < cols; j++) q->x[i * cols + j] = q->rhs[q->which[i] * s->c + first + j];
-    if (status == RFM_OK) status = in_range(rfm_chol_solve(&s->ctx, rfm_cview(q->work, m, m), rfm_view(q->x, m, cols)));
+    if (status == RFM_OK)
+        status = in_range(rfm_chol_solve(&s->inner.ctx, rfm_cview(q->work, m, m), rfm_view(q->x, m, cols)));
     return status;
 }
 
@@ -852,7 +835,7 @@ static void cluster_bytes(beginning *g) {
         cluster_how(g, k, &how);
         status = rfm_small_centers_need(g->ctx, &m, &data, &how, &scratch, &store);
         bytes = scratch + store;
-        bytes_for(&g->s, bytes < scratch ? RFM_EOVERFLOW : status, &bytes);
+        room_for(&g->s.inner, bytes < scratch ? RFM_EOVERFLOW : status, &bytes);
     }
 }
 
@@ -885,14 +868,14 @@ static int start_layout(rfm_arena *store, rfm_arena *arena, beginning *g) {
     sized.labels = o->prototypes ? &label : NULL;
     pass_layout(arena, g->ctx, &sized, g->rows, &g->s);
     squares_layout(arena, g->ctx, &sized, &g->s, &g->q);
-    product_bytes(&g->s, g->ctx, BLOCK_ROWS, r, d);
+    room_product(&g->s.inner, g->ctx, BLOCK_ROWS, r, d);
     if (o->choice != RFM_HYPERBF_MODEL) cluster_bytes(g);
     if (o->model != NULL) {
         int status = rfm_small_rank_need(g->ctx, o->model, g->data, r, &scratch, &kept);
         scratch += kept;
-        bytes_for(&g->s, scratch < kept ? RFM_EOVERFLOW : status, &scratch);
+        room_for(&g->s.inner, scratch < kept ? RFM_EOVERFLOW : status, &scratch);
     }
-    inner_layout(arena, &g->s);
+    (void)room_layout(arena, &g->s.inner);
     return arena->status;
 }
 
@@ -954,12 +937,12 @@ static int start_metric(beginning *g) {
             }
         return rfm_finite(f->d, f->shift) && rfm_finite(f->r * f->d, f->p) ? RFM_OK : RFM_ERANGE;
     }
-    status = rfm_small_rank(&g->s.ctx, g->o->model, g->data, f->r, &g->s.arena, &small, NULL);
+    status = rfm_small_rank(&g->s.inner.ctx, g->o->model, g->data, f->r, &g->s.inner.arena, &small, NULL);
     if (status != RFM_OK) return status;
     memcpy(f->shift, small.shift, f->d * sizeof *f->shift);
     memcpy(f->p, small.p, f->r * f->d * sizeof *f->p);
     if (g->o->choice == RFM_HYPERBF_MODEL) memcpy(f->centers, small.centers, f->n * f->r * sizeof *f->centers);
-    rfm_arena_release(&g->s.arena, 0);
+    rfm_arena_release(&g->s.inner.arena, 0);
     return RFM_OK;
 }
 
@@ -1032,14 +1015,14 @@ static int start_clusters(beginning *g) {
         for (i = 0; i < g->rows; i++)
             g->weights[i] = g->of[i] != k ? R(0) : g->data->weights != NULL ? g->data->weights[i] : R(1);
         cluster_how(g, g->take[k], &how);
-        status = rfm_small_centers(&g->s.ctx, &m, &data, &how, &g->s.arena, &small);
+        status = rfm_small_centers(&g->s.inner.ctx, &m, &data, &how, &g->s.inner.arena, &small);
         if (status == RFM_EVALUE) status = RFM_ERANGE;
         if (status == RFM_OK && small.n < how.centers) status = RFM_EVALUE;
         if (status != RFM_OK) return status;
         memcpy(f->centers + done * f->r, small.centers, small.n * f->r * sizeof *f->centers);
         for (i = 0; f->labels != NULL && i < small.n; i++) f->labels[done + i] = f->c == 1 ? 0 : (uint32_t)k;
         done += small.n;
-        rfm_arena_release(&g->s.arena, 0);
+        rfm_arena_release(&g->s.inner.arena, 0);
         status = tick(g->ctx, R(0.5) * R(k + 1) / R(g->classes));
         if (status != RFM_OK) return status;
     }
@@ -1248,8 +1231,8 @@ static int descent_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_data *
     if (o->solve > 0) squares_layout(arena, ctx, f, &g->s, &g->q);
     for (k = 1; teacher && k <= g->s.b; k++) /* blocks of rows and of drawn ones: whatever is left at the end */
         if (k == g->s.b || k == rows % g->s.b || k == drawn % g->s.b)
-            bytes_for(&g->s, rfm_predict_need(ctx, o->teacher, k, &bytes), &bytes);
-    inner_layout(arena, &g->s);
+            room_for(&g->s.inner, rfm_predict_need(ctx, o->teacher, k, &bytes), &bytes);
+    (void)room_layout(arena, &g->s.inner);
     return arena->status;
 }
 
@@ -1294,7 +1277,7 @@ static int ask_teacher(rfm_hyperbf_descent *g, size_t first, size_t count, rfm_r
     int status = RFM_OK;
     if (o->teacher != NULL) {
         for (i = 0; i < count; i++) (void)make_row(from, first + i, NULL, g->s.x + i * from->d);
-        status = rfm_predict(&g->s.ctx, o->teacher, rfm_cview(g->s.x, count, from->d), rfm_view(to, count, c));
+        status = rfm_predict(&g->s.inner.ctx, o->teacher, rfm_cview(g->s.x, count, from->d), rfm_view(to, count, c));
     }
     for (i = 0; i < count && status == RFM_OK; i++) {
         size_t index = first + i;

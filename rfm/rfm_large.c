@@ -1,15 +1,14 @@
 /* rfm_large.c - any number of rows in a fixed arena; rfm_large.h has the contract.
  *
  * Contents:
- *   1. Desk        memory for calls of rfm.h, ticks
- *   2. Rows        blocks, passes, their checksum
- *   3. Basis       K_mm = U'U with pivoting, and features K U^-1
- *   4. Sums        fixed-point numbers that are added, merged and subtracted
- *   5. Direct      one pass, then the factor of the sums
- *   6. Conjugate   gradients with the preconditioner of FALKON
- *   7. Solving     the two behind one door
- *   8. The fit     a sample, its exact rounds, the choice of centres, rounds by the AGOP of m centres
- *   9. EigenPro
+ *   1. Rows        blocks, passes, their checksum
+ *   2. Basis       K_mm = U'U with pivoting, and features K U^-1
+ *   3. Sums        fixed-point numbers that are added, merged and subtracted
+ *   4. Direct      one pass, then the factor of the sums
+ *   5. Conjugate   gradients with the preconditioner of FALKON
+ *   6. Solving     the two behind one door
+ *   7. The fit     a sample, its exact rounds, the choice of centres, rounds by the AGOP of m centres
+ *   8. EigenPro
  *
  * Notation: n rows, m centres z_j, K_nm (n, m); W = diag(w). Blocks have `b` rows. The last block of a pass is filled
  * up with rows of weight 0, so every call of rfm.h has the sizes that its need was asked for.
@@ -20,6 +19,7 @@
 
 #include <math.h>
 
+#define RFM_DESK
 #include "rfm_private.h"
 
 #define BLOCK_ROWS 512 /* rows read at a time */
@@ -35,40 +35,7 @@ static int exponent_of(rfm_real x) {
 
 static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
-/* ==== 1. Desk ================================================================================== */
-
-typedef struct {
-    const rfm_ctx *ctx;
-    unsigned char *memory; /* for calls of rfm.h */
-    size_t bytes;          /* the largest need of them; SIZE_MAX: more than any memory has */
-    rfm_arena arena;
-    rfm_ctx inner;       /* a context on that memory, without ticks */
-    rfm_real base, span; /* the part of the whole that is being done */
-} desk;
-
-static void desk_for(desk *s, int status, const size_t *bytes) {
-    s->bytes = status == RFM_OK ? max_size(s->bytes, *bytes) : SIZE_MAX;
-}
-
-/* Takes the last block of a layout. */
-static void desk_layout(rfm_arena *arena, desk *s) { s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1); }
-
-static void desk_start(desk *s) {
-    (void)rfm_arena_init(&s->arena, s->memory, s->bytes);
-    s->inner = *s->ctx;
-    s->inner.arena = &s->arena, s->inner.tick = NULL;
-}
-
-/* `done` is the share of the current part. */
-static int desk_tick(const desk *s, rfm_real done) {
-    rfm_real share = s->base + s->span * (done < R(1) ? done : R(1));
-    if (s->ctx->tick == NULL) return RFM_OK;
-    return s->ctx->tick(s->ctx->tick_arg, share < R(1) ? share : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
-}
-
-static int desk_tick_inner(void *arg, rfm_real done) { return desk_tick((const desk *)arg, done); }
-
-/* ==== 2. Rows ================================================================================== */
+/* ==== 1. Rows ================================================================================== */
 
 typedef struct {
     const rfm_rows *rows;
@@ -151,7 +118,7 @@ static int end_pass(passing *p) {
     return p->hash == p->first ? RFM_OK : RFM_ECHANGED;
 }
 
-/* ==== 3. Basis ==================================================================================
+/* ==== 2. Basis ==================================================================================
  *
  * K_mm = U'U, pivots in the order of `perm`. A centre beyond the rank is represented by the others: its row of U is
  * that of the identity, and its features are 0.
@@ -206,8 +173,8 @@ static int basis_start(desk *s, basis *f) {
     size_t m = model->n, r = model->r, i, j;
     int status;
     memset(f->zeros, 0, f->most_r * sizeof *f->zeros);
-    status = rfm_kernel_values(&s->inner, &flat, rfm_cview(model->centers, m, r), RFM_NN, rfm_view(f->u, m, m));
-    if (status == RFM_OK) status = rfm_chol_rank(&s->inner, rfm_view(f->u, m, m), R(0), f->perm, &f->rank);
+    status = rfm_kernel_values(&s->room.ctx, &flat, rfm_cview(model->centers, m, r), RFM_NN, rfm_view(f->u, m, m));
+    if (status == RFM_OK) status = rfm_chol_rank(&s->room.ctx, rfm_view(f->u, m, m), R(0), f->perm, &f->rank);
     if (status != RFM_OK) return status;
     for (i = 0; i < m; i++) {
         for (j = 0; j < m; j++)
@@ -222,14 +189,14 @@ static int basis_start(desk *s, basis *f) {
 /* out (m, b) = U'^-1 K_mb diag(factor): features of the rows x (b, d). */
 static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor, rfm_real *out) {
     size_t m = f->model->n, b = x.rows, i, j;
-    int status = rfm_kernel_values(&s->inner, &f->turned, x, RFM_TN, rfm_view(out, m, b));
+    int status = rfm_kernel_values(&s->room.ctx, &f->turned, x, RFM_TN, rfm_view(out, m, b));
     for (i = 0; status == RFM_OK && i < m; i++)
         for (j = 0; j < b; j++) out[i * b + j] = i < f->rank ? out[i * b + j] * factor[j] : R(0);
-    if (status == RFM_OK) status = rfm_trsm(&s->inner, RFM_TN, rfm_cview(f->u, m, m), rfm_view(out, m, b));
+    if (status == RFM_OK) status = rfm_trsm(&s->room.ctx, RFM_TN, rfm_cview(f->u, m, m), rfm_view(out, m, b));
     return status;
 }
 
-/* ==== 4. Sums ===================================================================================
+/* ==== 3. Sums ===================================================================================
  *
  * Features of one row have at most the length K(x, x)^1/2, so entries of a sum over rows are bounded, and fixed-point
  * numbers lose nothing that floating-point ones would keep. Sums of a block are made in floating point. In float a
@@ -481,7 +448,7 @@ static int add_gram(adding *a) {
     for (a->row = 0; a->row < m && status == RFM_OK; a->row += a->rows) {
         size_t left = m - a->row;
         a->rows = min_size(left, min_size(m, STRIP_ROWS));
-        status = rfm_gemm(&a->desk->inner, RFM_NT, R(1), rfm_cview(a->f + a->row * b, a->rows, b),
+        status = rfm_gemm(&a->desk->room.ctx, RFM_NT, R(1), rfm_cview(a->f + a->row * b, a->rows, b),
                           rfm_cview(a->f + a->row * b, left, b), R(0), rfm_view(a->strip, a->rows, left));
         if (status != RFM_OK) break;
         rfm_jobs(a->desk->ctx, add_strip_row, a, a->rows);
@@ -512,7 +479,7 @@ static int add_block(adding *a, passing *p) {
     status = features(a->desk, a->basis, rfm_cview(p->x, b, model->d), a->factor, a->f);
     if (status == RFM_OK) status = add_gram(a);
     if (status == RFM_OK)
-        status = rfm_gemm(&a->desk->inner, RFM_NN, R(1), rfm_cview(a->f, m, b), rfm_cview(p->y, b, c), R(0),
+        status = rfm_gemm(&a->desk->room.ctx, RFM_NN, R(1), rfm_cview(a->f, m, b), rfm_cview(p->y, b, c), R(0),
                           rfm_view(a->product, m, c));
     if (status != RFM_OK) return status;
     if (!fixed_add(m * c, a->product, numbers + a->shape.triangle) ||
@@ -557,7 +524,7 @@ static void outer_layout(rfm_arena *arena, outer *o) {
 /* The gradients of a block of rows. */
 static int outer_block(outer *o, const passing *p) {
     const rfm_model *m = o->model;
-    return rfm_agop(&o->desk->inner, m, rfm_cview(p->x, o->b, m->d), p->w,
+    return rfm_agop(&o->desk->room.ctx, m, rfm_cview(p->x, o->b, m->d), p->w,
                     rfm_view(o->sum, m->metric == RFM_FULL ? m->r : 1, m->r), rfm_view(o->mean, m->c, m->r));
 }
 
@@ -629,11 +596,6 @@ int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model 
     return status;
 }
 
-static int arena_right(const rfm_arena *arena) {
-    if (arena == NULL) return RFM_ENULL;
-    return arena->status == RFM_OK && arena->base == NULL ? RFM_EARENA : arena->status;
-}
-
 /* After a call: gives back the scratch. What was finite and is not any more has overflowed on the way. */
 static int leave(const rfm_ctx *ctx, size_t used, int status) {
     ctx->arena->status = RFM_OK;
@@ -658,7 +620,7 @@ static int outer_rows(adding_call *s) {
 int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, rfm_sums *sums) {
     adding_call s;
     size_t used;
-    int status = ctx == NULL || sums == NULL ? RFM_ENULL : arena_right(ctx->arena);
+    int status = ctx == NULL || sums == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = model == NULL ? RFM_ENULL : check_model(model);
     if (status == RFM_OK) status = rfm_sums_check(model, sums, SIZE_MAX);
     if (status == RFM_OK) status = adding_call_start(ctx, rows, model, sums->kind, &s);
@@ -683,7 +645,7 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
     return leave(ctx, used, status);
 }
 
-/* ==== 5. Direct ================================================================================= */
+/* ==== 4. Direct ================================================================================= */
 
 /* The equations (G + ridge I) g = rhs, alpha = U^-1 g. */
 typedef struct {
@@ -722,7 +684,7 @@ static int factor_gram(equations *e, rfm_real ridge) {
             e->v[i * (m + 1)] = e->diagonal[i] + e->ridge;
             for (j = i + 1; j < m; j++) e->v[i * m + j] = e->v[j * m + i];
         }
-        status = rfm_chol(&e->desk->inner, rfm_view(e->v, m, m), NULL);
+        status = rfm_chol(&e->desk->room.ctx, rfm_view(e->v, m, m), NULL);
         if (status != RFM_ENOTPD) return status;
         e->ridge = max_real(R(10) * e->ridge, R(m) * REAL_EPS * most);
         if (!(e->ridge < R(10) * R(m) * most)) return RFM_ERANGE;
@@ -732,7 +694,7 @@ static int factor_gram(equations *e, rfm_real ridge) {
 /* alpha (m, c) = U^-1 g in the order of the model's centres, from units. */
 static int alpha_of(equations *e, rfm_real unit, rfm_mat alpha) {
     size_t m = e->m, c = e->c, i, k;
-    int status = rfm_trsm(&e->desk->inner, RFM_NN, rfm_cview(e->basis->u, m, m), rfm_view(e->g, m, c));
+    int status = rfm_trsm(&e->desk->room.ctx, RFM_NN, rfm_cview(e->basis->u, m, m), rfm_view(e->g, m, c));
     if (status != RFM_OK) return status;
     for (i = 0; i < m * c; i++) e->g[i] *= unit;
     if (!rfm_finite(m * c, e->g)) return RFM_ERANGE;
@@ -750,7 +712,7 @@ static int solve_sums(equations *e, const rfm_sums *sums, const unsigned char *f
     for (i = 0; i < m; i++)
         for (j = i; j < m; j++) e->v[i * m + j] = fixed_at(from, row_at(m, i) + j);
     status = factor_gram(e, ridge * power(-2 * sums->unit_k));
-    if (status == RFM_OK) status = rfm_chol_solve(&e->desk->inner, rfm_cview(e->v, m, m), rfm_view(e->g, m, c));
+    if (status == RFM_OK) status = rfm_chol_solve(&e->desk->room.ctx, rfm_cview(e->v, m, m), rfm_view(e->g, m, c));
     return status == RFM_OK ? alpha_of(e, power(sums->unit_y - sums->unit_k), alpha) : status;
 }
 
@@ -799,7 +761,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
                    rfm_solve_report *report) {
     sums_call s;
     size_t used;
-    int status = ctx == NULL ? RFM_ENULL : arena_right(ctx->arena);
+    int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = sums_call_start(ctx, model, &s);
     if (status == RFM_OK) status = rfm_sums_check(model, sums, SIZE_MAX);
     if (status == RFM_OK) status = check_alpha(model, alpha);
@@ -821,7 +783,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
     return leave(ctx, used, status);
 }
 
-/* ==== 6. Conjugate gradients ====================================================================
+/* ==== 5. Conjugate gradients ====================================================================
  *
  * With V'V = (sum w / m) U U' + ridge I, for all outputs together:
  *   V'^-1 (U'^-1 K_mn W K_nm U^-1 + ridge I) V^-1 g = V'^-1 U'^-1 K_mn W Y,   alpha = U^-1 V^-1 g.
@@ -883,9 +845,9 @@ static int conjugate_pass(conjugate *s, const rfm_real *u, rfm_real from, rfm_re
     for (first = 0; first < n && status == RFM_OK; first += count) {
         status = read_block(p, first, &count);
         if (status == RFM_OK)
-            status = rfm_kernel_values(&d->inner, model, rfm_cview(p->x, b, model->d), RFM_NN, rfm_view(s->k, b, m));
+            status = rfm_kernel_values(&d->room.ctx, model, rfm_cview(p->x, b, model->d), RFM_NN, rfm_view(s->k, b, m));
         if (status == RFM_OK && u != NULL)
-            status = rfm_gemm(&d->inner, RFM_NN, R(1), rfm_cview(s->k, b, m), rfm_cview(u, m, c), R(0),
+            status = rfm_gemm(&d->room.ctx, RFM_NN, R(1), rfm_cview(s->k, b, m), rfm_cview(u, m, c), R(0),
                               rfm_view(s->t, b, c));
         for (i = 0; status == RFM_OK && i < b; i++)
             for (k = 0; k < c; k++) {
@@ -894,7 +856,7 @@ static int conjugate_pass(conjugate *s, const rfm_real *u, rfm_real from, rfm_re
                 *t *= p->w[i];
             }
         if (status == RFM_OK)
-            status = rfm_gemm(&d->inner, RFM_TN, R(1), rfm_cview(s->k, b, m), rfm_cview(s->t, b, c), R(0),
+            status = rfm_gemm(&d->room.ctx, RFM_TN, R(1), rfm_cview(s->k, b, m), rfm_cview(s->t, b, c), R(0),
                               rfm_view(s->part, m, c));
         if (status == RFM_OK) add_compensated(m * c, s->part, s->sum, s->lost);
         if (status == RFM_OK) status = desk_tick(d, from + (to - from) * R(first + count) / R(n));
@@ -910,12 +872,12 @@ static int precondition(conjugate *s, rfm_real weight, rfm_real ridge) {
     equations *e = s->e;
     size_t m = s->m;
     int status =
-        rfm_syrk(&e->desk->inner, RFM_NT, weight / R(m), rfm_cview(e->basis->u, m, m), R(0), rfm_view(e->v, m, m));
+        rfm_syrk(&e->desk->room.ctx, RFM_NT, weight / R(m), rfm_cview(e->basis->u, m, m), R(0), rfm_view(e->v, m, m));
     return status == RFM_OK ? factor_gram(e, max_real(ridge, R(0.25) * REAL_EPS * weight)) : status;
 }
 
 static int solve_with(const conjugate *s, const rfm_real *factor, int op, rfm_real *b) {
-    return rfm_trsm(&s->e->desk->inner, op, rfm_cview(factor, s->m, s->m), rfm_view(b, s->m, s->c));
+    return rfm_trsm(&s->e->desk->room.ctx, op, rfm_cview(factor, s->m, s->m), rfm_view(b, s->m, s->c));
 }
 
 /* out (c) = the dot products of the columns of a and b (m, c). */
@@ -1009,7 +971,7 @@ static int conjugate_solve(conjugate *s, rfm_real weight, const rfm_solve_option
     return solve_with(s, s->e->v, RFM_NN, s->e->g);
 }
 
-/* ==== 7. Solving ================================================================================ */
+/* ==== 6. Solving ================================================================================ */
 
 void rfm_solve_options_init(rfm_solve_options *o) {
     memset(o, 0, sizeof *o);
@@ -1178,7 +1140,7 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
     rfm_solve_report own;
     extent e;
     size_t used;
-    int status = ctx == NULL ? RFM_ENULL : arena_right(ctx->arena);
+    int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = solve_call_start(ctx, rows, model, options, &s);
     if (status == RFM_OK) status = check_alpha(model, alpha);
     if (status != RFM_OK) return status;
@@ -1192,7 +1154,7 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
     return leave(ctx, used, status);
 }
 
-/* ==== 8. The fit ================================================================================
+/* ==== 7. The fit ================================================================================
  *
  * One pass draws the sample. rfm_fit learns P and L on it. Centres are rows of the sample. Then, `rounds` times, alpha
  * is solved for with all rows, and P becomes R P, where R'R is the mean of the outer products of gradients by P z.
@@ -1271,7 +1233,7 @@ static int fit_layout(rfm_arena *arena, fitting *f) {
     size_t scratch = 0, store = 0;
     int status = rfm_fit_need(f->fit.ctx, &f->data, &f->options, &scratch, &store);
     if (status != RFM_OK) return status;
-    f->fit.bytes = store < SIZE_MAX - scratch ? scratch + store : SIZE_MAX;
+    f->fit.room.bytes = store < SIZE_MAX - scratch ? scratch + store : SIZE_MAX;
     desk_layout(arena, &f->fit);
     return arena->status;
 }
@@ -1284,7 +1246,7 @@ static rfm_model sample_model(const fitting *f, const rfm_real *z) {
 
 static int choose_layout(rfm_arena *arena, fitting *f) {
     size_t s = f->s, wide = min_size(s, LEVERAGE_COLUMNS), bytes = 0, r;
-    f->choose.bytes = 0;
+    f->choose.room.bytes = 0;
     if (f->o->choice == RFM_CHOICE_RANDOM) return RFM_OK;
     f->z = rfm_arena_reals(arena, s, f->d);
     f->centred = rfm_arena_reals(arena, s, f->d);
@@ -1306,7 +1268,7 @@ static int choose_layout(rfm_arena *arena, fitting *f) {
 
 static int rounds_layout(rfm_arena *arena, fitting *f) {
     size_t full = f->model.metric == RFM_FULL ? f->d : 0, bytes = 0, near = min_size(f->m, MEDIAN_ROWS), r;
-    f->desk.bytes = 0;
+    f->desk.room.bytes = 0;
     f->centred = rfm_arena_reals(arena, f->m, f->d);
     f->distances = rfm_arena_reals(arena, near, near / 2 + 1);
     for (r = full ? 1 : f->d; full && r <= f->d; r++) {
@@ -1424,11 +1386,11 @@ static int fit_sample(fitting *f, rfm_large_report *report) {
     memset(&fitted, 0, sizeof fitted);
     desk_start(&f->fit);
     begin(f, &f->fit, 0);
-    ctx = f->fit.inner;
+    ctx = f->fit.room.ctx;
     ctx.tick = f->fit.ctx->tick != NULL ? desk_tick_inner : NULL, ctx.tick_arg = &f->fit;
     f->data.x = rfm_cview(f->sx, f->s, f->d), f->data.y = rfm_cview(f->sy, f->s, f->c);
     f->data.weights = f->rows->weighted ? f->sw : NULL;
-    status = rfm_fit(&ctx, &f->data, &f->options, &f->fit.arena, &m, &fitted);
+    status = rfm_fit(&ctx, &f->data, &f->options, &f->fit.room.arena, &m, &fitted);
     if (status != RFM_OK) return status;
     report->round = fitted.best;
     f->model.r = m.r, f->model.bandwidth = m.bandwidth;
@@ -1455,8 +1417,8 @@ static int place(const fitting *f, desk *d, const uint32_t *order, size_t count,
             out[i * f->d + j] = (x[j] - f->shift[j]) * (m->metric == RFM_DIAGONAL ? f->p[j] : R(1));
     }
     if (m->metric == RFM_FULL)
-        status = rfm_gemm(&d->inner, RFM_NT, R(1), rfm_cview(centred, count, f->d), rfm_cview(f->p, m->r, f->d), R(0),
-                          rfm_view(z, count, m->r));
+        status = rfm_gemm(&d->room.ctx, RFM_NT, R(1), rfm_cview(centred, count, f->d), rfm_cview(f->p, m->r, f->d),
+                          R(0), rfm_view(z, count, m->r));
     *longest = R(0);
     for (i = 0; status == RFM_OK && on_sphere(m) && i < count; i++) {
         rfm_real *row = z + i * m->r, most = rfm_largest(m->r, row), sum = R(0), length;
@@ -1482,8 +1444,6 @@ static void sort_by_keys(size_t n, uint32_t *order, rfm_real *keys) {
         }
 }
 
-static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
-
 /* Ridge leverage scores l_i = 1 - ridge ((K + ridge I)^-1)_ii. Rows drawn without replacement in proportion to them
  * are those with the smallest -log(u) / l. */
 static int choose_by_leverage(fitting *f, uint32_t *state) {
@@ -1491,11 +1451,11 @@ static int choose_by_leverage(fitting *f, uint32_t *state) {
     rfm_real ridge = max_real(f->options.ridge, R(s) * REAL_EPS);
     int status;
     for (i = 0; i < s; i++) f->k[i * (s + 1)] += ridge;
-    status = rfm_chol(&f->choose.inner, rfm_view(f->k, s, s), NULL);
+    status = rfm_chol(&f->choose.room.ctx, rfm_view(f->k, s, s), NULL);
     for (first = 0; first < s && status == RFM_OK; first += wide) {
         memset(f->columns, 0, s * wide * sizeof *f->columns);
         for (j = 0; j < wide && first + j < s; j++) f->columns[(first + j) * wide + j] = R(1);
-        status = rfm_trsm(&f->choose.inner, RFM_TN, rfm_cview(f->k, s, s), rfm_view(f->columns, s, wide));
+        status = rfm_trsm(&f->choose.room.ctx, RFM_TN, rfm_cview(f->k, s, s), rfm_view(f->columns, s, wide));
         for (j = 0; status == RFM_OK && j < wide && first + j < s; j++) {
             rfm_real sum = R(0);
             for (i = first + j; i < s; i++) sum += f->columns[i * wide + j] * f->columns[i * wide + j];
@@ -1529,10 +1489,11 @@ static int choose_centers(fitting *f) {
     if (status != RFM_OK) return status;
     memset(f->centred, 0, f->d * sizeof *f->centred);
     flat = sample_model(f, f->z), flat = flat_model(&flat, f->centred);
-    status = rfm_kernel_values(&f->choose.inner, &flat, rfm_cview(f->z, s, f->model.r), RFM_NN, rfm_view(f->k, s, s));
+    status =
+        rfm_kernel_values(&f->choose.room.ctx, &flat, rfm_cview(f->z, s, f->model.r), RFM_NN, rfm_view(f->k, s, s));
     if (status != RFM_OK) return status;
     if (f->o->choice == RFM_CHOICE_LEVERAGE) return choose_by_leverage(f, &state);
-    return rfm_chol_rank(&f->choose.inner, rfm_view(f->k, s, s), R(0), f->order, &rank);
+    return rfm_chol_rank(&f->choose.room.ctx, rfm_view(f->k, s, s), R(0), f->order, &rank);
 }
 
 /* ---- the metric ---- */
@@ -1624,7 +1585,7 @@ static int update_metric(fitting *f, int unit) {
     size_t d = f->d, r = f->model.r, rank = 1, i, j;
     rfm_real *s = f->outer.sum, largest = R(0), mean = R(0), factor = power(unit);
     if (f->model.metric == RFM_FULL) {
-        int status = rfm_chol_rank(&f->desk.inner, rfm_view(s, r, r), REAL_EPS, f->perm, &rank);
+        int status = rfm_chol_rank(&f->desk.room.ctx, rfm_view(s, r, r), REAL_EPS, f->perm, &rank);
         if (status != RFM_OK && status != RFM_ENOTPD) return status; /* negative pivots are rounding */
         memset(f->root, 0, max_size(rank, 1) * r * sizeof *f->root);
         for (i = 0; i < rank; i++)
@@ -1705,8 +1666,8 @@ int rfm_large_fit(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_opti
     fitting f;
     rfm_large_report own;
     size_t used, store_used;
-    int status = ctx == NULL || model == NULL ? RFM_ENULL : arena_right(ctx->arena);
-    if (status == RFM_OK) status = arena_right(store);
+    int status = ctx == NULL || model == NULL ? RFM_ENULL : check_arena(ctx->arena);
+    if (status == RFM_OK) status = check_arena(store);
     if (status == RFM_OK) status = fitting_start(ctx, rows, options, validation, &f);
     if (status != RFM_OK) return status;
     if (report == NULL) report = &own;
@@ -1725,7 +1686,7 @@ int rfm_large_fit(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_opti
     return status;
 }
 
-/* ==== 9. EigenPro ===============================================================================
+/* ==== 8. EigenPro ===============================================================================
  *
  * S: s rows, K_SS = V' diag(sigma) V, sigma falling. A step on a batch B:
  *   g = f(B) - Y_B,   alpha_B -= (eta / |B|) g,   alpha_S += (eta / |B|) V_q' D V_q K(S, B) g,
@@ -1872,10 +1833,10 @@ static int descent_basis(descent *s, uint32_t *state) {
     s->part = s->model, s->part.n = s->s, s->part.centers = s->centers, s->part.alpha = s->zeros;
     flat = flat_model(&s->part, s->zeros);
     status =
-        rfm_kernel_values(&s->desk.inner, &flat, rfm_cview(s->centers, s->s, r), RFM_NN, rfm_view(s->k, s->s, s->s));
+        rfm_kernel_values(&s->desk.room.ctx, &flat, rfm_cview(s->centers, s->s, r), RFM_NN, rfm_view(s->k, s->s, s->s));
     if (status == RFM_OK)
         status =
-            rfm_eig(&s->desk.inner, rfm_view(s->k, s->s, s->s), s->pairs, s->sigma, rfm_view(s->v, s->pairs, s->s));
+            rfm_eig(&s->desk.room.ctx, rfm_view(s->k, s->s, s->s), s->pairs, s->sigma, rfm_view(s->v, s->pairs, s->s));
     if (status != RFM_OK) return status;
     q = s->pairs - 1;
     while (q > 0 && !(s->sigma[q] > R(s->s) * REAL_EPS * s->sigma[0])) q--;
@@ -1895,22 +1856,23 @@ static int descent_step(descent *s, size_t first) {
     rfm_real rate = s->eta / R(b);
     int status;
     for (i = 0; i < b; i++) memcpy(s->x + i * d, x->at + s->order[(first + i) % s->n] * x->stride, d * sizeof *s->x);
-    status = rfm_predict(&s->desk.inner, &s->model, rfm_cview(s->x, b, d), rfm_view(s->g, b, c));
+    status = rfm_predict(&s->desk.room.ctx, &s->model, rfm_cview(s->x, b, d), rfm_view(s->g, b, c));
     if (status != RFM_OK) return status;
     for (i = 0; i < b; i++)
         for (k = 0; k < c; k++) s->g[i * c + k] -= y->at[s->order[(first + i) % s->n] * y->stride + k];
     if (s->q > 0) {
-        status = rfm_kernel_values(&s->desk.inner, &s->part, rfm_cview(s->x, b, d), RFM_TN, rfm_view(s->ksb, s->s, b));
+        status =
+            rfm_kernel_values(&s->desk.room.ctx, &s->part, rfm_cview(s->x, b, d), RFM_TN, rfm_view(s->ksb, s->s, b));
         if (status == RFM_OK)
-            status = rfm_gemm(&s->desk.inner, RFM_NN, R(1), rfm_cview(s->ksb, s->s, b), rfm_cview(s->g, b, c), R(0),
+            status = rfm_gemm(&s->desk.room.ctx, RFM_NN, R(1), rfm_cview(s->ksb, s->s, b), rfm_cview(s->g, b, c), R(0),
                               rfm_view(s->h, s->s, c));
         if (status == RFM_OK)
-            status = rfm_gemm(&s->desk.inner, RFM_NN, R(1), rfm_cview(s->v, s->q, s->s), rfm_cview(s->h, s->s, c), R(0),
-                              rfm_view(s->t, s->q, c));
+            status = rfm_gemm(&s->desk.room.ctx, RFM_NN, R(1), rfm_cview(s->v, s->q, s->s), rfm_cview(s->h, s->s, c),
+                              R(0), rfm_view(s->t, s->q, c));
         for (i = 0; status == RFM_OK && i < s->q * c; i++) s->t[i] *= s->damping[i / c];
         if (status == RFM_OK)
-            status = rfm_gemm(&s->desk.inner, RFM_TN, rate, rfm_cview(s->v, s->q, s->s), rfm_cview(s->t, s->q, c), R(0),
-                              rfm_view(s->h, s->s, c));
+            status = rfm_gemm(&s->desk.room.ctx, RFM_TN, rate, rfm_cview(s->v, s->q, s->s), rfm_cview(s->t, s->q, c),
+                              R(0), rfm_view(s->h, s->s, c));
     }
     if (status != RFM_OK) return status;
     for (i = 0; i < b; i++)
@@ -1923,7 +1885,7 @@ static int descent_step(descent *s, size_t first) {
 static int descent_score(descent *s, rfm_real *score) {
     rfm_cmat x = s->data->x_validation, y = s->data->y_validation;
     size_t i, k;
-    int status = rfm_predict(&s->desk.inner, &s->model, x, rfm_view(s->predicted, x.rows, s->c));
+    int status = rfm_predict(&s->desk.room.ctx, &s->model, x, rfm_view(s->predicted, x.rows, s->c));
     *score = R(0);
     for (i = 0; status == RFM_OK && i < x.rows; i++)
         for (k = 0; k < s->c; k++) {
@@ -1968,7 +1930,7 @@ int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *mode
     rfm_eigenpro_report own;
     descent s;
     size_t used, i;
-    int status = ctx == NULL ? RFM_ENULL : arena_right(ctx->arena);
+    int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = descent_start(ctx, data, model, options, &s);
     if (status == RFM_OK) status = check_alpha(model, alpha);
     if (status != RFM_OK) return status;

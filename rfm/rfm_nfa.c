@@ -23,43 +23,12 @@
 
 /* ==== 1. Networks ============================================================================= */
 
-/* Scratch for the calls of rfm.h: the last block of every layout. */
-typedef struct {
-    unsigned char *memory;
-    size_t bytes;
-    rfm_arena arena;
-    rfm_ctx ctx;   /* on that memory, without ticks */
-    rfm_ctx alone; /* likewise, for products that are not worth sharing */
-} room;
-
-/* The largest need so far; `bytes` is read after the need is known. */
-static void room_for(room *r, int status, const size_t *bytes) {
-    r->bytes = status == RFM_OK ? max_size(r->bytes, *bytes) : SIZE_MAX;
-}
-
-static void room_product(room *r, const rfm_ctx *ctx, size_t m, size_t n, size_t k) {
-    size_t bytes = 0;
-    room_for(r, rfm_gemm_need(ctx, m, n, k, &bytes), &bytes);
-}
-
-static int room_layout(rfm_arena *arena, room *r) {
-    r->memory = (unsigned char *)rfm_arena_take(arena, r->bytes, 1);
-    return arena->status;
-}
-
-static void room_start(const rfm_ctx *ctx, room *r) {
-    (void)rfm_arena_init(&r->arena, r->memory, r->bytes);
-    r->ctx = *ctx;
-    r->ctx.arena = &r->arena, r->ctx.tick = NULL;
-    r->alone = r->ctx;
-    r->alone.run = NULL;
-}
-
 /* op(A) has inner size `inner`. */
-static int multiply(const room *r, int op, rfm_real alpha, rfm_cmat a, rfm_cmat b, rfm_real beta, rfm_mat c) {
+static int multiply(const call_room *r, int op, rfm_real alpha, rfm_cmat a, rfm_cmat b, rfm_real beta, rfm_mat c) {
     const size_t inner = op == RFM_TN ? a.rows : a.cols;
-    const int share = c.rows * c.cols >= WORTH_SHARING / inner;
-    return in_range(rfm_gemm(share ? &r->ctx : &r->alone, op, alpha, a, b, beta, c));
+    rfm_ctx ctx = r->ctx;
+    if (c.rows * c.cols < WORTH_SHARING / inner) ctx.run = NULL;
+    return in_range(rfm_gemm(&ctx, op, alpha, a, b, beta, c));
 }
 
 /* The end of a call: the arena is as it was. */
@@ -73,6 +42,29 @@ static int give_back(const rfm_ctx *ctx, size_t used, int status) {
 static int tell_need(const rfm_arena *measure, size_t *bytes) {
     if (measure->status == RFM_OK) *bytes = measure->peak;
     return measure->status;
+}
+
+/* A layout that two sizes determine; `work` is what it fills in. */
+typedef int layout(rfm_arena *arena, const rfm_ctx *ctx, size_t rows, size_t cols, void *work);
+
+static int layout_need(layout *lay, void *work, const rfm_ctx *ctx, size_t rows, size_t cols, size_t *bytes) {
+    rfm_arena measure;
+    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
+    if (rows == 0 || cols == 0) return RFM_EZERO;
+    rfm_arena_measure(&measure);
+    (void)lay(&measure, ctx, rows, cols, work);
+    return tell_need(&measure, bytes);
+}
+
+/* The beginning of a call: give_back takes *used. After a failure the arena is as it was. */
+static int layout_take(layout *lay, void *work, call_room *inner, const rfm_ctx *ctx, size_t rows, size_t cols,
+                       size_t *used) {
+    int status;
+    *used = ctx->arena->used;
+    status = lay(ctx->arena, ctx, rows, cols, work);
+    if (status != RFM_OK) return give_back(ctx, *used, status);
+    room_start(ctx, inner);
+    return RFM_OK;
 }
 
 static int check_out(rfm_mat a, size_t rows, size_t cols) {
@@ -232,7 +224,7 @@ typedef struct {
     rfm_real *rows, *targets;        /* (b, d), (b, c): a batch, gathered */
     rfm_real *ones;                  /* (b) for sums of columns */
     rfm_cmat at;                     /* x_0 of the block */
-    room inner;
+    call_room inner;
 } pass;
 
 static void pass_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_nfa *f, size_t rows, int gather, pass *s) {
@@ -824,7 +816,7 @@ static rfm_real trace_of_product(size_t n, const rfm_real *f, const rfm_real *g)
 
 /* F = A'A, G = A'K A, A (out, in), and how alike they are. */
 static int correlate(layer_work *a, const rfm_real *weights, const rfm_real *k, rfm_real *cosine, rfm_real *pearson) {
-    const room *r = &a->s.inner;
+    const call_room *r = &a->s.inner;
     const rfm_cmat w = rfm_cview(weights, a->out, a->in), f = rfm_cview(a->f, a->in, a->in);
     int status = multiply(r, RFM_TN, R(1), w, w, R(0), rfm_view(a->f, a->in, a->in));
     if (status == RFM_OK)
@@ -944,11 +936,13 @@ int rfm_nfa_measure(const rfm_ctx *ctx, const rfm_nfa *f, const rfm_nfa *start, 
 
 typedef struct {
     rfm_real *copy, *v, *w; /* (n, n), (n, n), (n) */
-    room inner;
+    call_room inner;
 } control_work;
 
-static int control_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, control_work *a) {
+static int control_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t cols, void *work) {
+    control_work *a = (control_work *)work;
     size_t bytes = 0;
+    (void)cols; /* n, too */
     memset(a, 0, sizeof *a);
     a->copy = rfm_arena_reals(arena, n, n);
     a->v = rfm_arena_reals(arena, n, n);
@@ -959,13 +953,8 @@ static int control_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, contro
 }
 
 int rfm_nfa_control_need(const rfm_ctx *ctx, size_t size, size_t *bytes) {
-    rfm_arena measure;
     control_work a;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (size == 0) return RFM_EZERO;
-    rfm_arena_measure(&measure);
-    (void)control_layout(&measure, ctx, size, &a);
-    return tell_need(&measure, bytes);
+    return layout_need(control_layout, &a, ctx, size, size, bytes);
 }
 
 /* Rows that are orthonormal to rounding: each loses its part along the earlier ones, twice. */
@@ -1000,10 +989,8 @@ int rfm_nfa_control(const rfm_ctx *ctx, rfm_cmat k, uint32_t seed, rfm_mat out) 
     add_view(list, &count, rfm_const(out), 1);
     if (spans_overlap(list, count)) return RFM_EALIAS;
     if (!finite_view(k)) return RFM_EFINITE;
-    used = ctx->arena->used;
-    status = control_layout(ctx->arena, ctx, n, &a);
-    if (status != RFM_OK) return give_back(ctx, used, status);
-    room_start(ctx, &a.inner);
+    status = layout_take(control_layout, &a, &a.inner, ctx, n, n, &used);
+    if (status != RFM_OK) return status;
     for (i = 0; i < n; i++) memcpy(a.copy + i * n, row_at(k, i), n * sizeof *a.copy);
     status = rfm_eig(&a.inner.ctx, rfm_view(a.copy, n, n), n, a.w, rfm_view(a.v, n, n));
     if (status == RFM_OK) {
@@ -1020,10 +1007,11 @@ int rfm_nfa_control(const rfm_ctx *ctx, rfm_cmat k, uint32_t seed, rfm_mat out) 
 typedef struct {
     rfm_real *z, *qz; /* (n, d) Y X, Q Y X */
     rfm_real *f, *g;  /* (d, d) */
-    room inner;
+    call_room inner;
 } early_work;
 
-static int early_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, early_work *a) {
+static int early_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, void *work) {
+    early_work *a = (early_work *)work;
     memset(a, 0, sizeof *a);
     a->z = rfm_arena_reals(arena, n, d);
     a->qz = rfm_arena_reals(arena, n, d);
@@ -1035,13 +1023,8 @@ static int early_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d
 }
 
 int rfm_nfa_early_need(const rfm_ctx *ctx, size_t rows, size_t cols, size_t *bytes) {
-    rfm_arena measure;
     early_work a;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (rows == 0 || cols == 0) return RFM_EZERO;
-    rfm_arena_measure(&measure);
-    (void)early_layout(&measure, ctx, rows, cols, &a);
-    return tell_need(&measure, bytes);
+    return layout_need(early_layout, &a, ctx, rows, cols, bytes);
 }
 
 /* Y X; y is one column. */
@@ -1064,10 +1047,8 @@ int rfm_nfa_early(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, rfm_cmat q, rfm_re
     if (status != RFM_OK) return status;
     if (y.rows != n || y.cols != 1 || q.rows != n || q.cols != n) return RFM_ESHAPE;
     if (!finite_view(x) || !finite_view(y) || !finite_view(q)) return RFM_EFINITE;
-    used = ctx->arena->used;
-    status = early_layout(ctx->arena, ctx, n, d, &a);
-    if (status != RFM_OK) return give_back(ctx, used, status);
-    room_start(ctx, &a.inner);
+    status = layout_take(early_layout, &a, &a.inner, ctx, n, d, &used);
+    if (status != RFM_OK) return status;
     scale_rows(x, y, a.z);
     z = rfm_cview(a.z, n, d), qz = rfm_cview(a.qz, n, d);
     status = multiply(&a.inner, RFM_NN, R(1), q, z, R(0), rfm_view(a.qz, n, d));
@@ -1078,20 +1059,16 @@ int rfm_nfa_early(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, rfm_cmat q, rfm_re
     return give_back(ctx, used, status);
 }
 
-static int mean_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, room *r) {
+static int mean_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, void *work) {
+    call_room *r = (call_room *)work;
     memset(r, 0, sizeof *r);
     room_product(r, ctx, n, n, d);
     return room_layout(arena, r);
 }
 
 int rfm_nfa_mean_ptk_need(const rfm_ctx *ctx, size_t rows, size_t cols, size_t *bytes) {
-    rfm_arena measure;
-    room r;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (rows == 0 || cols == 0) return RFM_EZERO;
-    rfm_arena_measure(&measure);
-    (void)mean_layout(&measure, ctx, rows, cols, &r);
-    return tell_need(&measure, bytes);
+    call_room r;
+    return layout_need(mean_layout, &r, ctx, rows, cols, bytes);
 }
 
 /* Of the products in q; its diagonal, the squared lengths, is done last. */
@@ -1119,7 +1096,7 @@ static void ptk_of_products(int activation, rfm_mat q) {
 int rfm_nfa_mean_ptk(const rfm_ctx *ctx, int activation, rfm_cmat x, rfm_mat q) {
     span list[2];
     size_t used, count = 0;
-    room r;
+    call_room r;
     int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = check_view(x);
     if (status == RFM_OK) status = check_out(q, x.rows, x.rows);
@@ -1129,12 +1106,9 @@ int rfm_nfa_mean_ptk(const rfm_ctx *ctx, int activation, rfm_cmat x, rfm_mat q) 
     if (spans_overlap(list, count)) return RFM_EALIAS;
     if (!between(RFM_NFA_RELU, activation, RFM_NFA_SQUARE)) return RFM_EVALUE;
     if (!finite_view(x)) return RFM_EFINITE;
-    used = ctx->arena->used;
-    status = mean_layout(ctx->arena, ctx, x.rows, x.cols, &r);
-    if (status == RFM_OK) {
-        room_start(ctx, &r);
-        status = multiply(&r, RFM_NT, R(1), x, x, R(0), q);
-    }
+    status = layout_take(mean_layout, &r, &r, ctx, x.rows, x.cols, &used);
+    if (status != RFM_OK) return status;
+    status = multiply(&r, RFM_NT, R(1), x, x, R(0), q);
     if (status == RFM_OK) {
         ptk_of_products(activation, q);
         if (!finite_view(rfm_const(q))) status = RFM_ERANGE;
@@ -1145,10 +1119,11 @@ int rfm_nfa_mean_ptk(const rfm_ctx *ctx, int activation, rfm_cmat x, rfm_mat q) 
 typedef struct {
     rfm_real *aw;     /* (k, d) diag(a) W */
     rfm_real *r, *r2; /* (d, d) */
-    room inner;
+    call_room inner;
 } moments_work;
 
-static int moments_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t k, size_t d, moments_work *a) {
+static int moments_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t k, size_t d, void *work) {
+    moments_work *a = (moments_work *)work;
     memset(a, 0, sizeof *a);
     a->aw = rfm_arena_reals(arena, k, d);
     a->r = rfm_arena_reals(arena, d, d);
@@ -1159,13 +1134,8 @@ static int moments_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t k, size_t
 }
 
 int rfm_nfa_moments_need(const rfm_ctx *ctx, size_t width, size_t inputs, size_t *bytes) {
-    rfm_arena measure;
     moments_work a;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (width == 0 || inputs == 0) return RFM_EZERO;
-    rfm_arena_measure(&measure);
-    (void)moments_layout(&measure, ctx, width, inputs, &a);
-    return tell_need(&measure, bytes);
+    return layout_need(moments_layout, &a, ctx, width, inputs, bytes);
 }
 
 int rfm_nfa_moments(const rfm_ctx *ctx, rfm_cmat w, rfm_cmat a, rfm_real moments[4], rfm_mat r) {
@@ -1185,10 +1155,8 @@ int rfm_nfa_moments(const rfm_ctx *ctx, rfm_cmat w, rfm_cmat a, rfm_real moments
     add_view(list, &count, rfm_const(r), 1);
     if (spans_overlap(list, count)) return RFM_EALIAS;
     if (!finite_view(w) || !finite_view(a)) return RFM_EFINITE;
-    used = ctx->arena->used;
-    status = moments_layout(ctx->arena, ctx, k, d, &m);
-    if (status != RFM_OK) return give_back(ctx, used, status);
-    room_start(ctx, &m.inner);
+    status = layout_take(moments_layout, &m, &m.inner, ctx, k, d, &used);
+    if (status != RFM_OK) return status;
     for (i = 0; i < k; i++)
         for (j = 0; j < d; j++) m.aw[i * d + j] = a.at[i] * row_at(w, i)[j];
     status = multiply(&m.inner, RFM_TN, R(1), rfm_cview(m.aw, k, d), rfm_cview(m.aw, k, d), R(0), rfm_view(m.r, d, d));
@@ -1211,10 +1179,11 @@ typedef struct {
     rfm_real *z;         /* (n, d) Y X */
     rfm_real *s, *b;     /* (d, d) divided by their largest entries */
     rfm_real *t, *u, *v; /* (d, d) */
-    room inner;
+    call_room inner;
 } align_work;
 
-static int align_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, align_work *a) {
+static int align_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, void *work) {
+    align_work *a = (align_work *)work;
     memset(a, 0, sizeof *a);
     a->z = rfm_arena_reals(arena, n, d);
     a->s = rfm_arena_reals(arena, d, d);
@@ -1228,13 +1197,8 @@ static int align_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d
 }
 
 int rfm_nfa_align_need(const rfm_ctx *ctx, size_t rows, size_t inputs, size_t *bytes) {
-    rfm_arena measure;
     align_work a;
-    if (ctx == NULL || bytes == NULL) return RFM_ENULL;
-    if (rows == 0 || inputs == 0) return RFM_EZERO;
-    rfm_arena_measure(&measure);
-    (void)align_layout(&measure, ctx, rows, inputs, &a);
-    return tell_need(&measure, bytes);
+    return layout_need(align_layout, &a, ctx, rows, inputs, bytes);
 }
 
 /* m -= (trace / d) I; returns trace / d. */
@@ -1293,7 +1257,7 @@ static rfm_real to_unit(size_t n, rfm_real *m) {
 
 /* Cosine and prediction in units of S and B, then the units. */
 static int align(align_work *a, size_t d, const rfm_real *moments, rfm_cmat r, rfm_nfa_alignment *out) {
-    const room *w = &a->inner;
+    const call_room *w = &a->inner;
     const rfm_cmat s = rfm_cview(a->s, d, d), b = rfm_cview(a->b, d, d);
     const rfm_cmat t = rfm_cview(a->t, d, d), u = rfm_cview(a->u, d, d), v = rfm_cview(a->v, d, d);
     const rfm_real s_unit = to_unit(d * d, a->s), b_unit = to_unit(d * d, a->b), a_unit = s_unit * s_unit;
@@ -1343,10 +1307,8 @@ int rfm_nfa_align(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, const rfm_real mom
     int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = check_align(x, y, moments, r, out);
     if (status != RFM_OK) return status;
-    used = ctx->arena->used;
-    status = align_layout(ctx->arena, ctx, n, d, &a);
-    if (status != RFM_OK) return give_back(ctx, used, status);
-    room_start(ctx, &a.inner);
+    status = layout_take(align_layout, &a, &a.inner, ctx, n, d, &used);
+    if (status != RFM_OK) return status;
     memset(&found, 0, sizeof found);
     found.s = out->s, found.b = out->b;
     scale_rows(x, y, a.z);
@@ -1372,7 +1334,7 @@ typedef struct {
     rfm_real *gram, *e, *l;      /* (d, d), (parts, d), (d) eigenpairs of X_1'X_1 */
     rfm_real *like, *square;     /* (others, d) rows like X_1, (others, others) */
     rfm_real *v, *sizes;         /* (parts, others), (others) */
-    room inner;
+    call_room inner;
 } reversing_work;
 
 static int reversing_layout(rfm_arena *arena, const rfm_ctx *ctx, size_t n, size_t d, reversing_work *a) {
@@ -1432,7 +1394,7 @@ static void common_rows(const rfm_nfa_reversing_options *o, uint32_t *state, rfm
  * rounding. */
 static int set_others(reversing_work *a, rfm_cmat x1, rfm_mat x2) {
     const size_t d = x1.cols, others = a->others, parts = a->parts;
-    const room *r = &a->inner;
+    const call_room *r = &a->inner;
     const rfm_cmat like = rfm_cview(a->like, others, d);
     size_t p, j;
     int status = multiply(r, RFM_TN, R(1), x1, x1, R(0), rfm_view(a->gram, d, d));

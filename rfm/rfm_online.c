@@ -104,16 +104,6 @@ static inline rfm_real plus(rfm_real sum, rfm_real a, rfm_real b) { return sum +
 
 static int finite_real(rfm_real x) { return rfm_finite(1, &x); }
 
-/* An index that another context reads. When that context sees the new index, it also sees everything written before
- * it. */
-#if defined(__GNUC__)
-static uint32_t load_acquire(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
-static void store_release(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
-#else
-static uint32_t load_acquire(const uint32_t *at) { return *(const volatile uint32_t *)at; }
-static void store_release(uint32_t *at, uint32_t value) { *(volatile uint32_t *)at = value; }
-#endif
-
 /* Bits of `serving`. */
 #define SERVE_SET    1u /* which of the two rows, alpha, count */
 #define SERVE_METRIC 2u /* which of the two metric, ridge */

@@ -42,6 +42,14 @@ static inline int little_endian(void) {
 
 static inline uint32_t get_u16(const unsigned char *at) { return (uint32_t)(at[0] | at[1] << 8); }
 
+/* As many strings as there are to be, each with its 0. */
+static inline int names_right(const unsigned char *names, uint32_t bytes, uint32_t strings) {
+    unsigned char last = 1;
+    for (; bytes > 0; bytes--)
+        if ((last = *names++) == 0) strings--;
+    return last == 0 && strings == 0;
+}
+
 /* RFM_OK: all *bytes of it are there, and as they were written. */
 static inline int check_blob(const void *blob, size_t size, uint32_t magic, unsigned version, uint32_t head,
                              uint32_t *bytes) {
@@ -55,7 +63,21 @@ static inline int check_blob(const void *blob, size_t size, uint32_t magic, unsi
     return little_endian() ? RFM_OK : RFM_ETYPE;
 }
 
+/* ---- between an interrupt and the rest ---- */
+
+/* An index that another context reads. When that context sees the new index, it also sees everything written before
+ * it. */
+#if defined(__GNUC__)
+static inline uint32_t load_acquire(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static inline void store_release(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+#else
+static inline uint32_t load_acquire(const uint32_t *at) { return *(const volatile uint32_t *)at; }
+static inline void store_release(uint32_t *at, uint32_t value) { *(volatile uint32_t *)at = value; }
+#endif
+
 /* ---- inputs as integers ---- */
+
+static inline uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
 
 /* 2^e, made of its bits, because firmware may have no libm. */
 static inline rfm_real power_of_two(int e) {
@@ -145,6 +167,17 @@ static inline int32_t phi_at(const rfm_model_i *m, uint32_t t) {
 
 #ifndef RFM_NO_TRAIN
 
+#include <math.h>
+
+static inline size_t names_bytes(const char *names, size_t count) {
+    return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names);
+}
+
+static inline rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
+
+/* In (0, 1). */
+static inline rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
+
 /* The arc-cosine functions where only a cosine is known; rfm_arc_at has all of them in one call. */
 static inline rfm_real rfm_k0(rfm_real u) { return rfm_arc_at(R(1) - u, R(1) + u).k0; }
 static inline rfm_real rfm_k1(rfm_real u) { return rfm_arc_at(R(1) - u, R(1) + u).k1; }
@@ -157,6 +190,15 @@ static inline int check_view(rfm_cmat a) {
     return RFM_OK;
 }
 
+static inline int check_arena(const rfm_arena *arena) {
+    if (arena == NULL) return RFM_ENULL;
+    if (arena->status != RFM_OK) return arena->status;
+    return arena->base == NULL ? RFM_EARENA : RFM_OK;
+}
+
+/* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
+static inline int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
+
 static inline int finite_view(rfm_cmat a) {
     size_t i;
     for (i = 0; i < a.rows; i++)
@@ -164,15 +206,63 @@ static inline int finite_view(rfm_cmat a) {
     return 1;
 }
 
-#ifdef RFM_DESCENT /* for those who define it: calls on an arena, losses, gradient descent */
+/* ---- scratch for the calls of rfm.h ---- */
 
-#include <math.h>
+typedef struct {
+    unsigned char *memory; /* the last block of a layout */
+    size_t bytes;          /* the largest need; SIZE_MAX: more than any memory has */
+    rfm_arena arena;
+    rfm_ctx ctx; /* on that memory, without ticks */
+} call_room;
 
-static inline int check_arena(const rfm_arena *arena) {
-    if (arena == NULL) return RFM_ENULL;
-    if (arena->status != RFM_OK) return arena->status;
-    return arena->base == NULL ? RFM_EARENA : RFM_OK;
+/* `bytes` is read after the need is known. */
+static inline void room_for(call_room *r, int status, const size_t *bytes) {
+    r->bytes = status == RFM_OK ? max_size(r->bytes, *bytes) : SIZE_MAX;
 }
+
+static inline void room_product(call_room *r, const rfm_ctx *ctx, size_t m, size_t n, size_t k) {
+    size_t bytes = 0;
+    room_for(r, rfm_gemm_need(ctx, m, n, k, &bytes), &bytes);
+}
+
+static inline int room_layout(rfm_arena *arena, call_room *r) {
+    r->memory = (unsigned char *)rfm_arena_take(arena, r->bytes, 1);
+    return arena->status;
+}
+
+static inline void room_start(const rfm_ctx *ctx, call_room *r) {
+    (void)rfm_arena_init(&r->arena, r->memory, r->bytes);
+    r->ctx = *ctx;
+    r->ctx.arena = &r->arena, r->ctx.tick = NULL;
+}
+
+#ifdef RFM_DESK /* for those who define it: such scratch, and ticks of parts of a call */
+
+typedef struct {
+    const rfm_ctx *ctx;
+    call_room room;
+    rfm_real base, span; /* the part of the whole that is being done */
+} desk;
+
+static inline void desk_for(desk *s, int status, const size_t *bytes) { room_for(&s->room, status, bytes); }
+
+/* Takes the last block of a layout. */
+static inline void desk_layout(rfm_arena *arena, desk *s) { (void)room_layout(arena, &s->room); }
+
+static inline void desk_start(desk *s) { room_start(s->ctx, &s->room); }
+
+/* `done` is the share of the current part. */
+static inline int desk_tick(const desk *s, rfm_real done) {
+    rfm_real share = s->base + s->span * (done < R(1) ? done : R(1));
+    if (s->ctx->tick == NULL) return RFM_OK;
+    return s->ctx->tick(s->ctx->tick_arg, share < R(1) ? share : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
+}
+
+static inline int desk_tick_inner(void *arg, rfm_real done) { return desk_tick((const desk *)arg, done); }
+
+#endif
+
+#ifdef RFM_DESCENT /* for those who define it: calls on an arena, losses, gradient descent */
 
 /* A block of memory that a call reads or writes. */
 typedef struct {
@@ -199,9 +289,6 @@ static inline int spans_overlap(const span *list, size_t count) {
     return 0;
 }
 
-/* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
-static inline int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
-
 static inline int tick(const rfm_ctx *ctx, rfm_real done) {
     return ctx->tick != NULL && ctx->tick(ctx->tick_arg, done < R(1) ? done : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
 }
@@ -211,9 +298,6 @@ static inline int factor_right(rfm_real x) { return x >= R(0) && rfm_finite(1, &
 static inline int decay_right(rfm_real x) { return x >= R(0) && x < R(1); }
 
 static inline const rfm_real *row_at(rfm_cmat a, size_t i) { return a.at + i * a.stride; }
-
-/* In (0, 1). */
-static inline rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
 
 static inline size_t random_index(uint32_t *state, size_t count) { return rfm_random(state) % count; }
 

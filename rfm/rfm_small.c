@@ -64,8 +64,6 @@ static int is_absolute(const rfm_model_i *m) { return m->absolute; }
 #define is_absolute(m) 0
 #endif
 
-static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
-
 static uint32_t bits_of(const void *at) {
     uint32_t bits;
     memcpy(&bits, RFM_AT_4(at), 4);
@@ -396,9 +394,6 @@ static int scale_numbers(size_t n, rfm_real *x, int e) {
     return most > REAL_EPS * REAL_EPS && rfm_largest(n, x) < REAL_LEAST ? RFM_ERANGE : RFM_OK;
 }
 
-/* In (0, 1). */
-static rfm_real random_share(uint32_t *state) { return (R(rfm_random(state) >> 9) + R(0.5)) / R(8388608); }
-
 /* phi at s^2, or at s for RFM_L1. */
 static rfm_real radial(const rfm_model *m, rfm_real distance) {
     return rfm_phi(m->kernel, m->exponent, R(1) / m->bandwidth, distance, NULL);
@@ -435,10 +430,7 @@ typedef struct {
     rfm_real *z;           /* (n, r), in units of 2^unit */
     rfm_real *zeros, *eye; /* (r), (b, b) */
     size_t eye_size;
-    unsigned char *memory; /* for calls of rfm.h */
-    size_t bytes;
-    rfm_arena arena;
-    rfm_ctx inner;        /* a context on that memory, without ticks */
+    call_room inner;
     rfm_real done, total; /* how much work there is, for ticks */
 } rows;
 
@@ -485,19 +477,11 @@ static rfm_real weight_of(const rows *s, size_t row) {
     return s->data->weights != NULL ? s->data->weights[row] * s->weight_scale : R(1);
 }
 
-/* Keeps the largest need so far of a call of rfm.h. `bytes` is read only after that call succeeded. */
-static void bytes_for(rows *s, int status, const size_t *bytes) {
-    if (status == RFM_OK)
-        s->bytes = max_size(s->bytes, *bytes);
-    else
-        s->bytes = SIZE_MAX; /* sizes that no memory could hold */
-}
-
 static void rows_layout(rfm_arena *arena, rows *s) {
     size_t bytes = 0, full = s->m.metric == RFM_FULL ? s->m.d : 0;
     s->x = rfm_arena_reals(arena, s->b, full);
     s->z = rfm_arena_reals(arena, s->n, s->m.r);
-    if (full > 0) bytes_for(s, rfm_gemm_need(s->ctx, s->b, s->m.r, s->m.d, &bytes), &bytes);
+    if (full > 0) room_for(&s->inner, rfm_gemm_need(s->ctx, s->b, s->m.r, s->m.d, &bytes), &bytes);
 }
 
 /* A kernel between projected points, (m, b) values at a time. */
@@ -517,17 +501,8 @@ static void kernel_layout(rfm_arena *arena, rows *s, size_t m) {
     for (count = s->b; count > 0; count = count > SMALL_BLOCK ? min_size(SMALL_BLOCK, count - 1) : count - 1) {
         k = radial_model(s, count);
         k.shift = k.centers = k.alpha = &somewhere;
-        bytes_for(s, rfm_predict_need(s->ctx, &k, m, &bytes), &bytes);
+        room_for(&s->inner, rfm_predict_need(s->ctx, &k, m, &bytes), &bytes);
     }
-}
-
-/* Takes the last block of a layout. */
-static void inner_layout(rfm_arena *arena, rows *s) { s->memory = (unsigned char *)rfm_arena_take(arena, s->bytes, 1); }
-
-static void inner_start(rows *s) {
-    (void)rfm_arena_init(&s->arena, s->memory, s->bytes);
-    s->inner = *s->ctx;
-    s->inner.arena = &s->arena, s->inner.tick = NULL;
 }
 
 /* Adds a part of the total to what is done; the caller may say stop. */
@@ -561,8 +536,8 @@ static int project_rows(rows *s) {
                 to[i * m->d + j] = (row[j] - m->shift[j]) * (m->metric == RFM_DIAGONAL ? m->p[j] : R(1));
         }
         if (m->metric == RFM_FULL)
-            status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(s->x, count, m->d), rfm_cview(m->p, m->r, m->d), R(0),
-                              rfm_view(s->z + first * m->r, count, m->r));
+            status = rfm_gemm(&s->inner.ctx, RFM_NT, R(1), rfm_cview(s->x, count, m->d), rfm_cview(m->p, m->r, m->d),
+                              R(0), rfm_view(s->z + first * m->r, count, m->r));
     }
     return status == RFM_OK ? scale_points(s, s->n * m->r, s->z) : status;
 }
@@ -579,7 +554,7 @@ static int kernel_values(rows *s, size_t m, const rfm_real *centers, size_t coun
     }
     for (i = 0; i < s->m.r; i++) s->zeros[i] = R(0);
     k.centers = points;
-    return rfm_predict(&s->inner, &k, rfm_cview(centers, m, s->m.r), rfm_view(out, m, count));
+    return rfm_predict(&s->inner.ctx, &k, rfm_cview(centers, m, s->m.r), rfm_view(out, m, count));
 }
 
 /* A = U'U. a (n, n) holds A below its diagonal, `diagonal` (n) the diagonal; U goes on and above the diagonal.
@@ -594,7 +569,7 @@ static int factor(rows *s, size_t n, rfm_real *a, const rfm_real *diagonal, rfm_
             a[i * (n + 1)] = diagonal[i] + *ridge;
             for (j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
         }
-        status = rfm_chol(&s->inner, rfm_view(a, n, n), NULL);
+        status = rfm_chol(&s->inner.ctx, rfm_view(a, n, n), NULL);
         if (status != RFM_ENOTPD) return status;
         *ridge = max_real(R(10) * *ridge, R(n) * REAL_EPS * most);
         if (!(*ridge < R(10) * R(n) * most)) return RFM_ERANGE;
@@ -695,11 +670,11 @@ static int ranking_layout(rfm_arena *store, rfm_arena *arena, ranking *g) {
     g->v = rfm_arena_reals(arena, g->rank, m->r);
     g->w = rfm_arena_reals(arena, 1, g->rank);
     g->mean = rfm_arena_reals(arena, 1, m->r);
-    bytes_for(s, rfm_syrk_need(s->ctx, m->r, s->n, &bytes), &bytes);
-    bytes_for(s, rfm_eig_need(s->ctx, m->r, g->rank, &bytes), &bytes);
-    bytes_for(s, rfm_gemm_need(s->ctx, m->n, g->rank, m->r, &bytes), &bytes);
-    if (m->metric == RFM_FULL) bytes_for(s, rfm_gemm_need(s->ctx, g->rank, m->d, m->r, &bytes), &bytes);
-    inner_layout(arena, s);
+    room_for(&s->inner, rfm_syrk_need(s->ctx, m->r, s->n, &bytes), &bytes);
+    room_for(&s->inner, rfm_eig_need(s->ctx, m->r, g->rank, &bytes), &bytes);
+    room_for(&s->inner, rfm_gemm_need(s->ctx, m->n, g->rank, m->r, &bytes), &bytes);
+    if (m->metric == RFM_FULL) room_for(&s->inner, rfm_gemm_need(s->ctx, g->rank, m->d, m->r, &bytes), &bytes);
+    (void)room_layout(arena, &s->inner);
     return arena->status;
 }
 
@@ -755,15 +730,15 @@ static int reduce_rank(ranking *g, rfm_real *share) {
         rfm_real root = RFM_MATH(sqrt)(weight_of(s, i) / sum);
         for (q = 0; q < r; q++) s->z[i * r + q] = root * (s->z[i * r + q] - g->mean[q] / sum);
     }
-    status = rfm_syrk(&s->inner, RFM_TN, R(1), rfm_cview(s->z, s->n, r), R(0), rfm_view(g->cov, r, r));
+    status = rfm_syrk(&s->inner.ctx, RFM_TN, R(1), rfm_cview(s->z, s->n, r), R(0), rfm_view(g->cov, r, r));
     for (sum = R(0), q = 0; status == RFM_OK && q < r; q++) sum += g->cov[q * (r + 1)];
     if (status == RFM_OK)
-        status = rfm_eig(&s->inner, rfm_view(g->cov, r, r), g->rank, g->w, rfm_view(g->v, g->rank, r));
+        status = rfm_eig(&s->inner.ctx, rfm_view(g->cov, r, r), g->rank, g->w, rfm_view(g->v, g->rank, r));
     if (status == RFM_OK)
-        status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(m->centers, m->n, r), rfm_cview(g->v, g->rank, r), R(0),
-                          rfm_view(g->centers, m->n, g->rank));
+        status = rfm_gemm(&s->inner.ctx, RFM_NT, R(1), rfm_cview(m->centers, m->n, r), rfm_cview(g->v, g->rank, r),
+                          R(0), rfm_view(g->centers, m->n, g->rank));
     if (status == RFM_OK && m->metric == RFM_FULL)
-        status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(g->v, g->rank, r), rfm_cview(m->p, r, m->d), R(0),
+        status = rfm_gemm(&s->inner.ctx, RFM_NN, R(1), rfm_cview(g->v, g->rank, r), rfm_cview(m->p, r, m->d), R(0),
                           rfm_view(g->p, g->rank, m->d));
     if (status != RFM_OK) return status;
     for (i = 0; m->metric != RFM_FULL && i < g->rank; i++)
@@ -787,7 +762,7 @@ int rfm_small_rank(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
     used = ctx->arena->used, store_used = store->used;
     status = ranking_layout(store, ctx->arena, &g);
     if (status == RFM_OK) {
-        inner_start(&g.rows);
+        room_start(ctx, &g.rows.inner);
         status = reduce_rank(&g, share);
     }
     status = finish(ctx, store, used, store_used, g.store_end, status);
@@ -848,10 +823,10 @@ static void refit_layout(rfm_arena *arena, thinning *t) {
     t->target = rfm_arena_reals(arena, 1, c);
     t->kt = rfm_arena_reals(arena, m, b);
     t->y = rfm_arena_reals(arena, b, c);
-    bytes_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
-    bytes_for(s, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
-    bytes_for(s, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
-    bytes_for(s, rfm_gemm_need(s->ctx, m, c, b, &bytes), &bytes);
+    room_for(&s->inner, rfm_chol_need(s->ctx, m, &bytes), &bytes);
+    room_for(&s->inner, rfm_trsm_need(s->ctx, m, max_size(b, c), &bytes), &bytes);
+    room_for(&s->inner, rfm_syrk_need(s->ctx, m, b, &bytes), &bytes);
+    room_for(&s->inner, rfm_gemm_need(s->ctx, m, c, b, &bytes), &bytes);
 }
 
 static void gradient_layout(rfm_arena *arena, thinning *t) {
@@ -859,9 +834,9 @@ static void gradient_layout(rfm_arena *arena, thinning *t) {
     size_t m = t->m, b = s->b, c = s->m.c, bytes = 0;
     t->curve = rfm_arena_reals(arena, 1, m);
     t->weight = rfm_arena_reals(arena, m, b);
-    bytes_for(s, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
-    bytes_for(s, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
-    bytes_for(s, rfm_gemm_need(s->ctx, m, s->m.r, b, &bytes), &bytes);
+    room_for(&s->inner, rfm_gemm_need(s->ctx, b, c, m, &bytes), &bytes);
+    room_for(&s->inner, rfm_gemm_need(s->ctx, m, b, c, &bytes), &bytes);
+    room_for(&s->inner, rfm_gemm_need(s->ctx, m, s->m.r, b, &bytes), &bytes);
 }
 
 static int by_elimination(int method) { return method == RFM_CENTERS_CHOLESKY || method == RFM_CENTERS_RESIDUAL; }
@@ -890,9 +865,9 @@ static int thinning_layout(rfm_arena *store, rfm_arena *arena, thinning *t) {
     t->next_alpha = rfm_arena_reals(arena, polish, c);
     t->next_g = rfm_arena_reals(arena, polish, r);
     t->next_curve = rfm_arena_reals(arena, polish, 1);
-    bytes_for(s, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
+    room_for(&s->inner, rfm_gemm_need(s->ctx, m, b, r, &bytes), &bytes);
     if (polish > 0) gradient_layout(arena, t);
-    inner_layout(arena, s);
+    (void)room_layout(arena, &s->inner);
     return arena->status;
 }
 
@@ -984,7 +959,8 @@ static int features(thinning *t, const rfm_real *centers, size_t first, size_t c
         rfm_real root = RFM_MATH(sqrt)(weight_of(s, first + j));
         for (i = 0; i < m; i++) t->kt[i * count + j] *= root;
     }
-    return status == RFM_OK ? rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->kmm, m, m), rfm_view(t->kt, m, count)) : status;
+    return status == RFM_OK ? rfm_trsm(&s->inner.ctx, RFM_TN, rfm_cview(t->kmm, m, m), rfm_view(t->kt, m, count))
+                            : status;
 }
 
 /* The factor of A'A + ridge I, and rhs (m, c) = A'Y if it is not NULL. */
@@ -999,12 +975,12 @@ static int factor_gram(thinning *t, const rfm_real *centers, rfm_real *rhs) {
         count = min_size(s->b, s->n - first);
         status = features(t, centers, first, count);
         if (status == RFM_OK)
-            status = rfm_syrk(&s->inner, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
+            status = rfm_syrk(&s->inner.ctx, RFM_NT, R(1), rfm_cview(t->kt, m, count), R(1), rfm_view(t->gram, m, m));
         for (i = 0; rhs != NULL && i < count; i++)
             for (k = 0; k < c; k++)
                 t->y[i * c + k] = RFM_MATH(sqrt)(weight_of(s, first + i)) * target_at(t, first + i, k);
         if (status == RFM_OK && rhs != NULL)
-            status = rfm_gemm(&s->inner, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1),
+            status = rfm_gemm(&s->inner.ctx, RFM_NN, R(1), rfm_cview(t->kt, m, count), rfm_cview(t->y, count, c), R(1),
                               rfm_view(rhs, m, c));
         if (status == RFM_OK) status = advance(s, R(count));
     }
@@ -1020,8 +996,8 @@ static int refit(thinning *t, const rfm_real *centers, rfm_real *alpha) {
     int status = factor_kmm(t, centers);
     if (status == RFM_OK) status = kernel_means(t, centers);
     if (status == RFM_OK) status = factor_gram(t, centers, alpha);
-    if (status == RFM_OK) status = rfm_chol_solve(&s->inner, rfm_cview(t->gram, m, m), rfm_view(alpha, m, c));
-    if (status == RFM_OK) status = rfm_trsm(&s->inner, RFM_NN, rfm_cview(t->kmm, m, m), rfm_view(alpha, m, c));
+    if (status == RFM_OK) status = rfm_chol_solve(&s->inner.ctx, rfm_cview(t->gram, m, m), rfm_view(alpha, m, c));
+    if (status == RFM_OK) status = rfm_trsm(&s->inner.ctx, RFM_NN, rfm_cview(t->kmm, m, m), rfm_view(alpha, m, c));
     for (k = 0; status == RFM_OK && k < c; k++) {
         t->base[k] = t->target[k];
         for (i = 0; i < m; i++) t->base[k] -= t->mean[i] * alpha[i * c + k];
@@ -1136,7 +1112,7 @@ static int choose_by_leverage(thinning *t) {
         count = min_size(s->b, s->n - first);
         status = features(t, t->centers, first, count);
         if (status == RFM_OK)
-            status = rfm_trsm(&s->inner, RFM_TN, rfm_cview(t->gram, t->m, t->m), rfm_view(t->kt, t->m, count));
+            status = rfm_trsm(&s->inner.ctx, RFM_TN, rfm_cview(t->gram, t->m, t->m), rfm_view(t->kt, t->m, count));
         for (j = 0; j < count; j++) t->rest[first + j] = R(0);
         for (i = 0; i < t->m; i++)
             for (j = 0; j < count; j++) t->rest[first + j] += t->kt[i * count + j] * t->kt[i * count + j];
@@ -1195,7 +1171,7 @@ static int choose_prototypes(thinning *t) {
             const rfm_real *z = s->z + first * r;
             int status;
             count = min_size(s->b, s->n - first);
-            status = rfm_gemm(&s->inner, RFM_NT, R(-2), rfm_cview(t->centers, m, r), rfm_cview(z, count, r), R(0),
+            status = rfm_gemm(&s->inner.ctx, RFM_NT, R(-2), rfm_cview(t->centers, m, r), rfm_cview(z, count, r), R(0),
                               rfm_view(t->kt, m, count));
             if (status != RFM_OK) return status;
             for (j = 0; j < count; j++) {
@@ -1257,7 +1233,7 @@ static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha,
                     const rfm_real *q, int is_rows) {
     rows *s = &t->rows;
     size_t m = t->m, r = s->m.r, c = s->m.c, i, j, k;
-    int status = rfm_gemm(&s->inner, RFM_NT, R(1), rfm_cview(alpha, m, c), rfm_cview(q, count, c), R(0),
+    int status = rfm_gemm(&s->inner.ctx, RFM_NT, R(1), rfm_cview(alpha, m, c), rfm_cview(q, count, c), R(0),
                           rfm_view(t->weight, m, count));
     if (status != RFM_OK) return status;
     for (i = 0; i < m; i++) {
@@ -1272,7 +1248,7 @@ static int add_pull(thinning *t, const rfm_real *centers, const rfm_real *alpha,
         if (is_rows) t->curve[i] += squares * size;
         for (k = 0; k < r; k++) t->g[i * r + k] += sum * centers[i * r + k];
     }
-    return rfm_gemm(&s->inner, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1),
+    return rfm_gemm(&s->inner.ctx, RFM_NN, R(-1), rfm_cview(t->weight, m, count), rfm_cview(points, count, r), R(1),
                     rfm_view(t->g, m, r));
 }
 
@@ -1289,7 +1265,7 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
         count = min_size(s->b, s->n - first);
         status = t->kernel(t, centers, 1, first, count);
         if (status == RFM_OK)
-            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0),
+            status = rfm_gemm(&s->inner.ctx, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0),
                               rfm_view(t->y, count, c));
         for (i = 0; i < count; i++)
             for (k = 0; k < c; k++) {
@@ -1308,7 +1284,7 @@ static int loss_and_gradient(thinning *t, const rfm_real *centers, const rfm_rea
         count = min_size(s->b, m - first);
         status = t->kernel(t, centers, 0, first, count);
         if (status == RFM_OK)
-            status = rfm_gemm(&s->inner, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0),
+            status = rfm_gemm(&s->inner.ctx, RFM_TN, R(1), rfm_cview(t->kt, m, count), rfm_cview(alpha, m, c), R(0),
                               rfm_view(t->y, count, c));
         for (j = 0; j < count * c; j++) {
             rfm_real pull = ridge * (alpha[first * c + j] * t->target_scale);
@@ -1423,7 +1399,7 @@ int rfm_small_centers(const rfm_ctx *ctx, const rfm_model *model, const rfm_data
     used = ctx->arena->used, store_used = store->used;
     status = thinning_layout(store, ctx->arena, &t);
     if (status == RFM_OK) {
-        inner_start(&t.rows);
+        room_start(ctx, &t.rows.inner);
         status = thin(&t);
     }
     status = finish(ctx, store, used, store_used, t.store_end, status);
@@ -1445,7 +1421,7 @@ static int loss_layout(rfm_arena *arena, thinning *t) {
     t->g = rfm_arena_reals(arena, t->m, s->m.r);
     t->next = rfm_arena_reals(arena, t->m, s->m.r);
     gradient_layout(arena, t);
-    inner_layout(arena, s);
+    (void)room_layout(arena, &s->inner);
     return arena->status;
 }
 
@@ -1503,7 +1479,7 @@ int rfm_small_loss(const rfm_ctx *ctx, const rfm_model *model, const rfm_data *d
     used = ctx->arena->used;
     status = loss_layout(ctx->arena, &t);
     if (status == RFM_OK) {
-        inner_start(&t.rows);
+        room_start(ctx, &t.rows.inner);
         t.rows.total = R(t.rows.n);
         status = loss_of(&t, &value);
         if (status == RFM_OK) *loss = value;
@@ -1553,8 +1529,6 @@ typedef struct {
     rfm_real unit;                /* the unit of z, itself in units of 2^rows.unit */
 } quantising;
 
-static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
-
 static rfm_real clamp_real(rfm_real x, rfm_real limit) { return x < -limit ? -limit : x > limit ? limit : x; }
 
 static void put_number(void *at, int type, size_t i, rfm_real value) {
@@ -1590,7 +1564,7 @@ static int quantising_layout(rfm_arena *store, rfm_arena *arena, quantising *g) 
     g->best = rfm_arena_reals(arena, m->n, m->c);
     g->error = rfm_arena_reals(arena, 1, m->n);
     g->center = rfm_arena_reals(arena, 1, m->r);
-    inner_layout(arena, s);
+    (void)room_layout(arena, &s->inner);
     return arena->status;
 }
 
@@ -2002,7 +1976,7 @@ int rfm_small_integers(const rfm_ctx *ctx, const rfm_model *model, const rfm_dat
     used = ctx->arena->used, store_used = store->used;
     status = quantising_layout(store, ctx->arena, &g);
     if (status == RFM_OK) {
-        inner_start(&g.t.rows);
+        room_start(ctx, &g.t.rows.inner);
         g.to.inputs = g.inputs, g.to.bias = g.bias, g.to.centers = g.centers, g.to.phi = g.phi, g.to.alpha = g.alpha;
         g.to.offset = g.offset, g.to.units = g.units;
         if (g.to.metric == RFM_FULL) g.to.p = g.p, g.to.shifts = g.shifts;
@@ -2031,10 +2005,6 @@ typedef struct {
     size_t bytes[SECTIONS + 1], at[SECTIONS + 1], total;
     uint32_t sections;
 } blob_plan;
-
-static size_t names_bytes(const char *names, size_t count) {
-    return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names);
-}
 
 static size_t summary_bytes(const unsigned char *summary) {
     if (summary == NULL) return 0;

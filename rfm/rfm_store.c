@@ -257,7 +257,7 @@ int rfm_store_commit(rfm_store *s) {
 }
 
 int rfm_store_pad(rfm_store *s) {
-    static const unsigned char zeros[LINE];
+    static const unsigned char zeros[LINE] = {0};
     int status = s == NULL || s->flash == NULL ? RFM_ENULL : s->status;
     while (status == RFM_OK && s->done < s->total) {
         uint32_t left = s->total - s->done;

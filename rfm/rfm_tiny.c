@@ -94,14 +94,6 @@ static int numbers_right(const rfm_tiny *m) {
     return m->counts == NULL || left == 0;
 }
 
-/* As many strings as there are to be, each with its 0. */
-static int names_right(const unsigned char *text, uint32_t bytes, uint32_t strings) {
-    unsigned char last = 1;
-    for (; bytes > 0; bytes--)
-        if ((last = *text++) == 0) strings--;
-    return last == 0 && strings == 0;
-}
-
 /* The entries from `at` to the end, both multiples of 4: u16 tag, u16 0, u32 bytes, the bytes, zeros up to a multiple
  * of 4. */
 static int read_tail(const unsigned char *at, uint32_t left, rfm_tiny *m) {
@@ -337,8 +329,6 @@ int rfm_tiny_certify(const rfm_tiny *m, const int16_t *x, int32_t *scores, int8_
  * 2^(-|zi|^2 / 2^s): unit = 2^(s/2) sqrt(log2(e) / 2) / L. Of all s the largest that leaves room for the centres.
  * Row p of W, as it meets the integers, is P_p 2^-shift, of all shifts the largest with |P| <= 127 and sums that fit.
  */
-
-static rfm_real round_real(rfm_real x) { return RFM_MATH(floor)(x + R(0.5)); }
 
 /* The nearest integer, at most 127. */
 static rfm_real round_byte(rfm_real x) {
@@ -650,10 +640,6 @@ int rfm_tiny_make(const rfm_hyperbf *f, const rfm_tiny_inputs *in, rfm_arena *st
 }
 
 /* ==== 6. Writing ================================================================================ */
-
-static size_t names_bytes(const char *names, size_t count) {
-    return names == NULL ? 0 : (size_t)(rfm_name(names, count) - names);
-}
 
 static uint32_t flags_of(const rfm_tiny *m) {
     return (m->counts != NULL ? HAS_COUNTS : 0u) | (m->offset != NULL ? HAS_OFFSET : 0u) |

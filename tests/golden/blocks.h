@@ -1,7 +1,9 @@
-/* A golden case as its file has it: blocks of numbers by name. For check.c, hyperbf.c and conv.c. */
+/* A golden case as its file has it: blocks of numbers by name. What not every program uses is inline. */
 #ifndef BLOCKS_H
 #define BLOCKS_H
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,36 @@ static rfm_real *reals(const double *from, size_t count) {
     return to;
 }
 
+static inline rfm_real *block_reals(const char *name, size_t rows, size_t cols) {
+    return reals(need(name, rows, cols), rows * cols);
+}
+
+/* The largest difference, as a share of the largest entry that is expected. */
+static inline double off_by(const double *expect, size_t count, const rfm_real *got) {
+    double worst = 0, most = 0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        most = fmax(most, fabs(expect[i]));
+        if (!(fabs((double)got[i] - expect[i]) <= worst)) worst = fabs((double)got[i] - expect[i]);
+    }
+    return worst == 0 ? 0 : worst / most;
+}
+
+/* A bound above 0.01 says nothing: then the numbers only have to be finite. */
+static inline int near(const char *name, size_t rows, size_t cols, const rfm_real *got, double bound) {
+    const double off = off_by(need(name, rows, cols), rows * cols, got);
+    if (off <= (bound > 1e-2 ? DBL_MAX : bound)) return 1;
+    printf("  %s is off by %.3g of its largest, %.3g allowed\n", name, off, bound);
+    return 0;
+}
+
+/* Of a block that has a number behind its name: of a step, a layer, a round. */
+static inline int near_at(const char *name, size_t which, size_t rows, size_t cols, const rfm_real *got, double bound) {
+    char full[16];
+    snprintf(full, sizeof full, "%s%u", name, (unsigned)which);
+    return near(full, rows, cols, got, bound);
+}
+
 static void read_blocks(const char *path) {
     FILE *file = fopen(path, "r");
     block *b;
@@ -80,6 +112,11 @@ static void read_blocks(const char *path) {
     }
     if (!feof(file)) die("not understood", path);
     fclose(file);
+}
+
+static inline void free_blocks(void) {
+    size_t i;
+    for (i = 0; i < block_count; i++) free(blocks[i].at);
 }
 
 #endif

@@ -46,8 +46,7 @@ static void read_case(const char *path, golden *g) {
 }
 
 static void release_case(golden *g) {
-    size_t i;
-    for (i = 0; i < block_count; i++) free(blocks[i].at);
+    free_blocks();
     free(g->x), free(g->y), free(g->z);
 }
 
@@ -58,25 +57,6 @@ static double bound_of(const golden *g, size_t first, size_t t) {
     if (RFM_REAL_BYTES == 8) return cond > 1e6 || sine < 1e-3 ? 1e-8 : 1e-10;
     bound = 4 * cond * 6e-8 + 16 * (double)FLT_EPSILON;
     return g->f.kernel == RFM_CONV_LAPLACE ? bound : bound + 6e-8 / (sine * sine);
-}
-
-/* A float says nothing within this bound. */
-static int empty(double bound) { return bound > 1e-2; }
-
-static int near(const char *name, size_t t, size_t rows, size_t cols, const rfm_real *got, double bound) {
-    char full[16];
-    const double *expect;
-    double worst = 0, most = 0;
-    size_t i;
-    snprintf(full, sizeof full, "%s%u", name, (unsigned)t);
-    expect = need(full, rows, cols);
-    for (i = 0; i < rows * cols; i++) {
-        most = fmax(most, fabs(expect[i]));
-        if (!(fabs((double)got[i] - expect[i]) <= worst)) worst = fabs((double)got[i] - expect[i]);
-    }
-    if (empty(bound) ? worst < HUGE_VAL : worst <= bound * most) return 1;
-    printf("  %s is off by %.3g of its largest, %.3g allowed\n", full, worst / most, bound);
-    return 0;
 }
 
 static int ok(const char *what, int status) {
@@ -108,7 +88,7 @@ static int kernel_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_cmat 
     int good = ok("kernel_need", rfm_conv_kernel_need(ctx, &g->f, g->n, g->n, &bytes));
     with = with_memory(ctx, &arena, bytes);
     good = good && ok("kernel", rfm_conv_kernel(&with, &g->f, m, x, x, rfm_view(k, g->n, g->n)));
-    good = good && near("K", t, g->n, g->n, k, bound);
+    good = good && near_at("K", t, g->n, g->n, k, bound);
     free(arena.base);
     good = good && ok("kernel_need", rfm_conv_kernel_need(ctx, &g->f, g->v, g->n, &bytes));
     with = with_memory(ctx, &arena, bytes);
@@ -120,7 +100,7 @@ static int kernel_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_cmat 
             for (j = 0; j < g->n; j++) sum += (double)kz[i * g->n + j] * (double)a.at[j * g->c + q];
             p[i * g->c + q] = (rfm_real)sum;
         }
-    good = good && near("pred", t, g->v, g->c, p, bound);
+    good = good && near_at("pred", t, g->v, g->c, p, bound);
     free(k), free(kz), free(p);
     return good;
 }
@@ -139,14 +119,14 @@ static int gradients_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_cm
     good = good && ok("gradients", rfm_conv_gradients(&with, &g->f, m, x, a, rfm_cview(g->x, GRADIENT, g->d),
                                                       rfm_view(grad, GRADIENT, all)));
     free(arena.base);
-    good = good && near("G", t, GRADIENT, all, grad, bound);
+    good = good && near_at("G", t, GRADIENT, all, grad, bound);
     good = good && ok("agop_need", rfm_conv_agop_need(ctx, &g->f, g->n, g->n, g->c, &bytes));
     with = with_memory(ctx, &arena, bytes);
     good = good && ok("agop", rfm_conv_agop(&with, &g->f, m, x, a, x, rfm_view(agop, d, d)));
     free(arena.base);
     for (i = 0; good && i < d * d; i++) norm += (double)agop[i] * (double)agop[i];
     for (i = 0; good && g->norm == 3 && i < d * d; i++) agop[i] = (rfm_real)((double)agop[i] / sqrt(norm));
-    good = good && near("M", t + 1, d, d, agop, bound);
+    good = good && near_at("M", t + 1, d, d, agop, bound);
     free(grad), free(agop);
     return good;
 }
@@ -182,19 +162,19 @@ static int fit_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_real *fo
         good = 0;
     }
     free(arena.base);
-    good = good && ok("metric", rfm_conv_metric(&model, rfm_view(m, d, d))) && near("M", t, d, d, m, bound);
+    good = good && ok("metric", rfm_conv_metric(&model, rfm_view(m, d, d))) && near_at("M", t, d, d, m, bound);
     for (i = 0; good && i < g->n * g->c; i++) alpha[i] = model.alpha[i] * path[t].largest;
-    good = good && near("alpha", t, g->n, g->c, alpha, bound);
+    good = good && near_at("alpha", t, g->n, g->c, alpha, bound);
     good = good && ok("predict_need", rfm_conv_predict_need(ctx, &model, g->v, &bytes));
     with = with_memory(ctx, &arena, bytes);
     good = good && ok("predict", rfm_conv_predict(&with, &model, rfm_cview(g->z, g->v, g->d), rfm_view(p, g->v, g->c)));
     free(arena.base);
-    good = good && near("pred", t, g->v, g->c, p, bound);
+    good = good && near_at("pred", t, g->v, g->c, p, bound);
     scratch = take(good ? rfm_conv_scratch(&model) : 1, sizeof *scratch);
     for (i = 0; good && i < g->v; i++)
         good = ok("predict_one", rfm_conv_predict_one(&model, g->z + i * g->d, p + i * g->c, scratch));
     /* Where an angle of a layer above the first is small, one image alone loses more than half of its digits. */
-    good = good && near("pred", t, g->v, g->c, p, 4 * bound);
+    good = good && near_at("pred", t, g->v, g->c, p, 4 * bound);
     if (good) memcpy(found, alpha, g->n * g->c * sizeof *alpha);
     free(scratch), free(store.base), free(m), free(alpha), free(p);
     return good;
@@ -215,35 +195,18 @@ static int rounds_right(const rfm_ctx *ctx, const golden *g, rfm_real *found) {
     return good;
 }
 
-static int case_right(const char *path, const rfm_port *port) {
-    static const size_t workers[] = {1, 2, 7};
-    rfm_real *kept = NULL;
-    size_t w;
-    int good = 1;
-    for (w = 0; good && w < sizeof workers / sizeof *workers; w++) {
-        golden g;
-        deal pool;
-        rfm_ctx ctx;
-        rfm_real *found;
-        memset(&ctx, 0, sizeof ctx);
-        pool.workers = workers[w];
-        ctx.port = port, ctx.workers = workers[w], ctx.run = deal_run, ctx.pool = &pool;
-        read_case(path, &g);
-        found = take(g.n * g.c, sizeof *found);
-        good = rounds_right(&ctx, &g, found);
-        if (kept == NULL)
-            kept = found;
-        else {
-            if (good && memcmp(kept, found, g.n * g.c * sizeof *found) != 0) {
-                printf("  other bits with %u workers\n", (unsigned)workers[w]);
-                good = 0;
-            }
-            free(found);
-        }
-        release_case(&g);
-    }
-    free(kept);
+static int case_right(const char *path, const rfm_ctx *ctx, rfm_real **kept) {
+    golden g;
+    rfm_real *found;
+    int good;
+    read_case(path, &g);
+    found = take(g.n * g.c, sizeof *found);
+    good = rounds_right(ctx, &g, found) && same_bits(kept, found, g.n * g.c, ctx->workers);
+    free(found);
+    release_case(&g);
     return good;
 }
 
-int main(int argc, char **argv) { return on_every_port(argc, argv, case_right); }
+static int workers_right(const char *path, const rfm_port *port) { return with_workers(path, port, case_right); }
+
+int main(int argc, char **argv) { return on_every_port(argc, argv, workers_right); }

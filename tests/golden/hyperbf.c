@@ -21,10 +21,6 @@ typedef struct {
     rfm_data data;
 } golden;
 
-static rfm_real *block_reals(const char *name, size_t rows, size_t cols) {
-    return reals(need(name, rows, cols), rows * cols);
-}
-
 static void read_case(const char *path, golden *g) {
     const int on_rows = strstr(path, "centres_on_rows") != NULL;
     size_t ignored, j;
@@ -52,29 +48,8 @@ static void read_case(const char *path, golden *g) {
 }
 
 static void release_case(golden *g) {
-    size_t i;
-    for (i = 0; i < block_count; i++) free(blocks[i].at);
+    free_blocks();
     free(g->x), free(g->y), free(g->alpha), free(g->inputs), free(g->p), free(g->centers), free(g->shift);
-}
-
-/* The largest difference is within the bound, as a share of the largest entry. */
-static int near(const char *name, size_t rows, size_t cols, const rfm_real *got, double bound) {
-    const double *expect = need(name, rows, cols);
-    double worst = 0, most = 0;
-    size_t i;
-    for (i = 0; i < rows * cols; i++) {
-        most = fmax(most, fabs(expect[i]));
-        if (!(fabs((double)got[i] - expect[i]) <= worst)) worst = fabs((double)got[i] - expect[i]);
-    }
-    if (worst <= bound * most) return 1;
-    printf("  %s is off by %.3g of its largest\n", name, worst / most);
-    return 0;
-}
-
-static int near_step(const char *name, size_t t, size_t rows, size_t cols, const rfm_real *got, double bound) {
-    char full[16];
-    snprintf(full, sizeof full, "%s%u", name, (unsigned)t);
-    return near(full, rows, cols, got, bound);
 }
 
 static int gradient_right(const rfm_ctx *ctx, const golden *g, rfm_real *h) {
@@ -128,8 +103,8 @@ static int descent_right(const rfm_ctx *ctx, golden *g, rfm_real *h) {
         rfm_arena rest;
         rfm_ctx second = *ctx;
         good = rfm_hyperbf_step(descent) == RFM_OK;
-        good = good && near_step("C", t, g->m, g->c, g->alpha, g->bound) &&
-               near_step("T", t, g->m, g->d, g->inputs, g->bound) && near_step("W", t, g->r, g->d, g->p, g->bound);
+        good = good && near_at("C", t, g->m, g->c, g->alpha, g->bound) &&
+               near_at("T", t, g->m, g->d, g->inputs, g->bound) && near_at("W", t, g->r, g->d, g->p, g->bound);
         rfm_hyperbf_cost_init(&cost);
         (void)rfm_hyperbf_loss_need(ctx, &g->f, g->n, &bytes);
         more = take(bytes, 1);
@@ -143,33 +118,17 @@ static int descent_right(const rfm_ctx *ctx, golden *g, rfm_real *h) {
     return good;
 }
 
-static int case_right(const char *path, const rfm_port *port) {
-    static const size_t workers[] = {1, 2, 7};
-    rfm_real *kept = NULL;
-    size_t w, bytes = 0;
-    int good = 1;
-    for (w = 0; good && w < sizeof workers / sizeof *workers; w++) {
-        rfm_real h[STEPS + 1];
-        golden g;
-        deal pool;
-        rfm_ctx ctx;
-        memset(&ctx, 0, sizeof ctx);
-        pool.workers = workers[w];
-        ctx.port = port, ctx.workers = workers[w], ctx.run = deal_run, ctx.pool = &pool;
-        read_case(path, &g);
-        good = gradient_right(&ctx, &g, &h[0]) && descent_right(&ctx, &g, h) && near("H", 1, STEPS + 1, h, g.bound);
-        if (kept == NULL) {
-            bytes = g.m * g.d * sizeof *kept;
-            kept = take(bytes, 1);
-            memcpy(kept, g.inputs, bytes);
-        } else if (good && memcmp(kept, g.inputs, bytes) != 0) {
-            printf("  other bits with %u workers\n", (unsigned)workers[w]);
-            good = 0;
-        }
-        release_case(&g);
-    }
-    free(kept);
+static int case_right(const char *path, const rfm_ctx *ctx, rfm_real **kept) {
+    rfm_real h[STEPS + 1];
+    golden g;
+    int good;
+    read_case(path, &g);
+    good = gradient_right(ctx, &g, &h[0]) && descent_right(ctx, &g, h) && near("H", 1, STEPS + 1, h, g.bound) &&
+           same_bits(kept, g.inputs, g.m * g.d, ctx->workers);
+    release_case(&g);
     return good;
 }
 
-int main(int argc, char **argv) { return on_every_port(argc, argv, case_right); }
+static int workers_right(const char *path, const rfm_port *port) { return with_workers(path, port, case_right); }
+
+int main(int argc, char **argv) { return on_every_port(argc, argv, workers_right); }

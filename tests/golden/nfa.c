@@ -23,15 +23,6 @@ typedef struct {
 
 static const char *const names[2][3] = {{"W0", "W1", "W2"}, {"S0", "S1", "S2"}};
 
-static rfm_real *block_reals(const char *name, size_t rows, size_t cols) {
-    return reals(need(name, rows, cols), rows * cols);
-}
-
-static void free_blocks(void) {
-    size_t i;
-    for (i = 0; i < block_count; i++) free(blocks[i].at);
-}
-
 static void read_network(network *g) {
     size_t l, ignored;
     memset(g, 0, sizeof *g);
@@ -51,26 +42,6 @@ static void release_network(network *g) {
     size_t l;
     free(g->x), free(g->y);
     for (l = 0; l < 3; l++) free(g->w[l]), free(g->s[l]);
-}
-
-/* The largest difference is within the bound, as a share of the largest entry. */
-static int near(const char *name, size_t rows, size_t cols, const rfm_real *got) {
-    const double *expect = need(name, rows, cols);
-    double worst = 0, most = 0;
-    size_t i;
-    for (i = 0; i < rows * cols; i++) {
-        most = fmax(most, fabs(expect[i]));
-        if (!(fabs((double)got[i] - expect[i]) <= worst)) worst = fabs((double)got[i] - expect[i]);
-    }
-    if (worst <= BOUND * most) return 1;
-    printf("  %s is off by %.3g of its largest\n", name, worst / most);
-    return 0;
-}
-
-static int near_layer(const char *name, size_t layer, size_t rows, size_t cols, const rfm_real *got) {
-    char full[16];
-    snprintf(full, sizeof full, "%s%u", name, (unsigned)layer);
-    return near(full, rows, cols, got);
 }
 
 /* An arena of `bytes`, for one call. */
@@ -98,7 +69,7 @@ static int loss_right(const rfm_ctx *ctx, const network *g, rfm_real *loss) {
     memset(&gradient, 0, sizeof gradient);
     with = on_memory(ctx, &arena, bytes);
     good = good && rfm_nfa_predict(&with, &g->f, rfm_cview(g->x, n, g->f.width[0]), rfm_view(f, n, c)) == RFM_OK;
-    good = used_up(&arena) && good && near("f", n, c, f);
+    good = used_up(&arena) && good && near("f", n, c, f, BOUND);
     for (l = 0; l < 3; l++) gradient.w[l] = take(g->f.width[l + 1] * g->f.width[l], sizeof *f);
     good = rfm_nfa_loss_need(ctx, &g->f, n, &bytes) == RFM_OK && good;
     with = on_memory(ctx, &arena, bytes);
@@ -106,7 +77,7 @@ static int loss_right(const rfm_ctx *ctx, const network *g, rfm_real *loss) {
                                 loss, &gradient) == RFM_OK;
     good = used_up(&arena) && good;
     for (l = 0; l < 3; l++) {
-        good = good && near_layer("dW", l, g->f.width[l + 1], g->f.width[l], gradient.w[l]);
+        good = good && near_at("dW", l, g->f.width[l + 1], g->f.width[l], gradient.w[l], BOUND);
         free(gradient.w[l]);
     }
     free(f);
@@ -127,10 +98,11 @@ static int layer_right(const rfm_ctx *ctx, const network *g, size_t l) {
     m.q = rfm_view(m.kbar.at + out * out, n, n);
     with = on_memory(ctx, &arena, bytes);
     good = good && rfm_nfa_measure(&with, &g->f, &g->start, rfm_cview(g->x, n, g->f.width[0]), l, &m) == RFM_OK;
-    good = used_up(&arena) && good && near_layer("F", l, in, in, m.f.at) && near_layer("G", l, in, in, m.g.at) &&
-           near_layer("K", l, out, out, m.k.at) && near_layer("Kbar", l, out, out, m.kbar.at) &&
-           near_layer("Q", l, n, n, m.q.at) && near_layer("corr", l, 1, 4, m.cosine) &&
-           near_layer("pearson", l, 1, 4, m.pearson) && near_layer("ratio", l, 1, 1, &m.ratio);
+    good = used_up(&arena) && good && near_at("F", l, in, in, m.f.at, BOUND) &&
+           near_at("G", l, in, in, m.g.at, BOUND) && near_at("K", l, out, out, m.k.at, BOUND) &&
+           near_at("Kbar", l, out, out, m.kbar.at, BOUND) && near_at("Q", l, n, n, m.q.at, BOUND) &&
+           near_at("corr", l, 1, 4, m.cosine, BOUND) && near_at("pearson", l, 1, 4, m.pearson, BOUND) &&
+           near_at("ratio", l, 1, 1, &m.ratio, BOUND);
     free(room);
     return good;
 }
@@ -159,7 +131,7 @@ static int descent_right(const rfm_ctx *ctx, network *g, rfm_real *loss) {
         good = rfm_nfa_step(descent) == RFM_OK;
         for (l = 0; l < 3; l++) {
             snprintf(name, sizeof name, "W%us%u", (unsigned)l, (unsigned)t);
-            good = good && near(name, g->f.width[l + 1], g->f.width[l], g->w[l]);
+            good = good && near(name, g->f.width[l + 1], g->f.width[l], g->w[l], BOUND);
         }
         (void)rfm_nfa_loss_need(ctx, &g->f, g->n, &bytes);
         second = on_memory(ctx, &rest, bytes);
@@ -171,24 +143,13 @@ static int descent_right(const rfm_ctx *ctx, network *g, rfm_real *loss) {
 }
 
 /* The same bits as the first time. */
-static int same_bits(rfm_real **kept, const rfm_real *now, size_t count, size_t workers) {
-    if (*kept == NULL) {
-        *kept = take(count, sizeof **kept);
-        memcpy(*kept, now, count * sizeof **kept);
-        return 1;
-    }
-    if (memcmp(*kept, now, count * sizeof **kept) == 0) return 1;
-    printf("  other bits with %u workers\n", (unsigned)workers);
-    return 0;
-}
-
 static int network_right(const rfm_ctx *ctx, rfm_real **kept) {
     rfm_real loss[STEPS + 1];
     network g;
     int good;
     read_network(&g);
     good = loss_right(ctx, &g, loss) && layer_right(ctx, &g, 0) && layer_right(ctx, &g, 1) &&
-           descent_right(ctx, &g, loss) && near("loss", 1, STEPS + 1, loss) &&
+           descent_right(ctx, &g, loss) && near("loss", 1, STEPS + 1, loss, BOUND) &&
            same_bits(kept, g.w[0], g.f.width[1] * g.f.width[0], ctx->workers);
     release_network(&g);
     return good;
@@ -218,39 +179,31 @@ static int alignment_right(const rfm_ctx *ctx, rfm_real **kept) {
     }
     memset(&out, 0, sizeof out);
     out.s = rfm_view(s, d, d), out.b = rfm_view(b, d, d);
-    good =
-        rfm_nfa_align_need(ctx, n, d, &bytes) == RFM_OK && good && near("R", nets * d, d, r) && near("m", 1, 4, mean);
+    good = rfm_nfa_align_need(ctx, n, d, &bytes) == RFM_OK && good && near("R", nets * d, d, r, BOUND) &&
+           near("m", 1, 4, mean, BOUND);
     for (i = 0; good && i < nets; i++) {
         with = on_memory(ctx, &arena, bytes);
         good = rfm_nfa_align(&with, rfm_cview(x, n, d), rfm_cview(y, n, 1), mean, rfm_cview(r + i * d * d, d, d),
                              &out) == RFM_OK;
-        good = used_up(&arena) && good && near("num", 1, 1, &out.numerator) && near("d1", 1, 1, &out.d1) &&
-               near("d2", 1, 1, &out.d2) && near("predicted", 1, 1, &out.predicted);
+        good = used_up(&arena) && good && near("num", 1, 1, &out.numerator, BOUND) &&
+               near("d1", 1, 1, &out.d1, BOUND) && near("d2", 1, 1, &out.d2, BOUND) &&
+               near("predicted", 1, 1, &out.predicted, BOUND);
         observed[i] = out.observed;
     }
-    good = good && near("S", d, d, s) && near("B", d, d, b) && near("observed", nets, 1, observed) &&
-           same_bits(kept, observed, nets, ctx->workers);
+    good = good && near("S", d, d, s, BOUND) && near("B", d, d, b, BOUND) &&
+           near("observed", nets, 1, observed, BOUND) && same_bits(kept, observed, nets, ctx->workers);
     free(x), free(y), free(w), free(a), free(r), free(s), free(b), free(observed);
     return good;
 }
 
-static int case_right(const char *path, const rfm_port *port) {
-    static const size_t workers[] = {1, 2, 7};
-    rfm_real *kept = NULL;
-    size_t i;
-    int good = 1;
-    for (i = 0; good && i < sizeof workers / sizeof *workers; i++) {
-        deal pool;
-        rfm_ctx ctx;
-        memset(&ctx, 0, sizeof ctx);
-        pool.workers = workers[i];
-        ctx.port = port, ctx.workers = workers[i], ctx.run = deal_run, ctx.pool = &pool;
-        read_blocks(path);
-        good = strstr(path, "align_") != NULL ? alignment_right(&ctx, &kept) : network_right(&ctx, &kept);
-        free_blocks();
-    }
-    free(kept);
+static int case_right(const char *path, const rfm_ctx *ctx, rfm_real **kept) {
+    int good;
+    read_blocks(path);
+    good = strstr(path, "align_") != NULL ? alignment_right(ctx, kept) : network_right(ctx, kept);
+    free_blocks();
     return good;
 }
 
-int main(int argc, char **argv) { return on_every_port(argc, argv, case_right); }
+static int workers_right(const char *path, const rfm_port *port) { return with_workers(path, port, case_right); }
+
+int main(int argc, char **argv) { return on_every_port(argc, argv, workers_right); }

@@ -21,10 +21,6 @@ typedef struct {
     size_t first, count; /* the part of the rows that is read */
 } golden;
 
-static rfm_real *block_reals(const char *name, size_t rows, size_t cols) {
-    return reals(need(name, rows, cols), rows * cols);
-}
-
 static size_t read_rows(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
     const golden *g = (const golden *)from;
     first += g->first;
@@ -93,15 +89,14 @@ static void read_case(const char *path, golden *g) {
 }
 
 static void release_case(golden *g) {
-    size_t i;
-    for (i = 0; i < block_count; i++) free(blocks[i].at);
+    free_blocks();
     free(g->x), free(g->y), free(g->w), free(g->z), free(g->p), free(g->shift), free(g->centers), free(g->alpha);
     free(g->lengths);
 }
 
 /* The largest difference of scale[i] got from what is stored, as a share of the largest entry. */
-static int near(const char *what, const char *name, size_t rows, size_t cols, const rfm_real *got, const double *scale,
-                double bound) {
+static int near_scaled(const char *what, const char *name, size_t rows, size_t cols, const rfm_real *got,
+                       const double *scale, double bound) {
     const double *expect = need(name, rows, cols);
     double worst = 0, most = 0;
     size_t i;
@@ -156,7 +151,7 @@ static int kernel_right(const rfm_ctx *ctx, golden *g, const char *name, size_t 
             k[i * g->m + j] *= (rfm_real)g->lengths[j];
             if (!(fabs((double)k[i * g->m + j] - (double)turned[j * rows + i] * g->lengths[j]) <= bound)) good = 0;
         }
-    good = good && near("kernel", name, rows, g->m, k, NULL, bound);
+    good = good && near_scaled("kernel", name, rows, g->m, k, NULL, bound);
     free(k), free(turned);
     return good;
 }
@@ -175,8 +170,8 @@ static int solve_right(const rfm_ctx *ctx, golden *g, int solver) {
         good && finish(e, rfm_large_solve(&e->ctx, &g->rows, &g->model, &o, rfm_view(g->alpha, g->m, g->c), &report));
     good = good && report.rank == g->m && (solver == RFM_SOLVER_DIRECT) == (report.steps == 0) &&
            report.passes == 2 + report.steps;
-    return good &&
-           near(solver == RFM_SOLVER_DIRECT ? "direct" : "conjugate", "A", g->m, g->c, g->alpha, g->lengths, g->bound);
+    return good && near_scaled(solver == RFM_SOLVER_DIRECT ? "direct" : "conjugate", "A", g->m, g->c, g->alpha,
+                               g->lengths, g->bound);
 }
 
 /* Sums of rows first.. */
@@ -203,7 +198,7 @@ static int solve_sums_right(const rfm_ctx *ctx, golden *g, const char *what, con
     e = start(ctx, bytes);
     good = good && finish(e, rfm_sums_solve(&e->ctx, &g->model, sums, (rfm_real)g->ridge,
                                             rfm_view(g->alpha, g->m, g->c), NULL));
-    return good && near(what, "A", g->m, g->c, g->alpha, g->lengths, g->bound);
+    return good && near_scaled(what, "A", g->m, g->c, g->alpha, g->lengths, g->bound);
 }
 
 /* All rows; two parts in both orders; three thirds less the last. */
@@ -237,7 +232,7 @@ static int model_right(const rfm_ctx *ctx, golden *g) {
     e = start(ctx, bytes);
     good =
         good && finish(e, rfm_predict(&e->ctx, &g->model, rfm_cview(x, g->tests, d), rfm_view(pred, g->tests, g->c)));
-    good = good && near("model", "pred", g->tests, g->c, pred, NULL, bound);
+    good = good && near_scaled("model", "pred", g->tests, g->c, pred, NULL, bound);
     good = good && rfm_agop_need(ctx, &g->model, g->points, &bytes) == RFM_OK;
     e = start(ctx, bytes);
     good = good && finish(e, rfm_agop(&e->ctx, &g->model, rfm_cview(at, g->points, d), NULL, rfm_view(sum, rows, d),
@@ -262,7 +257,7 @@ static int model_right(const rfm_ctx *ctx, golden *g) {
                     value += (double)g->p[q / d * d + i] * (double)s[q] * (double)g->p[q % d * d + j];
                 out[i * d + j] = (rfm_real)value;
             }
-        good = near("model", k == 0 ? "agop" : "agopc", rows, d, out, NULL, bound);
+        good = near_scaled("model", k == 0 ? "agop" : "agopc", rows, d, out, NULL, bound);
     }
     free(pred), free(x), free(at), free(sum), free(mean), free(out), free(centred);
     return good;
