@@ -151,10 +151,10 @@ def search_forest(xi, y, classes, highest):
 # are folded into the first layer, so that the C code takes raw numbers.
 
 
-def fit_mlp(x, y, hidden, alpha):
+def fit_mlp(x, y, hidden, alpha, seed=1):
     mean = x.mean(0)
     scale = np.sqrt(((x - mean) ** 2).mean())
-    net = MLPClassifier((hidden,), alpha=alpha, batch_size=64, learning_rate_init=3e-3, max_iter=400, random_state=1)
+    net = MLPClassifier((hidden,), alpha=alpha, batch_size=64, learning_rate_init=3e-3, max_iter=400, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         net.fit((x - mean) / scale, y)
@@ -295,20 +295,24 @@ def write(out, header, rows, scores, y, facts):
     print("%s: %s" % (os.path.basename(out), ", ".join("%s %s" % pair for pair in facts.items())), file=sys.stderr, flush=True)
 
 
-def main():
-    folder, name, out = sys.argv[1:4]
-    targets = [float(t) for t in sys.argv[4:]]
+def read(folder, name):
+    """x, y, xi of the training rows, then of the test rows; classes; unit. xi = x unit are the integers that C gets."""
     table = np.loadtxt("%s/%s.csv" % (folder, name), delimiter=",", skiprows=1)
     split = np.loadtxt("%s/%s.split" % (folder, name))
     x, y = table[:, :-1], table[:, -1].astype(int)
-    classes = y.max() + 1
     exponent = 0
     if (x != np.rint(x)).any():
         exponent = min(15, int(np.floor(np.log2(32767 / np.abs(x[split == 0]).max()))))
     unit = 2.0**exponent
     xi = np.clip(np.rint(x * unit), -32768, 32767).astype(np.int64)
-    tx, ty, txi = x[split == 1], y[split == 1], xi[split == 1]
-    x, y, xi = x[split == 0], y[split == 0], xi[split == 0]
+    train, test = ((x[split == use], y[split == use], xi[split == use]) for use in (0, 1))
+    return train, test, y.max() + 1, unit
+
+
+def main():
+    folder, name, out = sys.argv[1:4]
+    targets = [float(t) for t in sys.argv[4:]]
+    (x, y, xi), (tx, ty, txi), classes, unit = read(folder, name)
 
     found = search_forest(xi, y, classes, max(targets))
     for target in targets:
