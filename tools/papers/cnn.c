@@ -14,16 +14,12 @@
 /* ---- products -------------------------------------------------------------------------------- */
 
 static void multiply(const trial *t, int op, rfm_cmat a, rfm_cmat b, rfm_real beta, rfm_mat c) {
-    rfm_ctx ctx = t->m->ctx;
-    rfm_arena arena;
     size_t bytes, inner = op == RFM_TN ? a.rows : a.cols;
-    void *memory;
-    must(rfm_gemm_need(&ctx, c.rows, c.cols, inner, &bytes), "the size of a product");
-    memory = allocate_aligned(bytes, "a product");
-    must(rfm_arena_init(&arena, memory, bytes), "memory");
-    ctx.arena = &arena;
-    must(rfm_gemm(&ctx, op, 1, a, b, beta, c), "a product");
-    free(memory);
+    desk d;
+    must(rfm_gemm_need(&t->m->ctx, c.rows, c.cols, inner, &bytes), "the size of a product");
+    desk_open(t, &d, bytes);
+    must(rfm_gemm(&d.ctx, op, 1, a, b, beta, c), "a product");
+    desk_close(&d);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -46,8 +42,9 @@ cnn cnn_make(const trial *t, size_t height, size_t width, size_t outputs, size_t
     f.layers = layers, f.filters = filters, f.patch = patch, f.pool = pooling, f.outputs = outputs;
     f.height[0] = height, f.width[0] = width, f.channels[0] = 1;
     for (l = 0; l < layers; l++) {
-        f.height[l + 1] = pooling == CNN_NO_POOL ? f.height[l] : f.height[l] / 2;
-        f.width[l + 1] = pooling == CNN_NO_POOL ? f.width[l] : f.width[l] / 2;
+        const int all = pooling == CNN_GLOBAL && l + 1 == layers;
+        f.height[l + 1] = all ? 1 : pooling == CNN_NO_POOL ? f.height[l] : f.height[l] / 2;
+        f.width[l + 1] = all ? 1 : pooling == CNN_NO_POOL ? f.width[l] : f.width[l] / 2;
         f.channels[l + 1] = filters;
     }
     for (l = 0; l <= layers; l++) {
@@ -124,21 +121,23 @@ static size_t largest_at(const cnn *f, size_t l, const rfm_real *h, size_t i, si
 
 /* ReLU and pooling of one image; with `slope` the derivative by the pooled features goes back to those before ReLU. */
 static void pooled(const cnn *f, size_t l, rfm_real *h, rfm_real *out, rfm_real *slope) {
-    size_t c = f->filters, i, j, k, a;
+    const size_t c = f->filters, high = f->height[l] / f->height[l + 1], wide = f->width[l] / f->width[l + 1];
+    const rfm_real share = 1 / (rfm_real)(high * wide);
+    size_t i, j, k, a;
     for (i = 0; i < f->height[l + 1]; i++)
         for (j = 0; j < f->width[l + 1]; j++)
             for (k = 0; k < c; k++) {
                 rfm_real *to = out + (i * f->width[l + 1] + j) * c + k, sum = 0;
-                if (f->pool != CNN_MEAN) {
+                if (f->pool == CNN_NO_POOL || f->pool == CNN_MAX) {
                     size_t at = (f->pool == CNN_MAX ? largest_at(f, l, h, i, j, k) : i * f->width[l] + j) * c + k;
                     if (slope == NULL) *to = h[at] > 0 ? h[at] : 0;
                     if (slope != NULL && h[at] > 0) slope[at] = *to;
                     continue;
                 }
-                for (a = 0; a < 4; a++) {
-                    size_t at = ((2 * i + a / 2) * f->width[l] + 2 * j + a % 2) * c + k;
-                    if (h[at] > 0) sum += h[at] / 4;
-                    if (slope != NULL && h[at] > 0) slope[at] = *to / 4;
+                for (a = 0; a < high * wide; a++) {
+                    size_t at = ((high * i + a / wide) * f->width[l] + wide * j + a % wide) * c + k;
+                    if (h[at] > 0) sum += h[at] * share;
+                    if (slope != NULL && h[at] > 0) slope[at] = *to * share;
                 }
                 if (slope == NULL) *to = sum;
             }
@@ -276,7 +275,7 @@ double cnn_accuracy(const trial *t, cnn *f, const lab_rows *s) {
         memcpy(y + at * s->c, p.y, p.n * s->c * sizeof *y);
         pass_free(f, &p);
     }
-    right = lab_right(y, s);
+    right = rows_right(s, y);
     free(y);
     return right;
 }

@@ -1,6 +1,7 @@
 /* A small convolutional network, for the columns that the paper on convolutional features has of one.
  *
- * One or two layers, each: convolution with patches of side q, stride 1, zero padded; ReLU; pooling of 2 x 2. Then one
+ * One or two layers, each: convolution with patches of side q, stride 1, zero padded; ReLU; pooling, of 2 x 2 places unless it is said
+ * otherwise. Then one
  * dense layer on what is left. No biases. Images and features lie as (row, column, channel); a patch likewise, so that
  * W_l (filters, q q channels) has the patch as its second index. */
 #ifndef CNN_H
@@ -13,6 +14,7 @@
 #define CNN_NO_POOL 0
 #define CNN_MAX     1
 #define CNN_MEAN    2
+#define CNN_GLOBAL  3 /* as CNN_MEAN, and in the last layer the mean over all places */
 
 typedef struct {
     size_t layers, filters, patch;

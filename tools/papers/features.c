@@ -2,7 +2,7 @@
  * (Fig. 2 and 15), and kernels on a network's first layer by depth (Fig. 11 to 13). */
 #include "host/host.h"
 
-#include "lab.h"
+#include "nets.h"
 #include "phenomena.h"
 #include "sheet.h"
 
@@ -18,19 +18,11 @@ static double pearson(const rfm_real *a, const rfm_real *b, size_t rows, size_t 
 
 /* The top eigenvector of a symmetric matrix (d, d), which is overwritten; returns its share of the trace. */
 static double top_eigenvector(const trial *t, rfm_real *m, size_t d, rfm_real *v) {
-    rfm_ctx ctx = t->m->ctx;
-    rfm_arena arena;
     rfm_real w;
     double trace = 0;
-    size_t bytes, j;
-    void *memory;
+    size_t j;
     for (j = 0; j < d; j++) trace += (double)m[j * d + j];
-    must(rfm_eig_need(&ctx, d, 1, &bytes), "the size of eigenvectors");
-    memory = allocate_aligned(bytes, "eigenvectors");
-    must(rfm_arena_init(&arena, memory, bytes), "memory");
-    ctx.arena = &arena;
-    must(rfm_eig(&ctx, rfm_view(m, d, d), 1, &w, rfm_view(v, 1, d)), "eigenvectors");
-    free(memory);
+    lab_eigenvectors(t, m, d, 1, &w, v);
     return trace > 0 ? (double)w / trace : 0;
 }
 
@@ -70,7 +62,7 @@ static pair compare(const trial *t, const lab_rows *train, const lab_rows *test,
     size_t d = train->d;
     rfm_real *m = allocate(d, d * sizeof *m, "M"), *f = allocate(d, d * sizeof *f, "W'W"),
              *v = allocate(2, d * sizeof *v, "vectors");
-    network w = lab_network(t, 2, d, width, 1, 0);
+    net w = net_make(t, 2, d, width, 1, 0);
     rfm_nfa_options o;
     rfm_options r;
     lab_model rfm;
@@ -85,10 +77,10 @@ static pair compare(const trial *t, const lab_rows *train, const lab_rows *test,
     lab_model_free(&rfm);
     rfm_nfa_options_init(&o);
     o.batch = 128, o.rate = (rfm_real)0.1, o.steps = steps, o.look = steps;
-    lab_descend(t, &w, train, &o);
-    p.network_right = lab_network_accuracy(t, &w, test);
-    lab_network_features(t, &w, train, f, NULL);
-    network_free(&w);
+    net_descend(t, &w, train, &o);
+    p.network_right = net_accuracy(t, &w, test);
+    net_features(t, &w, train, f, NULL);
+    net_free(&w);
     p.rfm_diagonal = allocate(d, sizeof *p.rfm_diagonal, "a diagonal");
     p.network_diagonal = allocate(d, sizeof *p.network_diagonal, "a diagonal");
     diagonal_of(m, d, p.rfm_diagonal);
@@ -180,7 +172,7 @@ void layers_of_networks(const trial *t, text *sheet) {
     static const char *const paper[] = {"77.61, 82.28, 79.55", "78.72, 79.88, 79.22", "79.32, 79.42, 78.90",
                                         "79.03, 78.89, 78.65"};
     size_t depths = t->quick ? 2 : 4, width = t->quick ? 64 : 256, steps = t->quick ? 300 : 2000, side, l, i, d;
-    digit_sets digits = small_digits(t);
+    digit_sets digits = small_digits(t, 2500);
     uint64_t state = t->seed;
     lab_rows train = mosaic(&digits.train, digits.side, &state), test = mosaic(&digits.test, digits.side, &state);
     unsigned char *inside = middle_of(digits.side);
@@ -201,24 +193,24 @@ void layers_of_networks(const trial *t, text *sheet) {
                        "+ W'W, Laplace + W'W|"
                        "W'W in the middle %|AGOP and W'W, Pearson");
     for (l = 1; l <= depths; l++) {
-        network w = lab_network(t, l, d, width, 10, 0);
+        net w = net_make(t, l, d, width, 10, 0);
         rfm_nfa_options o;
         double in = 0, all = 0;
         rfm_nfa_options_init(&o);
         o.method = RFM_NFA_MOMENTUM, o.batch = 100, o.rate = (rfm_real)0.05, o.steps = steps, o.look = steps;
-        lab_descend(t, &w, &train, &o);
-        lab_network_features(t, &w, &train, f, g);
-        lab_network_center(t, &w, &train, g);
+        net_descend(t, &w, &train, &o);
+        net_features(t, &w, &train, f, g);
+        net_center(t, &w, &train, g);
         for (i = 0; i < d; i++) {
             picture[i] = (double)f[i * d + i], all += picture[i];
             if (inside[i]) in += picture[i];
         }
-        sheet_row(sheet, "%zu|%.2f|%.2f|%.2f|%.2f|%.2f|%s|%.1f|%.3f", l, 100 * lab_network_accuracy(t, &w, &test),
+        sheet_row(sheet, "%zu|%.2f|%.2f|%.2f|%.2f|%.2f|%s|%.1f|%.3f", l, 100 * net_accuracy(t, &w, &test),
                   100 * right_under(t, &train, &test, RFM_NTK, (double)l, NULL),
                   100 * right_under(t, &train, &test, RFM_NTK, (double)l, f), 100 * laplace,
                   100 * right_under(t, &train, &test, RFM_LAPLACE, 1, f), paper[l - 1], 100 * in / all,
                   pearson(f, g, d, d));
-        network_free(&w);
+        net_free(&w);
         progress_show("layers of networks", (double)l, (double)depths);
     }
     progress_end();

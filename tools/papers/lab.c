@@ -128,7 +128,6 @@ const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_
 
 /* ---- images put together of digits ----------------------------------------------------------- */
 
-/* Copies image `from` (side, side) into one of the given width. */
 void paste(const rfm_real *from, size_t side, rfm_real *to, size_t width, size_t top, size_t left) {
     size_t i;
     for (i = 0; i < side; i++) memcpy(to + (top + i) * width + left, from + i * side, side * sizeof *to);
@@ -146,10 +145,10 @@ static void halve(lab_rows *s, size_t *side) {
     s->d = half * half;
 }
 
-digit_sets small_digits(const trial *t) {
+digit_sets small_digits(const trial *t, size_t most) {
     digit_sets d;
     size_t side;
-    d.name = lab_digits(t, t->quick ? 500 : 0, t->quick ? 200 : 0, &d.train, &d.test, &d.side);
+    d.name = lab_digits(t, t->quick ? 500 : most, t->quick ? 200 : 0, &d.train, &d.test, &d.side);
     if (d.side > 14) {
         side = d.side;
         halve(&d.train, &side);
@@ -164,7 +163,6 @@ void digit_sets_free(digit_sets *d) {
     rows_free(&d->test);
 }
 
-/* Three by three digits; the one in the middle is the class, the others are drawn at random. */
 lab_rows mosaic(const lab_rows *digits, size_t side, uint64_t *state) {
     size_t width = 3 * side, n, i;
     lab_rows s = rows_make(digits->n, width * width, 10);
@@ -188,44 +186,76 @@ unsigned char *middle_of(size_t side) {
 
 /* ---- machines ------------------------------------------------------------------------------- */
 
-lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start) {
-    rfm_ctx ctx = t->m->ctx;
+void desk_open(const trial *t, desk *d, size_t bytes) {
+    must(rfm_arena_init(&d->arena, allocate_aligned(bytes, "an experiment"), bytes), "memory");
+    d->ctx = t->m->ctx;
+    d->ctx.arena = &d->arena;
+}
+
+void desk_close(desk *d) { free(d->arena.base); }
+
+static rfm_data data_of(const lab_rows *s, size_t first, size_t count) {
     rfm_data data;
-    rfm_arena store, scratch;
-    size_t scratch_bytes, store_bytes;
-    lab_model f;
-    void *work;
     memset(&data, 0, sizeof data);
-    data.x = rfm_cview(s->x, s->n, s->d);
-    data.y = rfm_cview(s->y, s->n, s->c);
+    data.x = rfm_cview(s->x + first * s->d, count, s->d);
+    data.y = rfm_cview(s->y + first * s->c, count, s->c);
+    return data;
+}
+
+lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start) {
+    rfm_data data = data_of(s, 0, s->n);
+    rfm_arena store;
+    size_t scratch, bytes;
+    lab_model f;
+    desk d;
     if (start != NULL) data.start = rfm_cview(start, options->metric == RFM_FULL ? s->d : 1, s->d);
-    must(rfm_fit_need(&ctx, &data, options, &scratch_bytes, &store_bytes), "the size of a fit");
-    work = allocate_aligned(scratch_bytes, "a fit");
-    f.memory = allocate_aligned(store_bytes, "a model");
-    must(rfm_arena_init(&scratch, work, scratch_bytes), "memory");
-    must(rfm_arena_init(&store, f.memory, store_bytes), "memory");
-    ctx.arena = &scratch;
-    must(rfm_fit(&ctx, &data, options, &store, &f.model, NULL), "a fit");
-    free(work);
+    must(rfm_fit_need(&t->m->ctx, &data, options, &scratch, &bytes), "the size of a fit");
+    f.memory = allocate_aligned(bytes, "a model");
+    must(rfm_arena_init(&store, f.memory, bytes), "memory");
+    desk_open(t, &d, scratch);
+    must(rfm_fit(&d.ctx, &data, options, &store, &f.model, NULL), "a fit");
+    desk_close(&d);
     return f;
 }
 
 void lab_model_free(lab_model *f) { free(f->memory); }
 
-void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y) {
-    rfm_ctx ctx = t->m->ctx;
-    rfm_arena arena;
-    size_t bytes;
-    void *work;
-    must(rfm_predict_need(&ctx, &f->model, s->n, &bytes), "the size of a prediction");
-    work = allocate_aligned(bytes, "a prediction");
-    must(rfm_arena_init(&arena, work, bytes), "memory");
-    ctx.arena = &arena;
-    must(rfm_predict(&ctx, &f->model, rfm_cview(s->x, s->n, s->d), rfm_view(y, s->n, s->c)), "a prediction");
-    free(work);
+void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best) {
+    const size_t held = s->n / 5, fit = s->n - held;
+    const rfm_data rest = data_of(s, fit, held);
+    rfm_data data = data_of(s, 0, fit);
+    rfm_options o = *options;
+    rfm_report report;
+    rfm_model model;
+    size_t scratch, store, i;
+    desk d;
+    data.x_validation = rest.x, data.y_validation = rest.y;
+    o.select = RFM_SELECT_VALIDATION, o.score = classes ? RFM_SCORE_ACCURACY : RFM_SCORE_SQUARED;
+    memset(&report, 0, sizeof report);
+    report.path = allocate(o.iterations + 1, sizeof *report.path, "the path of a fit");
+    must(rfm_fit_need(&t->m->ctx, &data, &o, &scratch, &store), "the size of a fit");
+    desk_open(t, &d, scratch + store);
+    must(rfm_fit(&d.ctx, &data, &o, &d.arena, &model, &report), "a fit");
+    desk_close(&d);
+    for (i = 0; i <= o.iterations; i++) {
+        double score = classes ? (double)report.path[i].score : -(double)report.path[i].score;
+        if (score <= best->score) continue;
+        best->score = score, best->options = *options;
+        best->options.iterations = i;
+    }
+    free(report.path);
 }
 
-double lab_right(const rfm_real *y, const lab_rows *s) {
+void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y) {
+    size_t bytes;
+    desk d;
+    must(rfm_predict_need(&t->m->ctx, &f->model, s->n, &bytes), "the size of a prediction");
+    desk_open(t, &d, bytes);
+    must(rfm_predict(&d.ctx, &f->model, rfm_cview(s->x, s->n, s->d), rfm_view(y, s->n, s->c)), "a prediction");
+    desk_close(&d);
+}
+
+double rows_right(const lab_rows *s, const rfm_real *y) {
     size_t i, k, right = 0;
     for (i = 0; i < s->n; i++) {
         const rfm_real *row = y + i * s->c;
@@ -237,30 +267,25 @@ double lab_right(const rfm_real *y, const lab_rows *s) {
     return (double)right / (double)s->n;
 }
 
-double lab_accuracy(const trial *t, const lab_model *f, const lab_rows *s) {
-    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
-    double right;
-    lab_predict(t, f, s, y);
-    right = lab_right(y, s);
-    free(y);
-    return right;
-}
-
-static double error_of(const rfm_real *y, const lab_rows *s) {
+double rows_error(const lab_rows *s, const rfm_real *y) {
     double sum = 0;
     size_t i;
     for (i = 0; i < s->n * s->c; i++) sum += pow((double)y[i] - (double)s->y[i], 2);
     return sum / (double)(s->n * s->c);
 }
 
-double lab_error(const trial *t, const lab_model *f, const lab_rows *s) {
+static double scored(const trial *t, const lab_model *f, const lab_rows *s,
+                     double (*score)(const lab_rows *s, const rfm_real *y)) {
     rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
-    double error;
+    double found;
     lab_predict(t, f, s, y);
-    error = error_of(y, s);
+    found = score(s, y);
     free(y);
-    return error;
+    return found;
 }
+
+double lab_accuracy(const trial *t, const lab_model *f, const lab_rows *s) { return scored(t, f, s, rows_right); }
+double lab_error(const trial *t, const lab_model *f, const lab_rows *s) { return scored(t, f, s, rows_error); }
 
 void lab_diagonal(const lab_model *f, double *diagonal) {
     size_t d = f->model.d, j;
@@ -270,135 +295,11 @@ void lab_diagonal(const lab_model *f, double *diagonal) {
     free(m);
 }
 
-/* ---- networks ------------------------------------------------------------------------------- */
-
-network lab_network(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first) {
-    rfm_nfa_start_options o;
-    rfm_arena arena;
-    size_t bytes, l;
-    network w;
-    rfm_nfa_start_init(&o);
-    o.layers = layers, o.seed = (uint32_t)t->seed;
-    o.width[0] = inputs, o.width[layers + 1] = outputs;
-    for (l = 1; l <= layers; l++) o.width[l] = width;
-    for (l = 0; l <= layers; l++) o.scale[l] = (rfm_real)(1.0 / 3);
-    if (first > 0) o.scale[0] = (rfm_real)(first * first * (double)inputs);
-    must(rfm_nfa_start_need(&o, &bytes), "the size of a network");
-    w.memory = allocate_aligned(bytes, "a network");
-    must(rfm_arena_init(&arena, w.memory, bytes), "memory");
-    must(rfm_nfa_start(&o, &arena, &w.f), "a network");
-    return w;
-}
-
-void network_free(network *w) { free(w->memory); }
-
-/* A context with an arena of so many bytes, to be freed. */
-static rfm_ctx with_arena(const trial *t, rfm_arena *arena, size_t bytes, void **memory) {
-    rfm_ctx ctx = t->m->ctx;
-    *memory = allocate_aligned(bytes, "a network");
-    must(rfm_arena_init(arena, *memory, bytes), "memory");
-    ctx.arena = arena;
-    return ctx;
-}
-
-void lab_descend_watched(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options, size_t every,
-                         void (*look)(void *arg, size_t step), void *arg) {
-    rfm_nfa_descent *descent;
-    rfm_arena arena;
-    rfm_ctx ctx;
-    size_t bytes, i;
-    void *memory;
-    must(rfm_nfa_descend_need(&t->m->ctx, options, &w->f, s->n, &bytes), "the size of a descent");
-    ctx = with_arena(t, &arena, bytes, &memory);
-    must(rfm_nfa_begin(&ctx, options, rfm_cview(s->x, s->n, s->d), rfm_cview(s->y, s->n, s->c), &w->f, &descent),
-         "gradient descent");
-    for (i = 0; i <= options->steps; i++) {
-        if (look != NULL && i % every == 0) look(arg, i);
-        if (i < options->steps) must(rfm_nfa_step(descent), "gradient descent");
-    }
-    must(rfm_nfa_end(descent, NULL), "gradient descent");
-    free(memory);
-}
-
-void lab_descend(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options) {
-    lab_descend_watched(t, w, s, options, 1, NULL, NULL);
-}
-
-void lab_network_predict(const trial *t, const network *w, const lab_rows *s, rfm_real *y) {
-    rfm_arena arena;
-    rfm_ctx ctx;
+void lab_eigenvectors(const trial *t, rfm_real *m, size_t d, size_t count, rfm_real *w, rfm_real *v) {
     size_t bytes;
-    void *memory;
-    must(rfm_nfa_predict_need(&t->m->ctx, &w->f, s->n, &bytes), "the size of a prediction");
-    ctx = with_arena(t, &arena, bytes, &memory);
-    must(rfm_nfa_predict(&ctx, &w->f, rfm_cview(s->x, s->n, s->d), rfm_view(y, s->n, s->c)), "a prediction");
-    free(memory);
-}
-
-double lab_network_accuracy(const trial *t, const network *w, const lab_rows *s) {
-    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
-    double right;
-    lab_network_predict(t, w, s, y);
-    right = lab_right(y, s);
-    free(y);
-    return right;
-}
-
-double lab_network_error(const trial *t, const network *w, const lab_rows *s) {
-    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
-    double error;
-    lab_network_predict(t, w, s, y);
-    error = error_of(y, s);
-    free(y);
-    return error;
-}
-
-void lab_network_features(const trial *t, const network *w, const lab_rows *s, rfm_real *f, rfm_real *g) {
-    rfm_nfa_layer layer;
-    rfm_arena arena;
-    rfm_ctx ctx;
-    size_t bytes, d = s->d;
-    void *memory;
-    memset(&layer, 0, sizeof layer);
-    if (f != NULL) layer.f = rfm_view(f, d, d);
-    if (g != NULL) layer.g = rfm_view(g, d, d);
-    must(rfm_nfa_measure_need(&t->m->ctx, &w->f, 0, s->n, 0, &bytes), "the size of a layer");
-    ctx = with_arena(t, &arena, bytes, &memory);
-    must(rfm_nfa_measure(&ctx, &w->f, NULL, rfm_cview(s->x, s->n, d), 0, &layer), "a layer");
-    free(memory);
-}
-
-/* The squared loss with targets f - e_k / 2 has the derivative e_k / n by f at every row. So its derivative by
- * biases of the first layer, which are 0 here, is the mean tangent of output k there; W' times that is the mean
- * gradient. */
-void lab_network_center(const trial *t, const network *w, const lab_rows *s, rfm_real *g) {
-    size_t width = w->f.width[1], d = s->d, bytes, i, j, k, l;
-    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions"), *mean = allocate(d, sizeof *mean, "a gradient");
-    rfm_real *tangent = allocate(width, sizeof *tangent, "tangents"), loss;
-    rfm_nfa biased = w->f, gradient;
-    rfm_arena arena;
-    rfm_ctx ctx;
-    void *memory;
-    memset(&gradient, 0, sizeof gradient);
-    gradient.b[0] = tangent;
-    for (l = 0; l <= biased.layers; l++) biased.b[l] = allocate(biased.width[l + 1], sizeof *biased.b[l], "biases");
-    must(rfm_nfa_loss_need(&t->m->ctx, &biased, s->n, &bytes), "the size of a gradient");
-    ctx = with_arena(t, &arena, bytes, &memory);
-    for (k = 0; k < s->c; k++) {
-        lab_network_predict(t, w, s, y);
-        for (i = 0; i < s->n; i++) y[i * s->c + k] -= (rfm_real)0.5;
-        must(rfm_nfa_loss(&ctx, &biased, rfm_cview(s->x, s->n, d), rfm_cview(y, s->n, s->c), RFM_NFA_SQUARED, &loss,
-                          &gradient),
-             "a gradient");
-        memset(mean, 0, d * sizeof *mean);
-        for (i = 0; i < width; i++)
-            for (j = 0; j < d; j++) mean[j] += tangent[i] * w->f.w[0][i * d + j];
-        for (i = 0; i < d; i++)
-            for (j = 0; j < d; j++) g[i * d + j] -= mean[i] * mean[j];
-    }
-    for (l = 0; l <= biased.layers; l++) free(biased.b[l]);
-    free(memory);
-    free(y);
-    free(mean);
-    free(tangent);
+    desk room;
+    must(rfm_eig_need(&t->m->ctx, d, count, &bytes), "the size of eigenvectors");
+    desk_open(t, &room, bytes);
+    must(rfm_eig(&room.ctx, rfm_view(m, d, d), count, w, rfm_view(v, count, d)), "eigenvectors");
+    desk_close(&room);
 }

@@ -1,11 +1,10 @@
-/* What the experiments share: random numbers, rows, machines that are lab_model and scored. Whatever does not work
+/* What the experiments share: random numbers, rows, machines that are fitted and scored. Whatever does not work
  * ends the program. */
 #ifndef LAB_H
 #define LAB_H
 
 #include "papers.h"
 #include "rfm.h"
-#include "rfm_nfa.h"
 
 double lab_uniform(uint64_t *state); /* between 0 and 1 */
 double lab_normal(uint64_t *state);  /* mean 0, variance 1 */
@@ -43,8 +42,9 @@ typedef struct {
     const char *name; /* of the set */
 } digit_sets;
 
-/* Digits of at most 14 pixels a side: larger ones are halved. Few of them if it is to be quick. */
-digit_sets small_digits(const trial *t);
+/* Digits of at most 14 pixels a side: larger ones are halved. At most so many to train on, 0: all; few of them if it is
+ * to be quick. */
+digit_sets small_digits(const trial *t, size_t most);
 void digit_sets_free(digit_sets *d);
 
 /* Copies an image (side, side) into one of the given width. */
@@ -56,6 +56,14 @@ unsigned char *middle_of(size_t side); /* (3 side, 3 side) 1 there, else 0; to b
 
 /* ---- machines ------------------------------------------------------------------------------- */
 
+/* The context of a call with an arena of so many bytes. */
+typedef struct {
+    rfm_ctx ctx;
+    rfm_arena arena;
+} desk;
+void desk_open(const trial *t, desk *d, size_t bytes);
+void desk_close(desk *d);
+
 typedef struct {
     rfm_model model;
     void *memory;
@@ -65,42 +73,28 @@ typedef struct {
 lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options, const rfm_real *start);
 void lab_model_free(lab_model *f);
 
+/* The best options so far. */
+typedef struct {
+    rfm_options options;
+    double score; /* on held-out rows: accuracy, or minus the squared error; -HUGE_VAL: nothing was tried */
+} lab_choice;
+
+/* Tries these options with T up to their iterations. The last fifth of the rows is held out. Equal scores keep what came
+ * first, and of one fit the smallest T. */
+void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best);
+
 void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y); /* y (n, c) */
 double lab_accuracy(const trial *t, const lab_model *f, const lab_rows *s);           /* share of rows that are right */
 double lab_error(const trial *t, const lab_model *f, const lab_rows *s);              /* mean squared error */
 
-/* The share of rows whose largest output, or with one output the sign, is that of their label. */
-double lab_right(const rfm_real *y, const lab_rows *s);
+/* Of outputs y (n, c): the share of rows whose largest output, or with one output the sign, is that of their label; the
+ * mean squared error. */
+double rows_right(const lab_rows *s, const rfm_real *y);
+double rows_error(const lab_rows *s, const rfm_real *y);
 
 void lab_diagonal(const lab_model *f, double *diagonal); /* (d) of M */
 
-/* ---- networks ------------------------------------------------------------------------------- */
-
-typedef struct {
-    rfm_nfa f;
-    void *memory;
-} network;
-
-/* ReLU, no biases; so many hidden layers of one width. Weights N(0, 1 / 3 fan-in), whose variance is that of PyTorch's
- * start; the first layer's have the deviation `first` instead, if that is not 0. */
-network lab_network(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first);
-void network_free(network *w);
-
-/* Ends the program unless it converges. */
-void lab_descend(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options);
-
-/* The same, and every `every` steps, at the start, too, `look` is called. */
-void lab_descend_watched(const trial *t, network *w, const lab_rows *s, const rfm_nfa_options *options, size_t every,
-                         void (*look)(void *arg, size_t step), void *arg);
-
-void lab_network_predict(const trial *t, const network *w, const lab_rows *s, rfm_real *y);
-double lab_network_accuracy(const trial *t, const network *w, const lab_rows *s);
-double lab_network_error(const trial *t, const network *w, const lab_rows *s);
-
-/* Of the first layer: F = W'W and G, the average gradient outer product at the rows; (d, d) each, or NULL. */
-void lab_network_features(const trial *t, const network *w, const lab_rows *s, rfm_real *f, rfm_real *g);
-
-/* Takes the mean gradient of each output out of such a G. */
-void lab_network_center(const trial *t, const network *w, const lab_rows *s, rfm_real *g);
+/* The first eigenvalues w (count) and eigenvectors v (count, d) of a symmetric matrix (d, d), which is overwritten. */
+void lab_eigenvectors(const trial *t, rfm_real *m, size_t d, size_t count, rfm_real *w, rfm_real *v);
 
 #endif

@@ -10,34 +10,39 @@
 #include <string.h>
 
 const experiment experiments[] = {
-    {"features", "RFM paper, Fig. 2 and 15", "Features of networks and of RFMs", 60, features},
-    {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid},
-    {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular},
-    {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned},
-    {"low-rank", "RFM paper, Fig. 10, 14 and 16", "Targets of a few directions", 20, low_rank},
-    {"depth", "RFM paper, Fig. 10 and 14", "Depth and the first layer", 20, depth},
-    {"network-layers", "RFM paper, Fig. 11 to 13", "Kernels on a network's first layer", 60, layers_of_networks},
-    {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking},
-    {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity},
-    {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious},
-    {"pictures", "Convolutional features, Fig. 2 to 4, 10 to 12", "What a metric of patches looks at", 30,
-     pictures_on_page},
-    {"page-bars", "Convolutional features, Fig. 5", "Bars in noise", 60, bars_on_page},
-    {"page-noisy-digits", "Convolutional features, Fig. 5", "Digits in noise", 240, noisy_digits_on_page},
-    {"page-layers", "Convolutional features, Fig. 6B", "Layers of features", 120, layers_on_page},
-    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz},
-    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem},
-    {"ansatz", "Ansatz paper, Fig. 1", "The neural feature ansatz, and a control", 3, ansatz_control},
-    {"ansatz-scales", "Ansatz paper, Fig. 2, 4 and 5", "Centred and not, by the scale of the start", 25, ansatz_scales},
-    {"ansatz-decay", "Ansatz paper, App. G, Fig. 5", "The same under decaying spectra", 25, ansatz_decay},
-    {"ansatz-balance", "Ansatz paper, Fig. 3", "Predicted and observed alignment", 15, alignment_balance},
-    {"ansatz-depth", "Ansatz paper, Fig. 6", "Two hidden layers, to first order", 10, alignment_depth},
-    {"ansatz-start", "Ansatz paper, Prop. 3, 4 and 10", "The first step of a training", 1, alignment_start},
-    {"ansatz-digits", "Ansatz paper, App. I", "The ansatz on images", 15, ansatz_digits},
-    {"identities", "RFM paper, Theorem 1, Prop. 1 to 5", "Theorems as measured identities", 6, identities},
-    {"page-table1", "AGOP and gradient descent, Table 1", "AGOP beside gradient descent", 60, table1_on_page},
-    {"outer-products", "AGOP and gradient descent", "cos(W'W, AGOP) over time", 1, outer_products},
-    {NULL, NULL, NULL, 0, NULL},
+    {"features", "RFM paper, Fig. 2 and 15", "Features of networks and of RFMs", 60, features, NULL, NULL},
+    {"hybrid", "RFM paper, Fig. 3", "M of one kernel for another", 30, hybrid, NULL, NULL},
+    {"tabular", "RFM paper, Fig. 4 and 5", "Tables", 60, tabular, NULL, NULL},
+    {"pruned", "RFM paper, Fig. 6", "Pruned pixels: RFM-T", 5, pruned, NULL, NULL},
+    {"low-rank", "RFM paper, Fig. 10, 14 and 16", "Targets of a few directions", 20, low_rank, NULL, NULL},
+    {"depth", "RFM paper, Fig. 10 and 14", "Depth and the first layer", 20, depth, NULL, NULL},
+    {"network-layers", "RFM paper, Fig. 11 to 13", "Kernels on a network's first layer", 60, layers_of_networks, NULL,
+     NULL},
+    {"grokking", "RFM paper, Fig. 7", "Grokking", 20, grokking, NULL, NULL},
+    {"simplicity", "RFM paper, Fig. 8", "Simplicity bias", 5, simplicity, NULL, NULL},
+    {"spurious", "RFM paper, Fig. 9", "Spurious features", 5, spurious, NULL, NULL},
+    {"pictures", "Convolutional features, Fig. 2 to 4, 10 to 12", "What a metric of patches looks at", 30, pictures,
+     NULL, NULL},
+    {"bars", "Convolutional features, Fig. 5", "Bars in noise", 60, bars, bars_options, setting_help},
+    {"noisy-digits", "Convolutional features, Fig. 5", "Digits in noise", 240, noisy_digits, noisy_digits_options,
+     setting_help},
+    {"layers", "Convolutional features, Fig. 6B", "Layers of features", 120, layers, layers_options, setting_help},
+    {"conv-ansatz", "Convolutional features, section 2 and Fig. 9", "The convolutional ansatz", 90, conv_ansatz, NULL,
+     NULL},
+    {"conv-theorem", "Convolutional features, Theorem 1", "One step of descent", 1, conv_theorem, NULL, NULL},
+    {"ansatz", "Ansatz paper, Fig. 1", "The neural feature ansatz, and a control", 3, ansatz_control, NULL, NULL},
+    {"ansatz-scales", "Ansatz paper, Fig. 2, 4 and 5", "Centred and not, by the scale of the start", 25, ansatz_scales,
+     NULL, NULL},
+    {"ansatz-decay", "Ansatz paper, App. G, Fig. 5", "The same under decaying spectra", 25, ansatz_decay, NULL, NULL},
+    {"ansatz-balance", "Ansatz paper, Fig. 3", "Predicted and observed alignment", 15, alignment_balance, NULL, NULL},
+    {"ansatz-depth", "Ansatz paper, Fig. 6", "Two hidden layers, to first order", 10, alignment_depth, NULL, NULL},
+    {"ansatz-start", "Ansatz paper, Prop. 3, 4 and 10", "The first step of a training", 1, alignment_start, NULL, NULL},
+    {"ansatz-digits", "Ansatz paper, App. I", "The ansatz on images", 15, ansatz_digits, NULL, NULL},
+    {"identities", "RFM paper, Theorem 1, Prop. 1 to 5", "Theorems as measured identities", 6, identities, NULL, NULL},
+    {"table1", "AGOP and gradient descent, Table 1", "AGOP beside gradient descent", 60, table1, table1_options,
+     table1_help},
+    {"outer-products", "AGOP and gradient descent", "cos(W'W, AGOP) over time", 1, outer_products, NULL, NULL},
+    {NULL, NULL, NULL, 0, NULL, NULL, NULL},
 };
 
 static const struct {
@@ -46,41 +51,52 @@ static const struct {
 } commands[] = {
     {"page", "[-o FOLDER] [--quick] [--data FOLDER]", page},
     {"metrics", "SCORES.csv", metrics},
-    {"table1", "DATA.csv [--split FILE] [options]", table1},
-    {"bars", "[options]", bars},
-    {"noisy-digits", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", noisy_digits},
-    {"layers", "IMAGES-idx3-ubyte --test IMAGES-idx3-ubyte [options]", layers},
     {"vibration", "[options]", vibration},
 };
 #define COMMANDS (sizeof commands / sizeof *commands)
+
+static const char common_help[] = "  --quick            small: shows that it runs\n"
+                                  "  --data FOLDER      with more sets than tools/data has\n"
+                                  "  --seed N           (1)\n"
+                                  "  --threads N        (0: as many as there are processors)\n"
+                                  "  --json             each row of its tables as an object on a line\n"
+                                  "  --quiet            no progress\n";
 
 static void help(void) {
     const experiment *e;
     size_t i;
     puts("usage:");
     for (i = 0; i < COMMANDS; i++) printf("  rfm-papers %s %s\n", commands[i].name, commands[i].usage);
-    puts("  rfm-papers EXPERIMENT [--quick] [--data FOLDER] [--seed N] [--threads N] [--json], one of");
-    for (e = experiments; e->name != NULL; e++) printf("    %-18s %s: %s\n", e->name, e->source, e->title);
+    puts("  rfm-papers EXPERIMENT [options], one of");
+    for (e = experiments; e->name != NULL; e++)
+        printf("    %-16s %s: %s%s\n", e->name, e->source, e->title, e->help != NULL ? " *" : "");
+    printf("\n%s\nThose with * have more options: rfm-papers EXPERIMENT --help\n", common_help);
 }
+
+#define MOST_OPTIONS 32
 
 /* One experiment, its sheet as text. */
 static int run(const experiment *e, char **argv) {
-    size_t threads = 0, seed = 1;
+    size_t threads = 0, seed = 1, i;
+    const option *own;
     int json = 0;
     trial t = {NULL, 0, 0, NULL};
     machine m;
-    const option table[] = {{"--quick", NULL, OPTION_FLAG, &t.quick},
-                            {"--data", NULL, OPTION_TEXT, &t.data},
-                            {"--seed", NULL, OPTION_SIZE, &seed},
-                            {"--threads", NULL, OPTION_SIZE, &threads},
-                            {"--quiet", "-q", OPTION_FLAG, &quiet},
-                            {"--json", NULL, OPTION_FLAG, &json},
-                            {NULL, NULL, 0, NULL}};
+    option table[MOST_OPTIONS] = {{"--quick", NULL, OPTION_FLAG, &t.quick},
+                                  {"--data", NULL, OPTION_TEXT, &t.data},
+                                  {"--seed", NULL, OPTION_SIZE, &seed},
+                                  {"--threads", NULL, OPTION_SIZE, &threads},
+                                  {"--quiet", "-q", OPTION_FLAG, &quiet},
+                                  {"--json", NULL, OPTION_FLAG, &json},
+                                  {NULL, NULL, 0, NULL}};
     command_line line = {NULL, "no operand", 0, 0, "; see rfm-papers --help", NULL};
     text sheet = {NULL, 0, 0}, shown = {NULL, 0, 0};
+    for (i = 0; table[i].name != NULL;) i++;
+    for (own = e->options; own != NULL && own->name != NULL; own++) table[i++] = *own; /* what is left has no name */
     line.name = e->name, line.options = table;
     if (options_read(&line, argv, NULL)) {
-        help();
+        printf("usage: rfm-papers %s [options]\n\n%s: %s\n\n%s%s", e->name, e->source, e->title, common_help,
+               e->help != NULL ? e->help : "");
         return 0;
     }
     t.m = &m, t.seed = seed;

@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void desk_open(const trial *t, desk *d, size_t bytes) {
-    must(rfm_arena_init(&d->arena, allocate_aligned(bytes, "an experiment"), bytes), "memory");
-    d->ctx = t->m->ctx;
-    d->ctx.arena = &d->arena;
-}
-
-void desk_close(desk *d) { free(d->arena.base); }
-
 /* ---- networks ------------------------------------------------------------------------------- */
 
 net net_start(const rfm_nfa_start_options *o) {
@@ -26,6 +18,18 @@ net net_start(const rfm_nfa_start_options *o) {
     must(rfm_nfa_start(o, &arena, &n.f), "a network");
     must(rfm_nfa_start(o, &arena, &n.start), "a network");
     return n;
+}
+
+net net_make(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first) {
+    rfm_nfa_start_options o;
+    size_t l;
+    rfm_nfa_start_init(&o);
+    o.layers = layers, o.seed = (uint32_t)t->seed;
+    o.width[0] = inputs, o.width[layers + 1] = outputs;
+    for (l = 1; l <= layers; l++) o.width[l] = width;
+    for (l = 0; l <= layers; l++) o.scale[l] = (rfm_real)(1.0 / 3);
+    if (first > 0) o.scale[0] = (rfm_real)(first * first * (double)inputs);
+    return net_start(&o);
 }
 
 void net_free(net *n) { free(n->memory); }
@@ -98,6 +102,74 @@ void net_train(const trial *t, net *n, const lab_rows *s, const rfm_nfa_options 
     }
     progress_end();
     desk_close(&d);
+}
+
+void net_descend(const trial *t, net *n, const lab_rows *s, const rfm_nfa_options *options) {
+    size_t bytes;
+    desk d;
+    must(rfm_nfa_descend_need(&t->m->ctx, options, &n->f, s->n, &bytes), "the size of a descent");
+    desk_open(t, &d, bytes);
+    must(rfm_nfa_descend(&d.ctx, options, x_of(s), y_of(s), &n->f, NULL), "gradient descent");
+    desk_close(&d);
+}
+
+void net_predict(const trial *t, const net *n, const lab_rows *s, rfm_real *y) {
+    size_t bytes;
+    desk d;
+    must(rfm_nfa_predict_need(&t->m->ctx, &n->f, s->n, &bytes), "the size of a prediction");
+    desk_open(t, &d, bytes);
+    must(rfm_nfa_predict(&d.ctx, &n->f, x_of(s), rfm_view(y, s->n, s->c)), "a prediction");
+    desk_close(&d);
+}
+
+double net_accuracy(const trial *t, const net *n, const lab_rows *s) {
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions");
+    double right;
+    net_predict(t, n, s, y);
+    right = rows_right(s, y);
+    free(y);
+    return right;
+}
+
+void net_features(const trial *t, const net *n, const lab_rows *s, rfm_real *f, rfm_real *g) {
+    rfm_nfa_layer layer;
+    memset(&layer, 0, sizeof layer);
+    if (f != NULL) layer.f = rfm_view(f, s->d, s->d);
+    if (g != NULL) layer.g = rfm_view(g, s->d, s->d);
+    net_look(t, &n->f, s, 0, &layer);
+}
+
+/* The squared loss with targets f - e_k / 2 has the derivative e_k / n by f at every row. So its derivative by
+ * biases of the first layer, which are 0 here, is the mean tangent of output k there; W' times that is the mean
+ * gradient. */
+void net_center(const trial *t, const net *n, const lab_rows *s, rfm_real *g) {
+    size_t width = n->f.width[1], d = s->d, bytes, i, j, k, l;
+    rfm_real *y = allocate(s->n, s->c * sizeof *y, "predictions"), *mean = allocate(d, sizeof *mean, "a gradient");
+    rfm_real *tangent = allocate(width, sizeof *tangent, "tangents"), loss;
+    rfm_nfa biased = n->f, gradient;
+    desk room;
+    memset(&gradient, 0, sizeof gradient);
+    gradient.b[0] = tangent;
+    for (l = 0; l <= biased.layers; l++) biased.b[l] = allocate(biased.width[l + 1], sizeof *biased.b[l], "biases");
+    must(rfm_nfa_loss_need(&t->m->ctx, &biased, s->n, &bytes), "the size of a gradient");
+    desk_open(t, &room, bytes);
+    net_predict(t, n, s, y);
+    for (k = 0; k < s->c; k++) {
+        for (i = 0; i < s->n; i++) y[i * s->c + k] -= (rfm_real)0.5;
+        must(rfm_nfa_loss(&room.ctx, &biased, x_of(s), rfm_cview(y, s->n, s->c), RFM_NFA_SQUARED, &loss, &gradient),
+             "a gradient");
+        for (i = 0; i < s->n; i++) y[i * s->c + k] += (rfm_real)0.5;
+        memset(mean, 0, d * sizeof *mean);
+        for (i = 0; i < width; i++)
+            for (j = 0; j < d; j++) mean[j] += tangent[i] * n->f.w[0][i * d + j];
+        for (i = 0; i < d; i++)
+            for (j = 0; j < d; j++) g[i * d + j] -= mean[i] * mean[j];
+    }
+    desk_close(&room);
+    for (l = 0; l <= biased.layers; l++) free(biased.b[l]);
+    free(y);
+    free(mean);
+    free(tangent);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -6,21 +6,19 @@
 #include "lab.h"
 #include "rfm_nfa.h"
 
-/* A context with an arena of so many bytes. */
-typedef struct {
-    rfm_ctx ctx;
-    rfm_arena arena;
-} desk;
-void desk_open(const trial *t, desk *d, size_t bytes);
-void desk_close(desk *d);
-
 typedef struct {
     rfm_nfa f, start;
     void *memory;
 } net;
 
 net net_start(const rfm_nfa_start_options *o);
+/* ReLU, no biases; so many hidden layers of one width. Weights N(0, 1 / 3 fan-in), whose variance is that of PyTorch's
+ * start; the first layer's have the deviation `first` instead, if that is not 0. */
+net net_make(const trial *t, size_t layers, size_t inputs, size_t width, size_t outputs, double first);
 void net_free(net *n);
+
+void net_predict(const trial *t, const net *n, const lab_rows *s, rfm_real *y);
+double net_accuracy(const trial *t, const net *n, const lab_rows *s);
 
 void net_measure(const trial *t, const net *n, const lab_rows *s, size_t layer, rfm_nfa_layer *out);
 /* The same of a network alone: nothing that is centred. */
@@ -30,6 +28,13 @@ double net_loss(const trial *t, const net *n, const lab_rows *s); /* mean square
 /* options->steps steps; look(arg, step) after every so many of them. The state afterwards is that of the last step. */
 void net_train(const trial *t, net *n, const lab_rows *s, const rfm_nfa_options *options, const char *label,
                size_t every, void (*look)(void *arg, size_t step), void *arg);
+/* The same without looks; the state afterwards is the best that rfm_nfa_descend has seen. */
+void net_descend(const trial *t, net *n, const lab_rows *s, const rfm_nfa_options *options);
+
+/* Of the first layer: F = W'W and G, the average gradient outer product at the rows; (d, d) each, or NULL. */
+void net_features(const trial *t, const net *n, const lab_rows *s, rfm_real *f, rfm_real *g);
+/* Takes the mean gradient of each output out of such a G. */
+void net_center(const trial *t, const net *n, const lab_rows *s, rfm_real *g);
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 

@@ -13,10 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
+/* A name for each setting, so that no sheet of another one is taken for it. */
 static char *sheet_file(const char *folder, const experiment *e, const trial *t) {
     text name = {NULL, 0, 0};
-    text_add(&name, "%s/%s-%.0f%s.sheet", folder, e->name, (double)t->seed, t->quick ? "-quick" : "");
+    text_add(&name, "%s/%s-%.0f%s", folder, e->name, (double)t->seed, t->quick ? "-quick" : "");
+    if (t->data != NULL) text_add(&name, "-%08lx", (unsigned long)rfm_crc32(0, t->data, strlen(t->data)));
+    text_add(&name, ".sheet");
     text_bytes(&name, "", 1);
     return name.at;
 }
@@ -35,9 +39,10 @@ static char *sheet_of(const char *file) {
 
 static char *make_sheet(const experiment *e, const trial *t, const char *file) {
     text sheet = {NULL, 0, 0};
-    double began = seconds_now();
+    double began = seconds_now(), work = (double)clock();
     e->run(t, &sheet);
-    sheet_say(&sheet, "%.0f seconds.", seconds_now() - began);
+    sheet_say(&sheet, "%.0f seconds, %.0f of processor time.", seconds_now() - began,
+              ((double)clock() - work) / CLOCKS_PER_SEC);
     file_write(file, sheet.at, sheet.size);
     text_bytes(&sheet, "", 1);
     return sheet.at;
@@ -56,9 +61,13 @@ static void begin(text *t, const trial *a) {
     const experiment *e;
     html_page_open(t, "The papers, measured");
     text_add(t,
-             "<header>\n<p class=\"over\">rfm-papers</p>\n<h1>The papers, measured</h1>\n<p class=\"lead\">Every "
-             "experiment with the paper's number beside ours.%s Seed %.0f.</p>\n<nav>\n",
-             a->quick ? " A quick run: small sets, so the numbers say little." : "", (double)a->seed);
+             "<style>section .wide,section figure,section .gallery{margin:16px 0}</style>\n<header>\n<p "
+             "class=\"over\">rfm-papers</p>\n<h1>The papers, measured</h1>\n<p class=\"lead\">Every "
+             "experiment with the paper's number beside ours.%s%s Seed %.0f.</p>\n<nav>\n",
+             a->quick ? " A quick run: small sets, so the numbers say little." : "",
+             a->data == NULL ? " Without a folder of data: digits of 8 x 8 pixels in place of MNIST, and few tables."
+                             : "",
+             (double)a->seed);
     for (e = experiments; e->name != NULL; e++) text_add(t, "<a href=\"#%s\">%s</a>\n", e->name, e->title);
     text_add(t, "</nav></header>\n<main>\n");
 }
@@ -82,7 +91,8 @@ int page(char **argv) {
     line.options = table;
     if (options_read(&line, argv, NULL)) {
         puts("usage: rfm-papers page [-o FOLDER, build/papers] [--quick] [--data FOLDER] [--seed N] [--threads N] "
-             "[--quiet]\n\nAll experiments, into FOLDER/index.html. What is in FOLDER already is not run again.");
+             "[--quiet]\n\nAll experiments, into FOLDER/index.html. Sheets that are in FOLDER already are not made "
+             "again.");
         return 0;
     }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) fail("%s: %s", folder, strerror(errno));
@@ -91,21 +101,25 @@ int page(char **argv) {
     text_bytes(&name, "", 1);
     file_check(name.at);
     machine_start(&m, threads, "auto");
-    for (e = experiments; e->name != NULL; e++) ahead += e->seconds, count++;
+    for (e = experiments; e->name != NULL; e++, count++) {
+        char *file = sheet_file(folder, e, &t), *lines = sheet_of(file);
+        if (lines == NULL) ahead += e->seconds;
+        free(lines);
+        free(file);
+    }
     begin(&html, &t);
     for (e = experiments; e->name != NULL; e++, done++) {
         char *file = sheet_file(folder, e, &t), *lines = sheet_of(file);
         if (lines == NULL) {
             double began = seconds_now();
-            if (t.quick || expected <= 0)
+            if (t.quick)
                 note("%zu of %zu: %s", done + 1, count, e->title);
             else
                 note("%zu of %zu: %s; about %.0f min left", done + 1, count, e->title,
-                     ceil(ahead * spent / expected / 60));
+                     ceil(ahead * (expected > 0 ? spent / expected : 1) / 60));
             lines = make_sheet(e, &t, file);
-            spent += seconds_now() - began, expected += e->seconds;
+            spent += seconds_now() - began, expected += e->seconds, ahead -= e->seconds;
         }
-        ahead -= e->seconds;
         draw(&html, e, lines);
         free(lines);
         free(file);

@@ -3,6 +3,7 @@
 #define PAPERS_H
 
 #include "host/machine.h"
+#include "host/options.h"
 
 /* What every experiment is asked for. */
 typedef struct {
@@ -19,6 +20,8 @@ typedef struct {
     const char *title;
     double seconds; /* of the whole experiment on two cores: for the estimate of the time left */
     void (*run)(const trial *t, text *sheet);
+    const option *options; /* its own, for those who want other settings than the page has; NULL: none */
+    const char *help;      /* about them */
 } experiment;
 
 extern const experiment experiments[]; /* the last one has no name */
@@ -26,12 +29,8 @@ extern const experiment experiments[]; /* the last one has no name */
 /* All of them, one after the other, into a page. */
 int page(char **argv);
 
-/* With options of their own: argv without the program and the sub-command, NULL at its end. */
+/* Not on the page; argv without the program and the sub-command, NULL at its end. */
 int metrics(char **argv);
-int table1(char **argv);
-int bars(char **argv);
-int noisy_digits(char **argv);
-int layers(char **argv);
 int vibration(char **argv);
 
 #endif

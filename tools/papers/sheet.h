@@ -37,6 +37,6 @@ int sheet_right(const char *lines);
 void sheet_markdown(text *t, const char *lines); /* for a terminal; pictures are left out */
 /* For programs: every row is one object on a line, with the experiment and its cells by the names of their columns. */
 void sheet_json(text *t, const char *experiment, const char *lines);
-void sheet_html(text *t, const char *lines);     /* for a page of rfm/report/html.h */
+void sheet_html(text *t, const char *lines); /* for a page of rfm/report/html.h */
 
 #endif
