@@ -135,6 +135,14 @@ $(BUILD)/retrain-measure-%: $(BUILD)/obj/retrain/measure-%.o $(startup) \
     $(patsubst %,$(BUILD)/obj/rfm/%.o,rfm rfm_online)
 	$(link_program)
 
+# ---- examples ---------------------------------------------------------------------------------------------------
+# boards/examples: example-NAME, with the headers that boards/examples/make has made on this machine.
+
+EXAMPLES ?= build/examples
+$(BUILD)/example-%: $(BUILD)/librfm.a $(startup) FORCE
+	$(CC) $(CFLAGS) $(flags) $(board_include) -Iboards/examples -I$(EXAMPLES)/$* -o $@ boards/examples/$*/$*.c $(startup) \
+	    $(BUILD)/librfm.a $(link)
+
 # ---- what the tools know of boards ------------------------------------------------------------------------------
 # SIZES.md as a header, for the report.
 
@@ -142,6 +150,6 @@ $(BUILD)/include/board_sizes.h: boards/sizes-header boards/SIZES.md boards/board
 	@mkdir -p $(@D)
 	boards/sizes-header >$@
 
-report_page = $(BUILD)/obj/tools/rfm/report/page.o
+report_page = $(BUILD)/obj/tools/rfm/report/page.o $(BUILD)/pic/tools/rfm/report/page.o
 $(report_page): $(BUILD)/include/board_sizes.h
 $(report_page): private flags += -I$(BUILD)/include

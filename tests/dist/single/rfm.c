@@ -1,0 +1,2 @@
+#define RFM_IMPLEMENTATION
+#include "rfm-single.h"
