@@ -16,9 +16,10 @@ UNITY   ?= build/unity
 # Unity's repository keeps its sources in src/.
 unity   := $(if $(wildcard $(UNITY)/unity.c),$(UNITY),$(UNITY)/src)
 VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 } END { print v }' rfm/rfm.h)
+SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 .DEFAULT_GOAL := all
-.PHONY: all lib unit demo test check soak coverage bench papers size man install clean help FORCE
+.PHONY: all lib shared unit demo test check soak coverage bench papers size man install dist clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -49,6 +50,11 @@ bench_obj = $(call objects,tools/bench/*.c)
 papers_obj = $(call objects,tools/papers/*.c) $(learn_obj) $(page_obj)
 small_obj = $(call objects,tools/small/*.c) $(learn_obj)
 adapt_obj = $(call objects,tools/adapt/*.c) $(page_obj)
+# The shared library has the library, and the commands as functions (tools/python/rfm_tool.h).
+shared_src = $(lib_src) $(filter-out tools/rfm/main.c,$(wildcard tools/host/*.c tools/rfm/*.c tools/rfm/*/*.c)) \
+            $(wildcard tools/python/*.c)
+shared_obj = $(shared_src:%.c=$(BUILD)/pic/%.o)
+shared_api = $(filter-out %_private.h,$(wildcard rfm/*.h)) port/rfm_port.h tools/python/rfm_tool.h
 tools     = $(BUILD)/rfm $(BUILD)/rfm-bench $(BUILD)/rfm-papers $(BUILD)/rfm-small $(BUILD)/rfm-adapt
 unit      = $(patsubst tests/unit/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 # Linked to each unit test: Unity, what the tests share, and what the target needs; threads come with an operating system.
@@ -64,6 +70,23 @@ unit: $(unit)
 $(BUILD)/librfm.a: $(lib_obj)
 	rm -f $@
 	$(AR) rcs $@ $(lib_obj)
+
+shared: $(BUILD)/librfm.so # the library and the commands as functions, for Python and others: build/librfm.so
+
+# Only what the headers have is to be seen. The memory of a call is followed, so that it can be freed when it fails.
+$(BUILD)/librfm.map: $(shared_api)
+	@mkdir -p $(@D)
+	{ echo '{ global:'; grep -oh '\<rfm_[a-z0-9_]*(' $(shared_api) | tr '(' ';' | sort -u; \
+	    grep -oh '^extern const .*' $(shared_api) | grep -o 'rfm_[a-z0-9_]*[];[]' | tr -d '[]' | tr -s ';' | \
+	    sed 's/;*$$/;/' | sort -u; echo 'local: *; };'; } >$@
+
+$(BUILD)/librfm.so.$(SOVERSION): $(shared_obj) $(BUILD)/librfm.map
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,librfm.so.$(SOVERSION) -Wl,--version-script=$(BUILD)/librfm.map \
+	    -Wl,--no-undefined -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=posix_memalign,--wrap=free \
+	    -o $@ $(shared_obj) -lm -lpthread
+
+$(BUILD)/librfm.so: $(BUILD)/librfm.so.$(SOVERSION)
+	ln -sf librfm.so.$(SOVERSION) $@
 
 $(BUILD)/libhost.a: $(host_obj)
 	rm -f $@
@@ -81,15 +104,19 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 	$(link_program) $(if $(bare),,-lpthread)
 
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
-$(BUILD)/obj/rfm/%.o: flags += -ffp-contract=off
+$(BUILD)/obj/rfm/%.o $(BUILD)/pic/rfm/%.o: flags += -ffp-contract=off
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
     -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
 
-$(BUILD)/obj/tools/%.o: flags += -Itools
+$(BUILD)/obj/tools/%.o $(BUILD)/pic/tools/%.o: flags += -Itools
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile)
+
+$(BUILD)/pic/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(compile) -fPIC
 
 $(BUILD)/obj/unity.o: $(unity)/unity.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -101,7 +128,7 @@ $(BUILD)/flags: FORCE
 	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' | cmp -s - $@ || \
 	    echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' >$@
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/pic -name '*.d' 2>/dev/null)
 
 # ---- what people ask for ----------------------------------------------------------------------------------------
 
@@ -132,7 +159,9 @@ bench: all # speed on this machine, beside OpenBLAS
 	@tools/setup bench
 	$(BUILD)/rfm-bench
 
+# Sheets of an older program are made anew.
 papers: $(BUILD)/rfm-papers # the papers' experiments, as a page: build/papers/index.html; QUICK=1, DATA=folder with more sets
+	@if [ -d $(BUILD)/papers ]; then find $(BUILD)/papers -name '*.sheet' ! -newer $(BUILD)/rfm-papers -delete; fi
 	$(BUILD)/rfm-papers page -o $(BUILD)/papers $(if $(filter 1,$(QUICK)),--quick) $(if $(DATA),--data $(DATA))
 
 size: # bytes, stack and instructions on each microcontroller, into boards/SIZES.md; ceilings for what has none
@@ -155,6 +184,9 @@ install: all # into $(DESTDIR)$(PREFIX)
 	mkdir -p $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	cp $(BUILD)/rfm $(DESTDIR)$(PREFIX)/bin
 	cp tools/rfm/rfm.1 $(DESTDIR)$(PREFIX)/share/man/man1
+
+dist: $(BUILD)/rfm # packages for Arduino, PlatformIO, Zephyr, ESP-IDF, CMake, one file, the sources: build/dist
+	@CC='$(CC)' tools/dist/make $(BUILD)
 
 clean: # everything that was made, and what was fetched for the tests
 	rm -rf build

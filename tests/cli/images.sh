@@ -92,6 +92,10 @@ check 'two sides are one channel' train "$idx" --image 5x6 --split "$dir/split" 
 same 'two sides are one channel' "$dir/conv.rfm" "$dir/conv2.rfm"
 check 'laplace' train "$idx" $conv --conv laplace --patch 2 -o "$dir/t.rfm" --json
 says 'laplace: three bandwidths, six ridges, five rounds' '"kernel": "laplace".*"bandwidth": [1-9].*"search": 90'
+check 'laplace on small images' train "$idx" $conv --conv laplace -o "$dir/t.rfm" --json
+says 'laplace on small images' '"patch": 3'
+check 'deep on small images' train "$idx" $conv --deep --filters 5 -o "$dir/t.rfm" --json
+refuse 'images too small to be deep' 2 'deep: two convolutions of side 4 do not fit' "$rfm" train "$idx" $conv --deep --patch 4 -o "$out/refused.rfm"
 check 'all given: nothing is held out' train "$idx" $conv --conv cnngp --layers 2 --ridge 1e-3 --iterations 2 -o "$dir/t.rfm" --json
 says 'all given: nothing is held out' '"kernel": "cnngp".*"depth": 2.*"iterations": 2,.*"validation": null.*"validation_rows": 0'
 check 'iterations as asked for' train "$idx" $conv --iterations 3 -o "$dir/t.rfm" --json

@@ -234,7 +234,7 @@ int column_kind(csv *c, size_t column, row_list rows) {
     if (c->kinds[column] > 0) return c->kinds[column] - 1;
     memset(&n, 0, sizeof n);
     for (i = 0; i < rows.count; i++) {
-        int kind = csv_kind(c->values[rows.at[i] * c->columns + column]);
+        int kind = csv_kind(csv_value(c, rows.at[i], column));
         n.numbers += kind == CSV_NUMBER || kind == CSV_HUGE, n.texts += kind == CSV_TEXT;
         n.missing += kind == CSV_MISSING;
         if (kind == CSV_TEXT) count_text(c, rows.at[i], column, &n);

@@ -1,8 +1,10 @@
 #include "csv.h"
 
+#include "arrays.h"
 #include "files.h"
 #include "idx.h"
 #include "progress.h"
+#include "session.h"
 
 #include <float.h>
 #include <math.h>
@@ -86,7 +88,7 @@ static double kind_value(int kind) {
     return kind == CSV_MISSING ? (double)NAN : kind == CSV_TEXT ? (double)INFINITY : -(double)INFINITY;
 }
 
-static double fitting(double value) { return isfinite((rfm_real)value) ? value : kind_value(CSV_HUGE); }
+double csv_fitting(double value) { return isfinite((rfm_real)value) ? value : kind_value(CSV_HUGE); }
 
 static int is_word(const char *field, size_t length, const char *word) { /* lower case */
     size_t i;
@@ -117,7 +119,7 @@ static double field_value(const char *field, size_t length) {
     double value;
     size_t sign = length > 0 && (*field == '-' || *field == '+');
     if (length == 0 || is_word(field + sign, length - sign, "nan") || csv_absent(field)) return kind_value(CSV_MISSING);
-    if (csv_number(field, &value) == field + length) return fitting(value);
+    if (csv_number(field, &value) == field + length) return csv_fitting(value);
     if (is_word(field + sign, length - sign, "inf") || is_word(field + sign, length - sign, "infinity"))
         return kind_value(CSV_HUGE);
     return kind_value(CSV_TEXT);
@@ -243,7 +245,7 @@ static const char *read_row(csv *c, const char *p, double *values) {
         while (q != NULL && space(c, *q)) q++;
         if (q != NULL && field_end(c, q)) {
             p = q;
-            values[j] = fitting(values[j]);
+            values[j] = csv_fitting(values[j]);
         } else {
             size_t length;
             p = take_field(c, p, &length);
@@ -341,6 +343,12 @@ static void take_images(csv *c) {
 void csv_read(csv *c, const char *file, int header) {
     const char *p, *nul, *q;
     size_t most = 1, cells;
+    session *s = session_now();
+    const array_table *given = s != NULL ? s->table(s, file) : NULL;
+    if (given != NULL) {
+        csv_of_arrays(c, given);
+        return;
+    }
     memset(c, 0, sizeof *c);
     c->file = strcmp(file, "-") == 0 ? "standard input" : file;
     c->header = header;
@@ -394,9 +402,27 @@ void csv_free(csv *c) {
     memset(c, 0, sizeof *c);
 }
 
+double csv_value(const csv *c, size_t row, size_t column) {
+    return c->values != NULL ? c->values[row * c->columns + column] : array_value(&c->arrays[column], row);
+}
+
+/* A cell of an array as text. */
+static const char *cell_of_array(csv *c, size_t row, size_t column) {
+    const array_column *a = &c->arrays[column];
+    double value;
+    if (a->texts != NULL) return array_text(a, row);
+    value = array_number(a, row);
+    if (isnan(value)) return "NaN";
+    reserve(c, 40);
+    snprintf(c->room, c->room_size, "%.17g", value);
+    return c->room;
+}
+
 const char *csv_text(csv *c, size_t row, size_t column) {
-    const char *p = c->text + c->starts[row];
+    const char *p = c->text;
     size_t length, j;
+    if (c->arrays != NULL) return cell_of_array(c, row, column);
+    p += c->starts[row];
     for (j = 0; j < column; j++) { /* past the fields before: without a copy unless there are quotes */
         while (space(c, *p)) p++;
         if (*p == '"')
@@ -416,15 +442,17 @@ size_t csv_column(const csv *c, const char *name) {
     return j;
 }
 
-size_t csv_line(const csv *c, size_t row) { return line_of(c, c->starts[row]); }
+size_t csv_line(const csv *c, size_t row) { return c->arrays != NULL ? row : line_of(c, c->starts[row]); }
 
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) {
     const char *found = csv_text(c, row, column);
     size_t line = csv_line(c, row);
+    const char *place = c->arrays != NULL ? "row" : "line";
+    size_t number = c->arrays != NULL ? column : column + 1; /* columns of arrays are counted from 0 */
     if (*found == 0)
-        fail("%s: line %zu, column %zu (%s): expected %s, found nothing", c->file, line, column + 1, c->names[column],
+        fail("%s: %s %zu, column %zu (%s): expected %s, found nothing", c->file, place, line, number, c->names[column],
              expected);
-    fail("%s: line %zu, column %zu (%s): expected %s, found \"%.*s\"", c->file, line, column + 1, c->names[column],
+    fail("%s: %s %zu, column %zu (%s): expected %s, found \"%.*s\"", c->file, place, line, number, c->names[column],
          expected, utf8_fit(found, 60), found);
 }
 

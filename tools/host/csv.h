@@ -7,6 +7,8 @@
 
 #include "rfm.h"
 
+struct array_column;
+
 typedef struct {
     const char *file;
     char *text; /* the file */
@@ -15,11 +17,12 @@ typedef struct {
     int header;
     int unlabelled; /* 1: images of an IDX file (idx.h) without labels, so that no column is a target */
     size_t rows, columns;
-    char **names;         /* (columns); without a header c1, c2, ... */
-    size_t *starts;       /* (rows) where in the text */
-    double *values;       /* (rows, columns), see csv_kind */
-    unsigned char *kinds; /* (columns) what column_decode has made of a column, and 1; 0: nothing yet */
-    char *room;           /* of csv_text */
+    char **names;                      /* (columns); without a header c1, c2, ... */
+    size_t *starts;                    /* (rows) where in the text */
+    double *values;                    /* (rows, columns), see csv_kind; NULL: they are in the arrays */
+    const struct array_column *arrays; /* (columns) of a caller's memory, arrays.h; NULL: the table is a text */
+    unsigned char *kinds;              /* (columns) what column_decode has made of a column, and 1; 0: nothing yet */
+    char *room;                        /* of csv_text */
     size_t room_size;
 } csv;
 
@@ -28,11 +31,15 @@ typedef struct {
 #define CSV_TEXT    2
 #define CSV_HUGE    3 /* an infinity, or a number beyond rfm_real */
 
-/* A text file, or images of an IDX file. */
+/* A text file, images of an IDX file, or a session's table of that name. */
 void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
 
+/* Cell (row, column). */
+double csv_value(const csv *c, size_t row, size_t column);
+
 int csv_kind(double value);
+double csv_fitting(double value);  /* the same, or what is CSV_HUGE if rfm_real has no place for it */
 int csv_absent(const char *field); /* NA, N/A, null, None, ?, -: words for what is missing, in large or small letters */
 
 /* More such words, as they are written, for the files that are read from now on. */
@@ -42,7 +49,7 @@ extern text csv_more_absent; /* all of these, each with its 0 */
 /* The text of a cell, without its quotes; valid until the next call. */
 const char *csv_text(csv *c, size_t row, size_t column);
 
-size_t csv_line(const csv *c, size_t row); /* of the file, from 1 */
+size_t csv_line(const csv *c, size_t row); /* of the file, from 1; of arrays the row, from 0 */
 
 /* The first column of that name, or c->columns. */
 size_t csv_column(const csv *c, const char *name);

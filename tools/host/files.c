@@ -3,6 +3,7 @@
 #include "files.h"
 
 #include "progress.h"
+#include "session.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -49,7 +50,18 @@ static void refuse_input(const char *name, const struct stat *about) {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-char *file_read(const char *file, size_t *size) {
+/* A copy of an input of a session. */
+static char *session_read(session *s, const char *file, size_t *size) {
+    const void *bytes = s->bytes(s, file, size);
+    char *at;
+    if (bytes == NULL) fail("%s: there is no input of that name", file);
+    at = allocate_aligned(*size + 1, file);
+    memcpy(at, bytes, *size);
+    at[*size] = 0;
+    return at;
+}
+
+static char *stored_read(const char *file, size_t *size) {
     int standard = strcmp(file, "-") == 0, in = standard ? 0 : open(file, O_RDONLY);
     const char *name = standard ? "standard input" : *file != 0 ? file : "\"\"";
     struct stat about;
@@ -80,6 +92,11 @@ char *file_read(const char *file, size_t *size) {
     at[used] = 0;
     *size = used;
     return at;
+}
+
+char *file_read(const char *file, size_t *size) {
+    session *s = session_now();
+    return s != NULL ? session_read(s, file, size) : stored_read(file, size);
 }
 
 /* ---- standard output ------------------------------------------------------------------------ */
@@ -120,6 +137,11 @@ static void write_stdout(const char *bytes, size_t size) {
 }
 
 void file_show(const text *summary, const char *out) {
+    session *s = session_now();
+    if (s != NULL) {
+        s->write(s, NULL, summary->at, summary->size);
+        return;
+    }
     if (out == NULL || !is_stdout(out))
         write_stdout(summary->at, summary->size);
     else
@@ -305,6 +327,7 @@ void file_check(const char *file) {
     output o;
     char *path;
     int out;
+    if (session_now() != NULL) return;
     if (is_stdout(file)) {
         if (fstat(1, &about) == 0) refuse_input("standard output", &about);
         return;
@@ -326,6 +349,11 @@ void file_write(const char *file, const void *bytes, size_t size) {
     output o;
     char *path;
     int out, status;
+    session *s = session_now();
+    if (s != NULL) {
+        s->write(s, file, bytes, size);
+        return;
+    }
     if (is_stdout(file)) {
         write_stdout(bytes, size);
         return;

@@ -3,12 +3,23 @@
 #include "pool.h"
 #include "progress.h"
 #include "rfm_port.h"
+#include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* Jobs of a session's thread are the session's, whichever thread has them. */
+static void run_jobs(void *threads, rfm_job job, void *arg, size_t jobs) {
+    session *s = session_now();
+    if (s != NULL)
+        s->run(s, threads, job, arg, jobs);
+    else
+        pool_run(threads, job, arg, jobs);
+}
+
 void machine_start(machine *m, size_t threads, const char *port) {
+    session *s = session_now();
     memset(m, 0, sizeof *m);
     m->ctx.port = rfm_port_find(port);
     if (m->ctx.port == NULL) {
@@ -27,8 +38,9 @@ void machine_start(machine *m, size_t threads, const char *port) {
     if (threads > 1024) usage("--threads: expected at most 1024, found %zu", threads);
     m->pool = pool_create(threads);
     if (m->pool == NULL) fail("%zu threads are not to be had", threads);
+    if (s != NULL) s->pool = m->pool;
     m->ctx.workers = pool_workers(m->pool);
-    m->ctx.run = threads > 1 ? pool_run : NULL;
+    m->ctx.run = threads > 1 ? run_jobs : NULL;
     m->ctx.pool = m->pool;
     m->ctx.arena = &m->arena;
 }
@@ -48,6 +60,8 @@ double machine_room(void) {
 }
 
 void machine_stop(machine *m) {
+    session *s = session_now();
+    if (s != NULL) s->pool = NULL;
     pool_destroy(m->pool);
     free(m->memory);
 }

@@ -47,6 +47,20 @@ any_model any_of_patches(const rfm_conv_model *model) {
     return a;
 }
 
+any_model any_of_tree(const rfm_tree *tree) {
+    any_model a;
+    rfm_model leaf;
+    size_t i;
+    memset(&a, 0, sizeof a);
+    a.type = RFM_REAL_BYTES, a.of_tree = 1, a.tree = *tree;
+    for (i = 0; i < tree->leaves; i++) rfm_tree_leaf(tree, i, &leaf), a.numbers.n += leaf.n;
+    a.numbers.d = tree->d, a.numbers.c = tree->c, a.numbers.r = tree->rank, a.numbers.metric = leaf.metric;
+    a.numbers.kernel = leaf.kernel, a.numbers.exponent = leaf.exponent, a.numbers.task = tree->task;
+    a.numbers.bandwidth = 1, a.numbers.temperature = tree->temperature, a.numbers.shift = tree->shift;
+    a.numbers.class_names = tree->class_names, a.numbers.input_names = tree->input_names;
+    return a;
+}
+
 any_model any_of_filters(const rfm_filters *model) {
     any_model a = any_of_integers(&model->model);
     a.type = TYPE_FILTERS, a.filters = *model;
@@ -62,6 +76,8 @@ void model_read(const char *file, char **blob, size_t *size, any_model *model) {
     any_read(file, blob, size, model);
     if (has_integers(model))
         fail("%s: a model of integers; expected the model of numbers that it was compressed from", file);
+    if (model->of_tree)
+        fail("%s: a tree of leaf machines; expected one model (rfm train --method exact or large)", file);
 }
 
 size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
@@ -151,6 +167,8 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
         at = tiny_entries(blob, &any->tiny, &bytes, &r.bytes);
     else if (any->of_patches)
         at = rfm_conv_record(blob, size, &bytes), r.bytes = bytes;
+    else if (any->of_tree)
+        at = rfm_tree_record(blob, size, &bytes), r.bytes = bytes;
     else {
         if (is_filters(any)) blob = rfm_filters_model(blob, &size);
         at = rfm_record_open(blob, size, &bytes), r.bytes = bytes;
@@ -232,6 +250,13 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
         *model = any_of_filters(&filters), model->record = record_of(*blob, *size, model);
         return;
     }
+    if (*size >= 4 && memcmp(*blob, "rfmt", 4) == 0) {
+        rfm_tree tree;
+        status = rfm_tree_open(*blob, *size, &tree);
+        if (status != RFM_OK) fail("%s: expected a tree of rfm train --method tree: %s", file, rfm_status_text(status));
+        *model = any_of_tree(&tree), model->record = record_of(*blob, *size, model);
+        return;
+    }
     status = rfm_blob_open(*blob, *size, RFM_I8 + RFM_I16 + RFM_REAL_BYTES, &head);
     if (status == RFM_OK && head.type < RFM_F32) {
         status = rfm_model_open_i(*blob, *size, &integers);
@@ -270,6 +295,7 @@ const char *any_kernel(const any_model *model) {
 }
 
 const char *any_metric(const any_model *model) {
+    if (model->of_tree) return metric_words[model->numbers.metric]; /* of its last leaf */
     return has_integers(model) ? metric_words[model->numbers.metric] : model_metric(&model->numbers, NULL);
 }
 
@@ -282,6 +308,7 @@ int metric_given(const any_model *model) {
 void certifiable(const any_model *model, const char *file) {
     if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
     if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
+    if (model->of_tree) fail("%s: a tree of leaf machines has no certificates; expected one model", file);
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
     if (has_integers(model) && !is_tiny(model) && model->integers.absolute)

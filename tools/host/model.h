@@ -6,6 +6,7 @@
 #include "rfm_filters.h"
 #include "rfm_small.h"
 #include "rfm_tiny.h"
+#include "rfm_tree.h"
 #include "text.h"
 
 /* What the record of a model says, as far as it fits the model; NULL: nothing. It points into the blob. */
@@ -41,6 +42,8 @@ typedef struct {
     int of_patches;       /* 1: the model is the next; numbers has its sizes, task and class names */
     rfm_conv_model patches;
     rfm_filters filters; /* TYPE_FILTERS */
+    int of_tree;         /* 1: a tree of models, the next; numbers has its sizes, task, shift and names, n of all leaves */
+    rfm_tree tree;
     model_record record; /* of a file */
 } any_model;
 
@@ -63,6 +66,7 @@ any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
 any_model any_of_tiny(const rfm_tiny *model);
 any_model any_of_patches(const rfm_conv_model *model);
+any_model any_of_tree(const rfm_tree *tree);
 any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of a window */
 int has_integers(const any_model *model);           /* of any type */
 int is_tiny(const any_model *model);

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include "rfm.h"
+#include "session.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -25,24 +26,41 @@ double seconds_now(void) {
 }
 
 /* One line, whatever the names in it are made of. */
-static void say(const char *format, va_list list) {
+static void visible(char *to, size_t size, const char *format, va_list list) {
     char message[MOST_MESSAGE], room[VISIBLE_ROOM];
     const char *p = message;
+    size_t used = 0;
     if (vsnprintf(message, sizeof message, format, list) < 0) message[0] = 0;
+    while (*p != 0) {
+        size_t length;
+        p += text_visible(p, "", room);
+        length = strlen(room);
+        if (used + length >= size) break;
+        memcpy(to + used, room, length);
+        used += length;
+    }
+    to[used] = 0;
+}
+
+/* status 0: a note. */
+static void say(int status, const char *format, va_list list) {
+    char message[MOST_MESSAGE];
+    session *s = session_now();
+    visible(message, sizeof message, format, list);
+    if (s != NULL && status != 0) s->fail(s, status, message);
+    if (s != NULL) {
+        s->note(s, message);
+        return;
+    }
     if (shown) fputs("\r\033[K", stderr);
     shown = 0;
-    fputs("rfm: ", stderr);
-    while (*p != 0) {
-        p += text_visible(p, "", room);
-        fputs(room, stderr);
-    }
-    fputc('\n', stderr);
+    fprintf(stderr, "rfm: %s\n", message);
 }
 
 void fail(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    say(1, format, list);
     va_end(list);
     exit(1);
 }
@@ -50,7 +68,7 @@ void fail(const char *format, ...) {
 void usage(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    say(2, format, list);
     va_end(list);
     exit(2);
 }
@@ -59,13 +77,42 @@ void note(const char *format, ...) {
     va_list list;
     if (quiet) return;
     va_start(list, format);
-    say(format, list);
+    say(0, format, list);
     va_end(list);
 }
 
 void must(int status, const char *what) {
     if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
 }
+
+/* ---- interruptions -------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+const volatile sig_atomic_t *interrupt_flag(void) {
+    session *s = session_now();
+    return s != NULL ? s->cancel : &interrupted;
+}
+
+void interrupt_catch(void) {
+    struct sigaction action;
+    if (session_now() != NULL) return;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+void interrupt_forget(void) {
+    if (session_now() == NULL) interrupted = 0;
+}
+
+/* ---- how far the work is -------------------------------------------------------------------- */
 
 /* What is left, as the time so far says it; nothing while that is little. */
 static void time_left(char *room, size_t size, double passed, double share) {
@@ -82,7 +129,9 @@ void progress_show(const char *label, double done, double total) {
     double now = seconds_now(), share = total > 0 ? fmin(done / total, 1) : 1;
     int terminal = isatty(2), i;
     char left[40];
-    if (quiet) return;
+    session *s = session_now();
+    if (s != NULL) s->progress(s, label, share);
+    if (quiet || s != NULL) return;
     if (label == last_label && now - last_time < (terminal ? 0.1 : 5)) return;
     if (label != last_label) first_time = now;
     if (label != last_label && !terminal) share = 0;
@@ -103,6 +152,7 @@ void progress_show(const char *label, double done, double total) {
 }
 
 void progress_end(void) {
+    if (session_now() != NULL) return;
     if (shown) fputs("\r\033[K", stderr);
     shown = 0, last_label = NULL;
 }

@@ -1,8 +1,10 @@
-/* What goes to standard error: messages, and how far the work is. */
+/* What goes to standard error, or to a session: messages, and how far the work is. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
 #include "text.h"
+
+#include <signal.h>
 
 extern int quiet; /* neither notes nor progress */
 
@@ -16,6 +18,12 @@ void must(int status, const char *what);
 /* A bar on a terminal, a line now and then elsewhere. `done` of `total`; the same label until the next progress_end. */
 void progress_show(const char *label, double done, double total);
 void progress_end(void);
+
+/* Not 0: the work is to end. Ctrl-C sets it once interrupt_catch is called, and no longer ends the program; in a session
+ * its owner does. interrupt_forget: what comes next goes on, unless it is a session's. */
+const volatile sig_atomic_t *interrupt_flag(void);
+void interrupt_catch(void);
+void interrupt_forget(void);
 
 double seconds_now(void); /* of a clock that never jumps */
 

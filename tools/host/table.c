@@ -109,7 +109,7 @@ static void set_free(text_set *s) {
 static int has_text(const csv *c, size_t column, row_list rows) {
     size_t i;
     for (i = 0; i < rows.count; i++)
-        if (csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_TEXT) return 1;
+        if (csv_kind(csv_value(c, rows.at[i], column)) == CSV_TEXT) return 1;
     return 0;
 }
 
@@ -117,7 +117,7 @@ static int has_text(const csv *c, size_t column, row_list rows) {
 static void doubt_texts(csv *c, size_t column, row_list rows) {
     size_t i, numbers = 0, texts = 0, first = 0;
     for (i = 0; i < rows.count; i++) {
-        int kind = csv_kind(c->values[rows.at[i] * c->columns + column]);
+        int kind = csv_kind(csv_value(c, rows.at[i], column));
         numbers += kind == CSV_NUMBER, texts += kind == CSV_TEXT;
         if (kind == CSV_TEXT && texts == 1) first = rows.at[i];
     }
@@ -179,7 +179,7 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
             levels.count = 0;
             doubt_texts(c, j, rows);
             for (i = 0; i < rows.count; i++) {
-                if (csv_kind(c->values[rows.at[i] * c->columns + j]) == CSV_MISSING) continue;
+                if (csv_kind(csv_value(c, rows.at[i], j)) == CSV_MISSING) continue;
                 if (!set_add(&levels, csv_text(c, rows.at[i], j)))
                     csv_fail(c, rows.at[i], j, "at most 1000 different texts in a column to one-hot code");
             }
@@ -310,7 +310,7 @@ static double number_of(int what, double value) {
 static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int missing_allowed, const rfm_real *offset,
                          rfm_real *to) {
     size_t column = at->column, q;
-    double value = c->values[row * c->columns + column];
+    double value = csv_value(c, row, column);
     int kind = csv_kind(value);
     for (q = 0; q < count; q++) {
         if (of_text(at[q].what)) continue;
@@ -332,7 +332,7 @@ static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int 
 /* The inputs of one cell that are texts. Returns 1 if the text was not there in training. */
 static int fill_texts(csv *c, size_t row, const input *at, size_t count, int missing_allowed, rfm_real *to) {
     size_t column = at->column, q, hits = 0, other = count;
-    int missing = csv_kind(c->values[row * c->columns + column]) == CSV_MISSING, said = 0;
+    int missing = csv_kind(csv_value(c, row, column)) == CSV_MISSING, said = 0;
     const char *cell = csv_text(c, row, column);
     for (q = 0; q < count; q++) {
         if (at[q].what == INPUT_LEVEL) {
@@ -430,7 +430,7 @@ static level *levels_of(csv *c, size_t column, row_list rows, size_t *count, siz
     size_t i, n = 0;
     for (i = 0; i < rows.count; i++) {
         const char *cell;
-        if (csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_MISSING) continue;
+        if (csv_kind(csv_value(c, rows.at[i], column)) == CSV_MISSING) continue;
         cell = csv_text(c, rows.at[i], column);
         all[n].at = copy_text(cell, strlen(cell)), all[n++].count = 1;
     }
@@ -453,13 +453,13 @@ static int missing_tells(const csv *c, size_t column, size_t target, size_t targ
     size_t i, k, missing = 0, n = rows.count;
     double *sum = allocate(2 * (rules->classes + targets), sizeof *sum, "statistics"), *part, chi = 0;
     int tells = 0;
-    for (i = 0; i < n; i++) missing += csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_MISSING;
+    for (i = 0; i < n; i++) missing += csv_kind(csv_value(c, rows.at[i], column)) == CSV_MISSING;
     if (missing < 5 || n - missing < 5) return free(sum), 0;
     if (rules->labels != NULL) {
         part = sum + rules->classes;
         for (i = 0; i < n; i++) {
             sum[rules->labels[i]]++;
-            if (csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_MISSING) part[rules->labels[i]]++;
+            if (csv_kind(csv_value(c, rows.at[i], column)) == CSV_MISSING) part[rules->labels[i]]++;
         }
         for (k = 0; k < rules->classes; k++) {
             double share = (double)missing / (double)n, off = part[k] - share * sum[k];
@@ -472,12 +472,12 @@ static int missing_tells(const csv *c, size_t column, size_t target, size_t targ
         double mean[2] = {0, 0}, square[2] = {0, 0}, count[2];
         count[0] = (double)(n - missing), count[1] = (double)missing;
         for (i = 0; i < n; i++) {
-            int at = csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_MISSING;
-            mean[at] += c->values[rows.at[i] * c->columns + target + k] / count[at];
+            int at = csv_kind(csv_value(c, rows.at[i], column)) == CSV_MISSING;
+            mean[at] += csv_value(c, rows.at[i], target + k) / count[at];
         }
         for (i = 0; i < n; i++) {
-            int at = csv_kind(c->values[rows.at[i] * c->columns + column]) == CSV_MISSING;
-            double off = c->values[rows.at[i] * c->columns + target + k] - mean[at];
+            int at = csv_kind(csv_value(c, rows.at[i], column)) == CSV_MISSING;
+            double off = csv_value(c, rows.at[i], target + k) - mean[at];
             square[at] += off * off / count[at];
         }
         tells |= fabs(mean[0] - mean[1]) > 3 * sqrt(square[0] / count[0] + square[1] / count[1]);
@@ -502,11 +502,11 @@ static int is_identifier(const csv *c, size_t column, row_list rows) {
                            (name[length - 2] == 'I' && name[length - 3] >= 'a')))))
         return 0;
     for (i = 0; i < rows.count; i++) {
-        double value = c->values[rows.at[i] * c->columns + column];
+        double value = csv_value(c, rows.at[i], column);
         if (csv_kind(value) != CSV_NUMBER || value != floor(value)) return 0;
     }
     sorted = allocate(rows.count, sizeof *sorted, "a column");
-    for (i = 0; i < rows.count; i++) sorted[i] = c->values[rows.at[i] * c->columns + column];
+    for (i = 0; i < rows.count; i++) sorted[i] = csv_value(c, rows.at[i], column);
     qsort(sorted, rows.count, sizeof *sorted, by_value);
     for (i = 1; i < rows.count; i++) same |= sorted[i - 1] == sorted[i];
     free(sorted);
@@ -537,8 +537,7 @@ static void add_input(decision *t, size_t column, int kind, int what, const char
 
 static size_t count_missing(const decision *t, size_t column) {
     size_t i, missing = 0;
-    for (i = 0; i < t->rows.count; i++)
-        missing += csv_kind(t->c->values[t->rows.at[i] * t->c->columns + column]) == CSV_MISSING;
+    for (i = 0; i < t->rows.count; i++) missing += csv_kind(csv_value(t->c, t->rows.at[i], column)) == CSV_MISSING;
     return missing;
 }
 
@@ -551,7 +550,7 @@ static void decide_texts(decision *t, size_t column) {
     if (t->rules->one_hot) {
         doubt_texts(c, column, t->rows);
         if (count > MOST_TEXTS) {
-            for (i = 0; csv_kind(c->values[t->rows.at[i] * c->columns + column]) == CSV_MISSING; i++) continue;
+            for (i = 0; csv_kind(csv_value(c, t->rows.at[i], column)) == CSV_MISSING; i++) continue;
             csv_fail(c, t->rows.at[i], column, "at most 1000 different texts in a column to one-hot code");
         }
         for (i = 0; i < count; i++) add_input(t, column, COLUMN_TEXT, INPUT_LEVEL, levels[i].at);
@@ -600,7 +599,7 @@ static void decide_parts(decision *t, size_t column, int kind) {
     for (what = INPUT_MONTH; what <= INPUT_HOUR; what++) {
         low[what] = (double)INFINITY, high[what] = -(double)INFINITY;
         for (i = 0; i < t->rows.count; i++) {
-            double value = t->c->values[t->rows.at[i] * t->c->columns + column], part;
+            double value = csv_value(t->c, t->rows.at[i], column), part;
             if (csv_kind(value) != CSV_NUMBER) continue;
             part = number_of(what, value);
             low[what] = fmin(low[what], part), high[what] = fmax(high[what], part);
@@ -696,7 +695,7 @@ size_t rows_missing(const csv *c, const input_list *inputs, row_list rows) {
     size_t i, j, count = 0;
     for (i = 0; i < rows.count; i++) {
         for (j = 0; j < inputs->count; j++)
-            if (csv_kind(c->values[rows.at[i] * c->columns + inputs->at[j].column]) == CSV_MISSING) break;
+            if (csv_kind(csv_value(c, rows.at[i], inputs->at[j].column)) == CSV_MISSING) break;
         count += j < inputs->count;
     }
     return count;
@@ -867,7 +866,7 @@ void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_
     size_t i, k;
     for (i = 0; i < rows.count; i++)
         for (k = 0; k < count; k++) {
-            double value = c->values[rows.at[i] * c->columns + target + k];
+            double value = csv_value(c, rows.at[i], target + k);
             if (csv_kind(value) != CSV_NUMBER) csv_fail(c, rows.at[i], target + k, "a finite number as target");
             y[i * count + k] = (rfm_real)(value - (offset != NULL ? (double)offset[k] : 0));
         }
@@ -877,7 +876,7 @@ column_range column_look(const csv *c, size_t column, row_list rows) {
     column_range r = {0, (double)INFINITY, -(double)INFINITY, 0, 0};
     size_t i;
     for (i = 0; i < rows.count; i++) {
-        double value = c->values[rows.at[i] * c->columns + column];
+        double value = csv_value(c, rows.at[i], column);
         if (!isfinite(value)) continue;
         r.low = fmin(r.low, value), r.high = fmax(r.high, value);
         r.off = fmax(r.off, fabs(value - (double)(rfm_real)value));
@@ -898,7 +897,7 @@ size_t rows_known(csv *c, row_list *rows, size_t target, size_t targets) {
     for (i = 0; i < given; i++) {
         int known = 1;
         for (k = 0; k < targets; k++)
-            known = known && (csv_kind(c->values[rows->at[i] * c->columns + target + k]) != CSV_MISSING ||
+            known = known && (csv_kind(csv_value(c, rows->at[i], target + k)) != CSV_MISSING ||
                               (texts && class_word(csv_text(c, rows->at[i], target))));
         if (known) rows->at[kept++] = rows->at[i];
     }
@@ -923,7 +922,7 @@ int target_is_class(csv *c, size_t target, row_list rows) {
     size_t often[MOST_INTEGER_CLASSES] = {0}, count = 0, i, k;
     if (has_text(c, target, rows)) return 1;
     for (i = 0; i < rows.count; i++) {
-        double value = c->values[rows.at[i] * c->columns + target];
+        double value = csv_value(c, rows.at[i], target);
         if (csv_kind(value) == CSV_MISSING) continue;
         if (csv_kind(value) != CSV_NUMBER || value != floor(value)) return 0;
         for (k = 0; k < count && values[k] < value; k++) continue;
@@ -945,7 +944,7 @@ int target_is_class(csv *c, size_t target, row_list rows) {
 /* The label of a cell: numbers in one way of writing, so that 1 and 1.0 are one class. */
 static const char *label(csv *c, size_t row, size_t target, char *room, size_t size) {
     const char *cell;
-    int kind = csv_kind(c->values[row * c->columns + target]);
+    int kind = csv_kind(csv_value(c, row, target));
     cell = csv_text(c, row, target);
     if (kind == CSV_MISSING && !class_word(cell)) csv_fail(c, row, target, "a class as target");
     if (kind != CSV_NUMBER) return cell;
@@ -972,7 +971,7 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
         fail("%s: column %zu (%s): all training rows have the class \"%.*s\", expected at least two classes", c->file,
              target + 1, c->names[target], utf8_fit(labels.at[0], 60), labels.at[0]);
     for (i = 0; !texts && i < rows.count; i++)
-        if (csv_kind(c->values[rows.at[i] * c->columns + target]) == CSV_MISSING)
+        if (csv_kind(csv_value(c, rows.at[i], target)) == CSV_MISSING)
             csv_fail(c, rows.at[i], target, "a class as target, a number as the others");
     for (i = 0; i < labels.count; i++)
         if (csv_absent(labels.at[i]))

@@ -45,6 +45,9 @@ extern const command_row commands[COMMAND_COUNT];
 extern const option_row option_rows[];
 extern const size_t option_row_count;
 
+/* Runs a command on its words, of which the last is NULL; what a program ends with. */
+int command_run(size_t command, char **words);
+
 void help_command(size_t command); /* to standard output */
 
 #endif

@@ -103,8 +103,8 @@ static void read_model(job *t) {
     if (metric_given(&t->any))
         fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
              t->a->operands[0]);
-    if (rfm_kernels[t->source.kernel].axes && (read_type(t->a->type) == TYPE_TINY || t->a->rank < t->source.r))
-        fail("%s: a model of the kernel %s has no lower rank and no tiny form; train one with --kernel laplace",
+    if (rfm_kernels[t->source.kernel].axes && read_type(t->a->type) != TYPE_TINY && t->a->rank < t->source.r)
+        fail("%s: a model of the kernel %s has a lower rank only as a tiny one; expected --type tiny, or no --rank",
              t->a->operands[0], rfm_kernels[t->source.kernel].name);
     (void)rfm_model_summary(&t->source, &t->summary, NULL, 0);
     t->raw = t->summary.x_scale == NULL && t->any.record.scales == NULL;

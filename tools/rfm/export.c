@@ -2,6 +2,7 @@
 #include "compress/compress.h"
 #include "export/identifier.h"
 #include "export/standalone.h"
+#include "large/tree.h"
 #include "signal/signal_model.h"
 
 #include <ctype.h>
@@ -139,6 +140,7 @@ int command_export(const call *c) {
     }
     any_read(file, &file_blob, &size, &any);
     if (is_filters(&any)) return signal_export(&any.filters, id, out);
+    if (any.of_tree) return tree_export(&any, file_blob, size, id, out);
     blob = firmware_blob(&any, file_blob, size, &size);
     file_check(out);
     model = any.numbers, integers = has_integers(&any);

@@ -1,5 +1,6 @@
 #include "command.h"
 #include "conv/conv.h"
+#include "large/tree.h"
 #include "signal/signal_model.h"
 
 #include <math.h>
@@ -317,6 +318,7 @@ int command_info(const call *c) {
     if (patches_read(file, &blob, &size, &any)) return conv_info(c, &any, blob, size);
     any_read(file, &blob, &size, &any);
     if (is_filters(&any)) return signal_info(c, &any, size);
+    if (any.of_tree) return tree_info(c, &any, blob, size);
     tiny = is_tiny(&any), integers = has_integers(&any) && !tiny;
     if (tiny) any.numbers.p = factor = tiny_factor(&any.tiny, NULL);
     model = any.numbers;

@@ -1,7 +1,7 @@
 #include "command.h"
 #include "compress/compress.h"
 #include "conv/conv.h"
-#include "large/large.h"
+#include "large/tree.h"
 #include "learn/hold.h"
 #include "learn/learn.h"
 #include "learn/measures.h"
@@ -10,21 +10,15 @@
 
 #include <float.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number) {
-    (void)signal_number;
-    interrupted = 1;
-}
 
 /* Images and signals are rows of numbers: their columns are taken as they are. */
 static int is_plain(const call *a) { return a->image_size != NULL || a->signal != NULL; }
 
 /* ---- arguments ------------------------------------------------------------------------------ */
+
+static int takes_all_rows(int method) { return method == METHOD_LARGE || method == METHOD_TREE; }
 
 static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
 
@@ -62,6 +56,12 @@ static void check_arguments(const call *a) {
         usage(
             "--centers and --rank: expected --method hyperbf with them, or large and --centers; a smaller exact model "
             "is made by rfm compress");
+    if ((a->leaf_rows != SIZE_MAX || a->trees != SIZE_MAX) && method_given(a) != METHOD_TREE)
+        usage("--leaf-rows and --trees: expected --method tree with them");
+    if (a->leaf_rows < 2 || a->trees == 0) usage("--leaf-rows: expected at least 2; --trees: at least 1");
+    if (method_given(a) == METHOD_TREE &&
+        (a->coverage > 0 || a->image_size != NULL || a->signal != NULL || a->balance || a->metric_from != NULL))
+        usage("--method tree: expected none of --coverage, --image, --signal, --balance and --metric-from with it");
     if (method_given(a) == METHOD_LARGE && (a->coverage > 0 || a->image_size != NULL || a->signal != NULL))
         usage("--method large: expected no --coverage, --image or --signal with it");
     if (is_network(a) && a->coverage > 0)
@@ -170,7 +170,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
         p->kernels[p->kernel_count++] = RFM_L1;
     p->time_limit = a->time_limit;
     p->coverage = fmax(a->coverage, 0);
-    p->interrupted = &interrupted;
+    p->interrupted = interrupt_flag();
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */
@@ -187,6 +187,7 @@ typedef struct {
     size_t d, c, rows_given;
     int method; /* METHOD_EXACT ... */
     large_result large;
+    tree_result tree;
     int missing;                       /* MISSING_... */
     size_t rows_missing, rows_unknown; /* with missing cells; without a target */
     int *target_kinds;                 /* (targets) COLUMN_... */
@@ -483,16 +484,17 @@ static void read_rows(job *t) {
     if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
     t->method = method_of(a, t->train.count);
-    if (t->method != METHOD_LARGE && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
+    if (!takes_all_rows(t->method) && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
              t->rows_given, t->train.count, a->seed);
         free_hold(t);
         read_hold(t);
     }
-    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
-                           offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train,
-                                        NULL, a->raw || is_plain(a) ? LOSS_STAYS : LOSS_MOVED));
+    t->learn =
+        sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
+                    offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
+                                 a->raw || is_plain(a) || t->method == METHOD_TREE ? LOSS_STAYS : LOSS_MOVED));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL)
         read_test_file(t, moved);
@@ -675,7 +677,7 @@ static void choose(job *t) {
     p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
-    if (t->method != METHOD_LARGE) /* what cannot be trained is not searched for */
+    if (!takes_all_rows(t->method)) /* what cannot be trained is not searched for */
         say_cost(t, !fixed, lesson_need(t->machine, &t->lesson, &least));
     if (fixed && (p->labels == NULL || t->learn.rows < 5)) { /* nothing to choose, nothing to calibrate */
         t->choice.options = p->base;
@@ -687,19 +689,19 @@ static void choose(job *t) {
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
-    interrupted = 0; /* it ended the search; the next one ends the fit */
+    interrupt_forget(); /* it ended the search; the next one ends the fit */
 }
 
 static int teach_tick(void *arg, rfm_real done) {
     (void)arg;
     progress_show("teaching the network", (double)done, 1);
-    return interrupted != 0;
+    return *interrupt_flag() != 0;
 }
 
 static int fit_tick(void *arg, rfm_real done) {
     (void)arg;
     progress_show("training", (double)done, 1);
-    return interrupted != 0;
+    return *interrupt_flag() != 0;
 }
 
 /* A network takes the place of the fit that has taught it. */
@@ -723,6 +725,19 @@ static void teach(job *t) {
         fail("cannot make a network of %zu centres and rank %zu: %s", t->recipe.centers, t->recipe.rank,
              rfm_status_text(status));
     t->fit.model = model;
+}
+
+/* The leaves of a tree have settings of their own; those of the choice are where they begin. */
+static void fit_tree(job *t) {
+    rfm_tree tree;
+    int status = tree_fit(t->machine, &t->lesson, t->a, t->learn.labels, &t->choice.options, t->choice.temperature,
+                          fit_tick, &t->fit, &t->blob, &t->blob_bytes, &tree, &t->tree);
+    progress_end();
+    if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    if (isfinite(t->tree.validation))
+        t->choice.validation = t->tree.validation, t->choice.held = t->tree.held, t->choice.folds = 1;
+    t->bandwidth = (double)t->choice.options.bandwidth;
+    t->opened = any_of_tree(&tree);
 }
 
 static void fit(job *t) {
@@ -833,7 +848,12 @@ static void report(job *t, double seconds) {
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
-        json_text(&out, "method", t->method == METHOD_LARGE ? "large" : is_network(t->a) ? "hyperbf" : "exact");
+        json_text(&out, "method",
+                  t->method == METHOD_LARGE  ? "large"
+                  : t->method == METHOD_TREE ? "tree"
+                  : is_network(t->a)         ? "hyperbf"
+                                             : "exact");
+        if (t->method == METHOD_TREE) tree_json(&out, &t->tree);
         if (t->method == METHOD_LARGE) {
             json_number(&out, "centers", (double)t->fit.model.n);
             json_number(&out, "passes", (double)t->large.passes);
@@ -892,6 +912,7 @@ static void report(job *t, double seconds) {
         if (t->method == METHOD_LARGE)
             text_add(&out, "method        large: %zu centres and all rows, read %zu times\n", t->fit.model.n,
                      t->large.passes);
+        if (t->method == METHOD_TREE) tree_text(&out, &t->tree);
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",
                      t->fit.model.n, t->fit.model.r);
@@ -920,7 +941,10 @@ static void learn(job *t) {
     prepare(t);
     take_metric(t);
     choose(t);
-    fit(t);
+    if (t->method == METHOD_TREE)
+        fit_tree(t);
+    else
+        fit(t);
     if (t->check.rows > 0) t->tested = measures_sample(t->machine, &t->opened, &t->check, NULL);
 }
 
@@ -983,7 +1007,6 @@ static void cross_validate(job *t) {
 
 int command_train(const call *a) {
     job *t = allocate(1, sizeof *t, "training");
-    struct sigaction action;
     double start = seconds_now();
     t->a = a;
     check_arguments(a); /* wrong usage is said before a file is read */
@@ -992,17 +1015,14 @@ int command_train(const call *a) {
     t->machine = allocate(1, sizeof *t->machine, "training");
     machine_start(t->machine, t->a->threads, t->a->port);
     if (passes_wanted(a)) {
-        t->problem.interrupted = &interrupted;
+        t->problem.interrupted = interrupt_flag();
         passes_train(a, t->machine, &t->problem, fit_tick, start);
         machine_stop(t->machine);
         return 0;
     }
     read_table(t);
     file_check(t->a->out);
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    interrupt_catch();
     if (is_plain(a)) {
         read_rows(t);
         if (t->signal != NULL) t->d = signal_pool(t->signal, t->machine, &t->form, &t->learn, &t->inputs, fit_tick);

@@ -18,7 +18,7 @@ const int all_types[TYPES] = {RFM_I8, RFM_I16, RFM_REAL_BYTES};
 
 /* ---- kept inputs ---------------------------------------------------------------------------- */
 
-static const rfm_real *order_by;
+static __thread const rfm_real *order_by;
 static int by_importance(const void *a, const void *b) {
     size_t i = *(const size_t *)a, j = *(const size_t *)b;
     return order_by[i] != order_by[j] ? (order_by[i] < order_by[j] ? 1 : -1) : i > j ? 1 : -1;

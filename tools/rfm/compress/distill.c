@@ -72,6 +72,7 @@ typedef struct {
     size_t n, d, c;
     int task;
     rfm_model teacher;                    /* takes u, gives y as it is here */
+    rfm_model start;                      /* the same with a kernel whose P can have a lower rank */
     rfm_real *x, *y;                      /* (n, d), (n, c) */
     rfm_real *mean, *scale;               /* (d) */
     rfm_real *y_scale;                    /* (c) */
@@ -187,6 +188,8 @@ static void set_teacher(school *s, const rfm_model *teacher) {
     s->teacher = *teacher;
     s->teacher.p = s->p, s->teacher.shift = s->shift, s->teacher.alpha = s->alpha, s->teacher.offset = s->offset;
     if (teacher->metric != RFM_FULL) s->teacher.metric = RFM_DIAGONAL;
+    s->start = s->teacher;
+    if (rfm_kernels[teacher->kernel].axes) s->start.kernel = RFM_LAPLACE;
 }
 
 /* `tiny` 0: inputs are taken as they are. Returns a status of the exponents. */
@@ -228,7 +231,7 @@ static rfm_hyperbf_start_options start_of(const school *s, const recipe *k) {
     rfm_hyperbf_start_init(&o);
     o.centers = k->centers, o.rank = k->rank < s->teacher.r ? k->rank : s->teacher.r;
     o.choice = s->task == RFM_CLASSIFY ? RFM_HYPERBF_CLASSES : RFM_HYPERBF_KMEANS;
-    o.prototypes = k->prototypes, o.bandwidth = (rfm_real)k->bandwidth, o.model = &s->teacher, o.seed = k->seed;
+    o.prototypes = k->prototypes, o.bandwidth = (rfm_real)k->bandwidth, o.model = &s->start, o.seed = k->seed;
     return o;
 }
 
@@ -544,20 +547,20 @@ static recipe first_recipe(const search *s) {
     return k;
 }
 
-/* An odd rank needs code of its own for its last row; above 4 it is not tried. */
-static size_t even_rank(size_t rank) { return rank > 4 ? rank - rank % 2 : rank; }
+/* Loops take two or four rows of P at a time. Ranks that need code of their own for the last rows are not tried. */
+static size_t whole_rank(size_t rank) { return rank > 8 ? rank - rank % 4 : rank > 4 ? rank - rank % 2 : rank; }
 
 /* Ranks from the largest that leaves room for a centre of each class, downwards; at most `most` of them. */
 static void try_shapes(search *s, size_t bytes, size_t most) {
     recipe list[SHAPES];
-    size_t rank = s->w->t->rank > 0 ? s->w->t->rank : even_rank(s->rank_most), count = 0;
+    size_t rank = s->w->t->rank > 0 ? s->w->t->rank : whole_rank(s->rank_most), count = 0;
     while (rank > 0 && count < most) {
         recipe k = first_recipe(s);
         size_t next = (size_t)(NARROWER * (double)rank);
         k.rank = rank, k.centers = tiny_centers(s, k, bytes);
         if (k.centers > 0) list[count++] = k;
         if (s->w->t->rank > 0) break;
-        rank = even_rank(k.centers == 0 || next == rank ? rank - 1 : next);
+        rank = whole_rank(k.centers == 0 || next == rank ? rank - 1 : next);
     }
     run_recipes(s, "teaching tiny models of several shapes", list, count, 1);
 }

@@ -53,7 +53,6 @@ static int on_axes(const work *w) { return rfm_kernels[w->t->source->kernel].axe
 
 /* Tiny models: asked for, or within a budget for classes, where they are at home. */
 static int wants_tiny(const work *w) {
-    if (on_axes(w)) return 0;
     return w->t->type == TYPE_TINY ||
            (w->t->type == 0 && w->t->labels != NULL && w->t->max_loss < 0 && w->t->budget <= TINY_BUDGET);
 }

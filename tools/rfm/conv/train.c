@@ -10,9 +10,17 @@
 
 #define USUAL_DEEP_LAYERS 3 /* convolutions of a network kernel with --deep */
 #define LAPLACE_LAYERS    2 /* of filters, where no depth limits them */
+#define LARGE_SIDE        14
 
 static int kernel_asked(const call *a) {
     return a->conv != NULL ? options_word("--conv", a->conv, conv_words) : RFM_CONV_NTK;
+}
+
+/* 3, of laplace 7 unless the image is small; no more than the image has. */
+static size_t usual_patch(const rfm_conv *f) {
+    size_t side = f->height > 1 && f->height < f->width ? f->height : f->width;
+    size_t usual = f->kernel == RFM_CONV_LAPLACE && side >= LARGE_SIDE ? 7 : 3;
+    return usual < side ? usual : side;
 }
 
 static rfm_conv conv_asked(const call *a) {
@@ -21,10 +29,11 @@ static rfm_conv conv_asked(const call *a) {
     memset(&f, 0, sizeof f);
     f.channels = s.channels, f.height = s.height, f.width = s.width;
     f.kernel = kernel_asked(a), f.bandwidth = 1;
-    f.patch = a->patch != SIZE_MAX ? a->patch : f.kernel == RFM_CONV_LAPLACE ? 7 : 3;
+    f.patch = a->patch != SIZE_MAX ? a->patch : usual_patch(&f);
     f.depth = f.kernel == RFM_CONV_LAPLACE || (a->layers == SIZE_MAX && !a->deep) ? 1
               : a->layers == SIZE_MAX                                             ? USUAL_DEEP_LAYERS
                                                                                   : (int)a->layers;
+    while (a->layers == SIZE_MAX && f.depth > 2 && rfm_conv_check(&f) == RFM_ESHAPE) f.depth--;
     return f;
 }
 
@@ -56,6 +65,9 @@ void conv_check(const call *a) {
     f = conv_asked(a);
     if (f.patch > f.width || (f.height > 1 && f.patch > f.height))
         usage("--patch %zu: expected at most the %zu rows and %zu columns of --image", f.patch, f.height, f.width);
+    if (rfm_conv_check(&f) == RFM_ESHAPE && a->layers == SIZE_MAX)
+        usage("--deep: two convolutions of side %zu do not fit into %zux%zu pixels, expected a smaller --patch",
+              f.patch, f.height, f.width);
     if (rfm_conv_check(&f) != RFM_OK)
         usage("--layers %d: convolutions of side %zu do not fit into %zux%zu pixels: %s", f.depth, f.patch, f.height,
               f.width, rfm_status_text(rfm_conv_check(&f)));

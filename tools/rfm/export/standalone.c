@@ -234,6 +234,8 @@ void standalone_export(const char *file, const char *out, const char *id, int ce
     for (i = 0; upper[i] != 0; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
     h.id = id, h.upper = upper;
     any_read(file, &blob, &size, &any);
+    if (any.of_tree)
+        fail("%s: a tree of leaf machines; without --standalone rfm export makes a header for rfm_tree.c", file);
     f = facts_of(&any);
     if (any.type == RFM_F64)
         fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);

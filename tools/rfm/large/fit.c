@@ -12,7 +12,7 @@
 #define WORSE_MOST    3    /* ridges without a better score end the search */
 
 int method_given(const call *a) {
-    static const char *const words[] = {"exact", "hyperbf", "large", "auto", NULL};
+    static const char *const words[] = {"exact", "hyperbf", "large", "tree", "auto", NULL};
     return options_word("--method", a->form, words);
 }
 

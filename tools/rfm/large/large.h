@@ -9,7 +9,8 @@
 #define METHOD_EXACT   0
 #define METHOD_HYPERBF 1
 #define METHOD_LARGE   2
-#define METHOD_AUTO    3
+#define METHOD_TREE    3
+#define METHOD_AUTO    4
 
 /* What --method says; METHOD_AUTO is exact up to MOST_ROWS rows, then large. --rows N asks for N rows and the exact
  * method. */

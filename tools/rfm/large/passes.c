@@ -16,8 +16,8 @@
 int passes_wanted(const call *a) {
     struct stat about;
     if (a->operands[1] != NULL) return 1;
-    if (method_given(a) == METHOD_EXACT || method_given(a) == METHOD_HYPERBF || a->image_size != NULL ||
-        a->signal != NULL)
+    if (method_given(a) == METHOD_EXACT || method_given(a) == METHOD_HYPERBF || method_given(a) == METHOD_TREE ||
+        a->image_size != NULL || a->signal != NULL)
         return 0;
     if (a->in_passes) return 1;
     return stat(a->operands[0], &about) == 0 && machine_room() > 0 && (double)about.st_size > 0.2 * machine_room();

@@ -38,7 +38,7 @@ double *column_times(csv *c, size_t column, row_list rows) {
     int kind = column_kind(c, column, rows);
     column_decode(c, column, kind);
     for (i = 0; i < rows.count; i++) {
-        times[i] = c->values[rows.at[i] * c->columns + column];
+        times[i] = csv_value(c, rows.at[i], column);
         if (csv_kind(times[i]) != CSV_NUMBER) csv_fail(c, rows.at[i], column, "a number or a date (--time)");
     }
     return times;
@@ -48,7 +48,7 @@ rfm_real *column_weights(csv *c, size_t column, row_list rows) {
     rfm_real *weights = allocate(rows.count, sizeof *weights, "weights");
     size_t i, some = 0;
     for (i = 0; i < rows.count; i++) {
-        double value = c->values[rows.at[i] * c->columns + column];
+        double value = csv_value(c, rows.at[i], column);
         if (csv_kind(value) != CSV_NUMBER || value < 0)
             csv_fail(c, rows.at[i], column, "a weight: a number that is not negative (--weights)");
         weights[i] = (rfm_real)value;

@@ -151,8 +151,7 @@ static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, r
     return to;
 }
 
-/* What the model was trained with, and what its tools need to take the same columns in the same way. */
-static void lesson_record(const lesson *l, const rfm_options *options, const fitted *f, text *record) {
+void lesson_record(const lesson *l, const rfm_options *options, const fitted *f, text *record) {
     size_t d = l->d, targets = l->form->classes > 0 ? 0 : l->form->targets, j;
     double *numbers = allocate(d + targets, sizeof *numbers, "the record");
     const char *names = l->form->target_names;

@@ -43,6 +43,9 @@ size_t lesson_need(machine *m, const lesson *l, const rfm_options *options);
 int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done),
                fitted *f);
 
+/* The record of a fit: what it was trained with, and what its tools need to take the same columns in the same way. */
+void lesson_record(const lesson *l, const rfm_options *options, const fitted *f, text *record);
+
 /* The blob of a fit, to be freed, and that blob opened. `validation` may be NaN. */
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
                   size_t *bytes, rfm_model *opened);

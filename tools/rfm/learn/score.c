@@ -180,7 +180,7 @@ any_model any_moved(const any_model *model, const offsets *moved, rfm_real **roo
     any_model to = *model;
     size_t d = model->numbers.d, c = model->numbers.c, i;
     rfm_real *at = *room = allocate(d + c, sizeof **room, "offsets");
-    if (has_integers(model)) return to;
+    if (has_integers(model) || model->of_tree) return to;
     for (i = 0; i < d; i++) at[i] = to.numbers.shift[i] - (moved->x != NULL ? moved->x[i] : 0);
     for (i = 0; i < c; i++)
         at[d + i] = (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (moved->y != NULL ? moved->y[i] : 0);
@@ -192,7 +192,7 @@ any_model any_moved(const any_model *model, const offsets *moved, rfm_real **roo
 
 offsets model_table_offsets(const model_table *t, row_list rows, const any_model *model) {
     return offsets_find(&t->file, &t->inputs, t->column, t->form.classes > 0 ? 0 : t->form.targets, rows, model,
-                        has_integers(model) ? LOSS_STAYS : LOSS_MOVED);
+                        has_integers(model) || model->of_tree ? LOSS_STAYS : LOSS_MOVED);
 }
 
 sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *form, row_list rows, offsets moved) {
@@ -320,6 +320,15 @@ static int numbers_of_rows(machine *m, const rfm_model *model, const rfm_real *x
     return status;
 }
 
+static int tree_of_rows(machine *m, const rfm_tree *tree, const rfm_real *x, size_t rows, rfm_real *y) {
+    size_t bytes = 0;
+    int status = rfm_tree_predict_need(&m->ctx, tree, rows, &bytes);
+    if (status == RFM_OK) machine_memory(m, bytes, "predictions");
+    if (status == RFM_OK)
+        status = rfm_tree_predict(&m->ctx, tree, rfm_cview(x, rows, tree->d), rfm_view(y, rows, tree->c));
+    return status;
+}
+
 void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated) {
     size_t i, none = 0;
@@ -334,7 +343,8 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
     else if (has_integers(model))
         status = predict_integers(&model->integers, x, rows, y, classes, saturated);
     else {
-        status = numbers_of_rows(m, &model->numbers, x, rows, y);
+        status = model->of_tree ? tree_of_rows(m, &model->tree, x, rows, y)
+                                : numbers_of_rows(m, &model->numbers, x, rows, y);
         for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++)
             classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
     }
@@ -348,6 +358,66 @@ void saturated_note(const any_model *model, size_t saturated, size_t rows) {
                  : "%zu of %zu inputs were outside of the range that the model was calibrated for; they "
                    "were taken as its end (rfm info shows the ranges)",
              saturated, rows * model->numbers.d);
+}
+
+/* Outputs whose offset was taken out when training, or, where that is not recorded, which differ by less than rfm_real
+ * can tell at the size of the model's offset, are computed once more without it. Returns what is to be added to them
+ * (c), to be freed; NULL: nothing. */
+static rfm_real *move_outputs(machine *m, const any_model *model, const sample *s, rfm_real *y) {
+    size_t c = model->numbers.c, i, k;
+    offsets moved = {NULL, NULL};
+    rfm_real *room;
+    any_model other;
+    if (has_integers(model) || model->numbers.task != RFM_REGRESS || model->numbers.offset == NULL) return NULL;
+    for (k = 0; k < c; k++) {
+        double offset = (double)model->numbers.offset[k], low = offset, high = offset;
+        const model_record *r = &model->record;
+        if (r->has_options && (r->offsets == NULL || record_number(r->offsets, model->numbers.d + k) == 0)) continue;
+        for (i = 0; i < s->rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
+        if (!r->has_options && !column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53),
+                                             fmax(high - low, fabs(offset) * 1e-300)))
+            continue;
+        if (moved.y == NULL) moved.y = allocate(c, sizeof *moved.y, "offsets");
+        moved.y[k] = model->numbers.offset[k];
+    }
+    if (moved.y == NULL) return NULL;
+    moved.x = s->moved.x;
+    other = any_moved(model, &moved, &room);
+    predict_any(m, &other, s->x, s->rows, y, NULL, NULL);
+    free(room);
+    return moved.y;
+}
+
+predictions predict_table(machine *m, const any_model *model, csv *file, int fills) {
+    const rfm_model *numbers = &model->numbers;
+    unsigned char *use = split_read(NULL, file, USE_TEST);
+    row_list rows = rows_of(file, use, USE_TEST);
+    predictions p;
+    size_t saturated;
+    memset(&p, 0, sizeof p);
+    p.inputs = model_inputs(file, model, NULL, numbers->task == RFM_CLASSIFY ? 1 : numbers->c);
+    p.s.rows = rows.count, p.s.x = allocate(rows.count, numbers->d * sizeof *p.s.x, "inputs");
+    p.s.moved = offsets_find(file, &p.inputs, 0, 0, rows, model, has_integers(model) ? LOSS_STAYS : LOSS_MOVED);
+    p.y = allocate(rows.count, numbers->c * sizeof *p.y, "predictions");
+    p.classes = allocate(rows.count, sizeof *p.classes, "predictions");
+    inputs_fill(file, p.inputs, rows, fills, p.s.moved.x, p.s.x);
+    sample_fill(&p.s, model, file->file);
+    p.moved = any_moved(model, &p.s.moved, &p.room);
+    predict_any(m, &p.moved, p.s.x, p.s.rows, p.y, p.classes, &saturated);
+    p.added = move_outputs(m, model, &p.s, p.y);
+    saturated_note(model, saturated, rows.count);
+    free(use);
+    free(rows.at);
+    return p;
+}
+
+void predictions_free(predictions *p) {
+    inputs_free(&p->inputs);
+    sample_free(&p->s);
+    free(p->y);
+    free(p->added);
+    free(p->room);
+    free(p->classes);
 }
 
 const char *const missing_words[] = {"auto", "mean", "median", "error", NULL};
@@ -550,7 +620,7 @@ static size_t centres_seen(const any_model *model, const sample *s) {
     keyed *order;
     memset(&summary, 0, sizeof summary);
     (void)rfm_model_summary(m, &summary, NULL, 0);
-    if (has_integers(model) || summary.rows == 0 || summary.rows != m->n || m->radius > 0) {
+    if (has_integers(model) || model->of_tree || summary.rows == 0 || summary.rows != m->n || m->radius > 0) {
         free(room);
         free(z);
         return SIZE_MAX;

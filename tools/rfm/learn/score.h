@@ -126,4 +126,18 @@ int predict_filters(const rfm_filters *model, const rfm_real *x, size_t rows, rf
 int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated);
 
+/* What a model says of every row of a table. */
+typedef struct {
+    input_list inputs;
+    sample s;           /* inputs as the next one takes them */
+    any_model moved;    /* the model for them; `room` is its memory */
+    rfm_real *y, *room; /* y: (rows, c) */
+    rfm_real *added;    /* (c) to be added to y as double; NULL: nothing */
+    uint32_t *classes;  /* (rows) */
+} predictions;
+
+/* fills: missing cells become what they became in training; else they are refused. */
+predictions predict_table(machine *m, const any_model *model, csv *file, int fills);
+void predictions_free(predictions *p);
+
 #endif

@@ -1,0 +1,67 @@
+# Trees of leaf machines: --method tree, and what the other commands do with such a model. Read by tests/cli/run after
+# large.sh, whose tables are used here.
+# shellcheck shell=sh disable=SC2154,SC2086
+
+set_tree='--metric diag --bandwidth 2m --ridge 1e-3 --iterations 1 --method tree --leaf-rows 150'
+check 'tree' train "$dir/all.csv" -o "$dir/tree.rfm" $set_tree --test "$dir/all.csv" --json
+says 'tree: what it is' '"method": "tree", "trees": 1, "leaves": 8, "depth": 3,'
+says 'tree: it has learned' '"r2": 0\.9[89]'
+check 'tree: text' train "$dir/all.csv" -o "$dir/again.rfm" $set_tree --threads 2
+says 'tree: text' '^method +tree: 8 leaves, 3 splits deep; '
+same 'tree: two threads' "$dir/tree.rfm" "$dir/again.rfm"
+check 'tree: several' train "$dir/all.csv" -o "$dir/trees.rfm" $set_tree --trees 2 --json
+says 'tree: several' '"trees": 2, "leaves": 16,'
+check 'tree: a search' train "$dir/one.csv" -o "$dir/t.rfm" --method tree --leaf-rows 200 --kernel laplace --metric diag --iterations 1
+says 'tree: a search' '^validation +r2 0\.9[0-9]* on 49 held-out training rows'
+check 'tree: few rows' train "$out/two.csv" -o "$dir/t.rfm" $set_tree
+says 'tree: few rows' '^method +tree: 1 leaves, 0 splits deep; hard routing'
+check 'tree: info' "$rfm" info "$dir/tree.rfm"
+says 'tree: info' '^tree +8 leaves of 14[67] to 14[67] rows'
+check 'tree: info as JSON' "$rfm" info "$dir/tree.rfm" --json
+says 'tree: info as JSON' '"nodes": 7, "leaves": 8, .*"inputs": \["a", "b", "c"\]'
+refuse 'tree: no metric' 1 'a tree has a metric in each leaf' "$rfm" info "$dir/tree.rfm" --metric
+check 'tree: evaluate' "$rfm" evaluate "$dir/tree.rfm" "$dir/all.csv"
+says 'tree: evaluate' '^r2 +0\.9[89]'
+says 'tree: it knows its rows' '^trained on +1300 of them'
+check 'tree: predict' "$rfm" predict "$dir/tree.rfm" "$dir/one.csv" -o "$dir/tree.txt"
+same_text 'tree: a line for each row' "$(wc -l <"$dir/tree.txt" | tr -d ' ')" 499
+
+check 'tree: labels' train "$dir/quoted.csv" -o "$dir/labels.rfm" $set_tree --test "$dir/quoted.csv" --json
+says 'tree: labels are right' '"accuracy": 0\.9[5-9]'
+check 'tree: names of classes' "$rfm" predict "$dir/labels.rfm" "$dir/quoted.csv" --confidence
+says 'tree: a name with a comma' '^"up, ""high""",[01]\.'
+check 'tree: export' "$rfm" export "$dir/labels.rfm" -o "$dir/labels.h"
+cat >"$dir/program.c" <<'END'
+#include <stdio.h>
+#include "labels.h"
+int main(void) {
+    static rfm_real x[LABELS_INPUTS], scores[LABELS_OUTPUTS], scratch[LABELS_SCRATCH];
+    float a, b, c;
+    rfm_tree m;
+    if (rfm_tree_open(labels, LABELS_BYTES, &m) != RFM_OK) return 1;
+    while (scanf("%f,%f,%f%*[^\n]", &a, &b, &c) == 3) {
+        x[0] = a, x[1] = b, x[2] = c;
+        if (rfm_tree_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) return 2;
+        puts(labels_class_names[rfm_tree_class(&m, scores, NULL)]);
+    }
+    return 0;
+}
+END
+check 'tree: the header compiles' "$cc" -std=c99 -Wall -Wextra -Werror -DRFM_NO_TRAIN -Irfm -I"$dir" -o "$dir/program" "$dir/program.c" rfm/rfm.c rfm/rfm_tree.c -lm
+tail -n +2 "$dir/labels.csv" | "$dir/program" >"$dir/firmware.txt"
+"$rfm" predict "$dir/labels.rfm" "$dir/quoted.csv" | sed 's/^"//; s/"$//; s/""/"/g' >"$dir/command.txt"
+# Firmware routes hard, the command as the tree says: few rows at borders may differ.
+same_text 'tree: firmware says the same' "$(paste -d '#' "$dir/firmware.txt" "$dir/command.txt" | awk -F'#' '$1 != $2 { n++ } END { print (n + 0 < 13) }')" 1
+
+refuse 'tree: report' 1 'a tree of leaf machines; rfm info and rfm evaluate' "$rfm" report "$dir/tree.rfm" --data "$dir/all.csv" -o "$dir/t.html"
+refuse 'tree: compress' 1 'a tree of leaf machines; expected one model' "$rfm" compress "$dir/tree.rfm" --data "$dir/all.csv" -o "$out/refused.rfm"
+refuse 'tree: standalone' 1 'a tree of leaf machines; without --standalone' "$rfm" export "$dir/tree.rfm" -o "$dir/t.h" --standalone
+refuse 'tree: certificates' 1 'a tree of leaf machines has no certificates' "$rfm" predict "$dir/labels.rfm" "$dir/quoted.csv" --certify
+refuse 'tree: sums' 1 'a tree of leaf machines; expected one model' "$rfm" sums "$dir/tree.rfm" "$dir/all.csv" -o "$dir/t.sums"
+refuse 'tree: --leaf-rows without it' 2 'expected --method tree' "$rfm" train "$dir/all.csv" -o "$out/refused.rfm" --leaf-rows 9
+refuse 'tree: leaves of one row' 2 'leaf-rows: expected at least 2' "$rfm" train "$dir/all.csv" -o "$out/refused.rfm" --method tree --leaf-rows 1
+refuse 'tree: --balance' 2 'method tree: expected none of' "$rfm" train "$dir/quoted.csv" -o "$out/refused.rfm" --method tree --balance
+{ head -c 2000 "$dir/tree.rfm"; printf X; tail -c +2002 "$dir/tree.rfm"; } >"$dir/damaged.rfm"
+refuse 'tree: damaged' 1 'expected a tree of rfm train --method tree: .*damaged' "$rfm" evaluate "$dir/damaged.rfm" "$dir/all.csv"
+head -c 2000 "$dir/tree.rfm" >"$dir/cut.rfm"
+refuse 'tree: cut off' 1 'expected a tree of rfm train --method tree' "$rfm" predict "$dir/cut.rfm" "$dir/all.csv"
