@@ -566,6 +566,7 @@ static int find_direction(growing *g, const uint32_t *index, size_t rows) {
     rfm_options o = split_options(g);
     rfm_data data;
     rfm_model m;
+    rfm_real steep = R(0); /* of the diagonal: below it the sum is not written */
     size_t j, most = 0;
     int status, flat;
     gather(g, index, rows);
@@ -579,7 +580,8 @@ static int find_direction(growing *g, const uint32_t *index, size_t rows) {
     if (status == RFM_OK)
         status =
             rfm_agop(&g->desk.room.ctx, &m, data.x, data.weights, rfm_view(g->sum, g->d, g->d), rfm_view(NULL, 0, 0));
-    if (status != RFM_OK || !(rfm_largest(g->d * g->d, g->sum) > R(0))) return in_range(status);
+    for (j = 0; status == RFM_OK && j < g->d; j++) steep = max_real(steep, g->sum[j * g->d + j]);
+    if (!(steep > R(0))) return in_range(status);
     status = rfm_eig(&g->desk.room.ctx, rfm_view(g->sum, g->d, g->d), 1, g->value, rfm_view(g->v, 1, g->d));
     for (j = 1; j < g->d; j++)
         if (RFM_MATH(fabs)(g->v[j]) > RFM_MATH(fabs)(g->v[most])) most = j;
