@@ -94,14 +94,13 @@ double tree_bytes(machine *m, const lesson *l, const call *a, const rfm_options 
 
 /* Accuracy or r2 on the held rows, from the score of the fit. */
 static double shown(const lesson *l, const tree_rows *r, double found) {
-    double mean, all = 0, scale;
+    double mean, all = 0;
     size_t i, k;
     if (l->form->classes > 0) return found;
     for (k = 0; k < l->c; k++) {
-        scale = l->raw ? 1 : (double)l->y_scale[k];
         for (i = 0, mean = 0; i < r->held; i++) mean += (double)r->data.y_validation.at[i * l->c + k] / (double)r->held;
         for (i = 0; i < r->held; i++)
-            all += pow(((double)r->data.y_validation.at[i * l->c + k] - mean) * scale, 2) / (double)(r->held * l->c);
+            all += pow((double)r->data.y_validation.at[i * l->c + k] - mean, 2) / (double)(r->held * l->c);
     }
     return all > 0 ? 1 - found / all : 0;
 }
