@@ -396,9 +396,9 @@ void csv_read(csv *c, const char *file, int header) {
     take_text(c);
 }
 
-void csv_of_text(csv *c, const char *file, int header, char *text_of_rows, size_t size, size_t *lines) {
+void csv_of_text(csv *c, const char *file, int header, char delimiter, char *rows, size_t size, size_t *lines) {
     memset(c, 0, sizeof *c);
-    c->file = file, c->header = header, c->text = text_of_rows, c->size = size;
+    c->file = file, c->header = header, c->delimiter = delimiter, c->text = rows, c->size = size;
     take_text(c);
     c->lines = lines;
 }

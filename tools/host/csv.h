@@ -39,7 +39,7 @@ void csv_free(csv *c);
 
 /* Rows of files, one after the other with the ends of their lines; the first line is a header or not. The text is taken
  * over, and so are the numbers of the rows' lines. */
-void csv_of_text(csv *c, const char *file, int header, char *text, size_t size, size_t *lines);
+void csv_of_text(csv *c, const char *file, int header, char delimiter, char *text, size_t size, size_t *lines);
 
 /* Row i as it is written, without its end. */
 const char *csv_row(const csv *c, size_t row, size_t *length);

@@ -193,9 +193,9 @@ static void rows_add(row_writer *w, predictions *found, text *lines) {
         }
         if (c->sets) set_add(lines, w->any, at, w->member);
         if (c->certify)
-            certificate_add(
-                lines, certify_row(&w->certificates, &found->moved, found->s.x + i * model->d, found->classes[i]),
-                &w->certificates, found->inputs);
+            certificate_add(lines,
+                            certify_row(&w->certificates, &found->moved, found->s.x + i * model->d, found->classes[i]),
+                            &w->certificates, found->inputs);
         text_bytes(lines, "\n", 1);
     }
 }
