@@ -26,6 +26,18 @@ says 'tree: it knows its rows' '^trained on +1300 of them'
 check 'tree: predict' "$rfm" predict "$dir/tree.rfm" "$dir/one.csv" -o "$dir/tree.txt"
 same_text 'tree: a line for each row' "$(wc -l <"$dir/tree.txt" | tr -d ' ')" 499
 
+# Above 20000 rows: centres and tree are compared, and a tree is better where regions differ.
+awk 'BEGIN {
+    srand(1)
+    print "a,b,c,target"
+    for (i = 0; i < 20100; i++) {
+        a = rand(); b = rand(); c = rand()
+        printf "%.3f,%.3f,%.3f,%.3f\n", a, b, c, (a < 0.5 ? sin(25 * b) : sin(25 * c))
+    }
+}' >"$dir/many.csv"
+check 'tree: by itself' train "$dir/many.csv" -o "$dir/t.rfm" --kernel laplace --metric diag --bandwidth 1m --ridge 1e-2 --iterations 1 --json
+says 'tree: by itself' '"method": "tree", "validation_large": 0\.[0-9]*, "validation_tree": 0\.9[0-9]*, "trees": 4,'
+
 check 'tree: labels' train "$dir/quoted.csv" -o "$dir/labels.rfm" $set_tree --test "$dir/quoted.csv" --json
 says 'tree: labels are right' '"accuracy": (1,|0\.9[5-9])'
 check 'tree: names of classes' "$rfm" predict "$dir/labels.rfm" "$dir/quoted.csv" --confidence

@@ -143,10 +143,10 @@ static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *
 }
 
 /* One pass without the held rows, one over them. Solves with every ridge, takes the best, and solves once more for all
- * rows, which are the sum of the two. */
+ * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. */
 static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *all, rfm_model *m, rfm_real *alpha,
-                        rfm_real *ridge, large_result *result) {
-    double factor = 1e-2, best = 1; /* of the ridge that was given */
+                        rfm_real *ridge, int fixed, large_result *result) {
+    double factor = fixed ? 1 : 1e-2, best = 1; /* of the ridge that was given */
     size_t every = held_every(all->n), need = 0, bytes = 0, worse = 0;
     slice most, held;
     rfm_sums *sums, *rest;
@@ -173,7 +173,7 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     arena_of(&arena, need > bytes ? need : bytes);
     ctx.arena = &arena;
     result->validation = -HUGE_VAL, result->held = rows.n;
-    for (; factor < 1e9 && worse < WORSE_MOST; factor *= 10) { /* a solve needs no further pass */
+    for (; factor < (fixed ? 2 : 1e9) && worse < WORSE_MOST; factor *= 10) { /* a solve needs no further pass */
         double found;
         check(rfm_sums_solve(&ctx, m, sums, *ridge * (rfm_real)factor, rfm_view(alpha, m->n, m->c), &report), l);
         check(rfm_predict(&ctx, m, rfm_cview(x, rows.n, l->d), rfm_view(predicted, rows.n, l->c)), l);
@@ -192,8 +192,10 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
 
 /* ---- the fit -------------------------------------------------------------------------------- */
 
-int large_fit(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
-              int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result) {
+/* large_fit; scored: held-out rows are scored even where the ridge is given. */
+static int fit_centers(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
+                       int (*tick)(void *arg, rfm_real done), fitted *f, int scored, large_result *result) {
+    int fixed = strcmp(a->ridge, "auto") != 0;
     rfm_large_options o;
     rfm_large_report report;
     rfm_data start;
@@ -224,14 +226,19 @@ int large_fit(machine *m, const lesson *l, const rfm_rows *in, const call *a, rf
         f->path[options->iterations].ridge = report.solve.ridge;
         f->path[options->iterations].bandwidth = f->model.bandwidth;
         f->path[options->iterations].rank = (uint32_t)f->model.r;
-        if (f->model.n <= RFM_DIRECT_CENTERS && rows.n >= 50 && strcmp(a->ridge, "auto") == 0) {
+        if (f->model.n <= RFM_DIRECT_CENTERS && rows.n >= 50 && (scored || !fixed)) {
             rfm_real *alpha = (rfm_real *)f->model.alpha; /* in the machine's arena */
-            status = choose_ridge(&m->ctx, l, &rows, &f->model, alpha, &options->ridge, result);
+            status = choose_ridge(&m->ctx, l, &rows, &f->model, alpha, &options->ridge, fixed, result);
             f->path[options->iterations].ridge = options->ridge;
         }
     }
     m->ctx.tick = NULL;
     return status;
+}
+
+int large_fit(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
+              int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result) {
+    return fit_centers(m, l, in, a, options, tick, f, 0, result);
 }
 
 /* ---- which of the two ------------------------------------------------------------------------ */
@@ -267,7 +274,7 @@ int best_method(machine *m, const lesson *l, const call *a, const rfm_options *o
     rfm_tree tree;
     void *blob = NULL;
     size_t bytes = 0;
-    int status = large_fit(m, &some, NULL, a, &o, tick, f, &of_large);
+    int status = fit_centers(m, &some, NULL, a, &o, tick, f, 1, &of_large);
     if (status == RFM_OK) status = tree_fit(m, &some, a, options, 0, tick, f, &blob, &bytes, &tree, &of_tree);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
