@@ -179,7 +179,8 @@ typedef struct {
 
 /* alpha (n, c) for `model`, whose centres are all rows of data->x, projected, n of them; its own alpha is not read. Of
  * data x, y, x_validation and y_validation are read. Without a ridge, as in the paper; not for network kernels
- * (RFM_EVALUE). After a failure alpha is unchanged; RFM_ECONVERGE: it diverged. Ticks. */
+ * (RFM_EVALUE). After a failure alpha is unchanged. RFM_ECONVERGE: it diverged, so that alpha is worse than no model on
+ * these rows; a subsample that is too small can do that. Ticks. */
 int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model, const rfm_eigenpro_options *options,
                  rfm_mat alpha, rfm_eigenpro_report *report);
 int rfm_eigenpro_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model,
