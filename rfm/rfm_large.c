@@ -27,12 +27,6 @@
 
 static const rfm_real somewhere = R(0); /* a need reads no array, but refuses NULL */
 
-static int exponent_of(rfm_real x) {
-    int e = 0;
-    (void)RFM_MATH(frexp)(x, &e);
-    return x > R(0) ? e : 0;
-}
-
 static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
 /* ==== 1. Rows ================================================================================== */
@@ -207,7 +201,8 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
 #define SUMS_VERSION 1
 #define SUMS_COVERED 8 /* the checksum is of everything from here on */
 
-#define FIXED_MOST R(0x1p30) /* what is added at once is below this */
+#define FIXED_MOST   R(0x1p30) /* what is added at once is below this */
+#define WEIGHT_LEAST R(0x1p-8) /* of all rows of a pass: less is too near to the last digit */
 
 #if RFM_REAL_BYTES == 8
 typedef struct {
@@ -282,6 +277,10 @@ static sums_shape shape_of(const rfm_model *model, int kind) {
     s.squares = s.products + (kind == RFM_SUMS_SOLVE ? model->c : 0);
     s.all = s.squares + 1;
     return s;
+}
+
+static int enough_weight(const fixed *numbers, const sums_shape *shape) {
+    return fixed_at((const unsigned char *)numbers, shape->squares) >= WEIGHT_LEAST ? RFM_OK : RFM_ERANGE;
 }
 
 static fixed *numbers_of(rfm_sums *sums) { return (fixed *)(void *)(sums + 1); }
@@ -498,6 +497,7 @@ static int add_rows(adding *a, passing *p) {
         if (status == RFM_OK) status = desk_tick(a->desk, R(first + count) / R(n));
     }
     if (status == RFM_OK) status = end_pass(p);
+    if (status == RFM_OK) status = enough_weight(numbers_of(a->sums), &a->shape);
     if (status == RFM_OK) set_rows(a->sums, rfm_sums_rows(a->sums) + n);
     return status;
 }
@@ -613,6 +613,7 @@ static int outer_rows(adding_call *s) {
             status = outer_add(&s->outer, &s->passing, &s->adding.shape, s->part->unit_y, numbers_of(s->part));
         if (status == RFM_OK) status = desk_tick(&s->desk, R(first + count) / R(n));
     }
+    if (status == RFM_OK) status = enough_weight(numbers_of(s->part), &s->adding.shape);
     if (status == RFM_OK) set_rows(s->part, n);
     return status;
 }
@@ -1570,7 +1571,8 @@ static int outer_pass(fitting *f, sums_shape *shape, int *unit) {
         }
         if (status == RFM_OK) status = desk_tick(&f->desk, R(first + count) / R(n));
     }
-    return status == RFM_OK ? end_pass(p) : status;
+    if (status == RFM_OK) status = end_pass(p);
+    return status == RFM_OK && begun ? enough_weight(f->numbers, shape) : status;
 }
 
 /* S (r, r) or (1, r) in f->outer.sum: the mean, centred if that is asked for. The unit is left out. */

@@ -540,8 +540,8 @@ static rfm_data gathered(const growing *g, size_t rows) {
     return data;
 }
 
-/* The input that varies most, where gradients say nothing. */
-static void direction_of_spread(growing *g, size_t rows) {
+/* The input that varies most, where gradients say nothing; half of its range. */
+static rfm_real direction_of_spread(growing *g, size_t rows) {
     rfm_real most = R(-1);
     size_t best = 0, i, j;
     for (j = 0; j < g->d; j++) {
@@ -553,6 +553,16 @@ static void direction_of_spread(growing *g, size_t rows) {
         if (high / R(2) - low / R(2) > most) most = high / R(2) - low / R(2), best = j;
     }
     for (j = 0; j < g->d; j++) g->v[j] = j == best ? R(1) : R(0);
+    return most;
+}
+
+/* x (n) in units of the power of two at its largest, times 2^exponent. */
+static void set_unit(size_t n, rfm_real *x, int exponent) {
+    rfm_real most = R(0);
+    size_t i;
+    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
+    exponent -= exponent_of(most);
+    for (i = 0; i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], exponent);
 }
 
 static rfm_options split_options(const growing *g) {
@@ -561,22 +571,27 @@ static rfm_options split_options(const growing *g) {
     return o;
 }
 
-/* v: the top direction of the AGOP of a machine that was fitted to some rows of a part. */
+#define SPREAD_MOST 60 /* exponents of two beyond which targets do not follow the inputs */
+
+/* v: the top direction of the AGOP of a machine that was fitted to some rows of a part. Units of targets and weights do
+ * not change it: they are chosen so that squares of gradients are near 1. */
 static int find_direction(growing *g, const uint32_t *index, size_t rows) {
     rfm_options o = split_options(g);
     rfm_data data;
     rfm_model m;
     rfm_real steep = R(0); /* of the diagonal: below it the sum is not written */
     size_t j, most = 0;
-    int status, flat;
+    int status, flat, unit;
     gather(g, index, rows);
     flat = center_targets(g, rows);
     if (!rfm_finite(rows * g->c, g->y)) return RFM_ERANGE;
     data = gathered(g, rows);
     desk_start(&g->desk);
-    direction_of_spread(g, rows);
+    unit = exponent_of(direction_of_spread(g, rows));
     if (flat) return RFM_OK;
+    set_unit(rows * g->c, g->y, unit > SPREAD_MOST ? SPREAD_MOST : unit < -SPREAD_MOST ? -SPREAD_MOST : unit);
     status = rfm_fit(&g->desk.room.ctx, &data, &o, &g->desk.room.arena, &m, NULL);
+    if (data.weights != NULL) set_unit(rows, g->w, 0);
     if (status == RFM_OK)
         status =
             rfm_agop(&g->desk.room.ctx, &m, data.x, data.weights, rfm_view(g->sum, g->d, g->d), rfm_view(NULL, 0, 0));
