@@ -1161,7 +1161,8 @@ int rfm_tree_bare(const void *blob, size_t blob_size, void *to, size_t size, siz
     memcpy(b, from, TREE_HEAD);
     rfm_put_u32(b + 8, all - less), rfm_put_u32(b + AT_INPUT_NAMES, 0), rfm_put_u32(b + AT_RECORD, 0);
     for (i = 0; i < PART_LEAVES; i++) memcpy(b + plan.at[i], from + old.at[i], plan.bytes[i]);
-    for (i = 0; i < tree.leaves; i++) rfm_put_u32(b + plan.at[PART_LEAVES] + 4 * i, tree.leaf[i] - less);
+    for (i = 0; i < old.bytes[PART_LEAVES]; i += 4)
+        rfm_put_u32(b + plan.at[PART_LEAVES] + i, rfm_get_u32(from + old.at[PART_LEAVES] + i) - less);
     memcpy(b + plan.end, from + old.end, all - old.end);
     seal(b);
     return RFM_OK;
