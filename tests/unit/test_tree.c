@@ -6,6 +6,7 @@
 void setUp(void) {
     test_reset();
     test_note("", 0, 0, 0);
+    if (TEST_RAM < 32768) TEST_IGNORE_MESSAGE("a board with too little stack for a fit of trees");
 }
 void tearDown(void) {}
 
