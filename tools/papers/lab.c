@@ -163,7 +163,7 @@ const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_
         read_mnist(t->data, "train", most_train, train);
         read_mnist(t->data, "test", most_test, test);
         *side = 28;
-        return "a subset of MNIST, 28 x 28 pixels";
+        return "MNIST digits of 28 x 28 pixels";
     }
 }
 
@@ -194,7 +194,7 @@ digit_sets small_digits(const trial *t, size_t most) {
         side = d.side;
         halve(&d.train, &side);
         halve(&d.test, &side);
-        d.side = side / 2;
+        d.side = side / 2, d.name = "MNIST digits at 14 x 14 pixels";
     }
     return d;
 }
