@@ -25,7 +25,7 @@ static char *sheet_file(const char *folder, const experiment *e, const trial *t)
     return name.at;
 }
 
-/* The sheet of an earlier run, or NULL. */
+/* The sheet of an earlier run, or NULL; what is cut off or no sheet goes. */
 static char *sheet_of(const char *file) {
     struct stat s;
     size_t size;
@@ -34,6 +34,7 @@ static char *sheet_of(const char *file) {
     lines = file_read(file, &size);
     if (sheet_right(lines)) return lines;
     free(lines);
+    if (remove(file) != 0) fail("%s: is no sheet, and cannot be removed: %s", file, strerror(errno));
     return NULL;
 }
 
