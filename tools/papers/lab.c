@@ -261,7 +261,7 @@ lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options,
 
 void lab_model_free(lab_model *f) { free(f->memory); }
 
-void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best) {
+void lab_path(const trial *t, const lab_rows *s, int classes, const rfm_options *options, double *scores) {
     const size_t held = s->n / 5, fit = s->n - held;
     const rfm_data rest = data_of(s, fit, held);
     rfm_data data = data_of(s, 0, fit);
@@ -278,13 +278,20 @@ void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *
     desk_open(t, &d, scratch + store);
     must(rfm_fit(&d.ctx, &data, &o, &d.arena, &model, &report), "a fit");
     desk_close(&d);
-    for (i = 0; i <= o.iterations; i++) {
-        double score = classes ? (double)report.path[i].score : -(double)report.path[i].score;
-        if (score <= best->score) continue;
-        best->score = score, best->options = *options;
+    for (i = 0; i <= o.iterations; i++) scores[i] = (classes ? 1 : -1) * (double)report.path[i].score;
+    free(report.path);
+}
+
+void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best) {
+    double *scores = allocate(options->iterations + 1, sizeof *scores, "scores");
+    size_t i;
+    lab_path(t, s, classes, options, scores);
+    for (i = 0; i <= options->iterations; i++) {
+        if (scores[i] <= best->score) continue;
+        best->score = scores[i], best->options = *options;
         best->options.iterations = i;
     }
-    free(report.path);
+    free(scores);
 }
 
 void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y) {
