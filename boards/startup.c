@@ -20,20 +20,22 @@ void board_main(void);
 
 #define SYS_WRITEC        0x03
 #define SYS_WRITE0        0x04
+#define SYS_READC         0x07
 #define SYS_EXIT_EXTENDED 0x20
 
 #if defined __arm__
 
-static void semihost(uint32_t request, const void *argument) {
+static uint32_t semihost(uint32_t request, const void *argument) {
     register uint32_t r0 __asm__("r0") = request;
     register const void *r1 __asm__("r1") = argument;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
 }
 
 #elif defined __riscv
 
 /* The three instructions are the mark; they must be uncompressed and in one page. */
-static void semihost(uint32_t request, const void *argument) {
+static uint32_t semihost(uint32_t request, const void *argument) {
     register uint32_t a0 __asm__("a0") = request;
     register const void *a1 __asm__("a1") = argument;
     __asm__ volatile(".option push\n\t.option norvc\n\t.balign 16\n\t"
@@ -42,6 +44,7 @@ static void semihost(uint32_t request, const void *argument) {
                      : "+r"(a0)
                      : "r"(a1)
                      : "memory");
+    return a0;
 }
 
 #else
@@ -50,16 +53,18 @@ static void semihost(uint32_t request, const void *argument) {
 
 void board_putchar(int c) {
     char byte = (char)c;
-    semihost(SYS_WRITEC, &byte);
+    (void)semihost(SYS_WRITEC, &byte);
 }
 
-void board_print(const char *text) { semihost(SYS_WRITE0, text); }
+void board_print(const char *text) { (void)semihost(SYS_WRITE0, text); }
+
+int board_getchar(void) { return (int)(semihost(SYS_READC, NULL) & 255u); }
 
 void board_exit(int status) {
     uint32_t block[2];
     block[0] = 0x20026; /* ADP_Stopped_ApplicationExit */
     block[1] = status >= 0 && status < 255 ? (uint32_t)status : 255u;
-    semihost(SYS_EXIT_EXTENDED, block);
+    (void)semihost(SYS_EXIT_EXTENDED, block);
     for (;;) {
     }
 }
