@@ -18,9 +18,11 @@ void board_main(void);
 
 /* ---- semihosting: a breakpoint that the emulator (or a debugger) takes as a request --------- */
 
+#define SYS_OPEN          0x01
 #define SYS_WRITEC        0x03
 #define SYS_WRITE0        0x04
-#define SYS_READC         0x07
+#define SYS_READ          0x06
+#define SYS_GET_CMDLINE   0x15
 #define SYS_EXIT_EXTENDED 0x20
 
 #if defined __arm__
@@ -58,7 +60,21 @@ void board_putchar(int c) {
 
 void board_print(const char *text) { (void)semihost(SYS_WRITE0, text); }
 
-int board_getchar(void) { return (int)(semihost(SYS_READC, NULL) & 255u); }
+/* Not SYS_READC: it loses bytes in QEMU 7.2. The file's name is the program's command line. */
+int board_getchar(void) {
+    static uint32_t file; /* its handle, which is not 0 */
+    static char name[256];
+    uint32_t block[3];
+    char byte = 0;
+    if (file == 0) {
+        block[0] = (uint32_t)(uintptr_t)name, block[1] = sizeof name;
+        if (semihost(SYS_GET_CMDLINE, block) != 0) return -1;
+        block[2] = block[1], block[1] = 0; /* for reading */
+        file = semihost(SYS_OPEN, block);
+    }
+    block[0] = file, block[1] = (uint32_t)(uintptr_t)&byte, block[2] = 1;
+    return semihost(SYS_READ, block) == 0 ? (unsigned char)byte : -1;
+}
 
 void board_exit(int status) {
     uint32_t block[2];

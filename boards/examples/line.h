@@ -10,7 +10,10 @@
 #if defined(ARDUINO)
 static int hear(void) { return Serial.read(); }
 #elif defined(BOARD_BARE)
-static int hear(void) { return board_getchar(); }
+static int hear(void) {
+    int c = board_getchar();
+    return c < 0 ? -2 : c;
+}
 #else
 static int hear(void) {
     int c = getchar();
