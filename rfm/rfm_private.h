@@ -260,6 +260,13 @@ static inline int desk_tick(const desk *s, rfm_real done) {
 
 static inline int desk_tick_inner(void *arg, rfm_real done) { return desk_tick((const desk *)arg, done); }
 
+/* x < 2^exponent, the least there is; of 0 it is 0. */
+static inline int exponent_of(rfm_real x) {
+    int e = 0;
+    (void)RFM_MATH(frexp)(x, &e);
+    return x > R(0) ? e : 0;
+}
+
 #endif
 
 #ifdef RFM_DESCENT /* for those who define it: calls on an arena, losses, gradient descent */

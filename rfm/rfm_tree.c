@@ -235,8 +235,8 @@ size_t rfm_tree_class(const rfm_tree *t, const rfm_real *scores, rfm_real *confi
  * by leaf, so that sums have a fixed order.
  */
 
-#define BLOCK_ROWS  32768 /* rows that are routed at a time */
-#define GATHER_ROWS 256   /* rows that are predicted at a time */
+#define BLOCK_LISTED 393216 /* leaves of rows that are routed at a time: 32768 rows of one soft tree */
+#define GATHER_ROWS  256    /* rows that are predicted at a time */
 
 static const rfm_real somewhere = R(0); /* a need reads no array, but refuses NULL */
 
@@ -256,8 +256,8 @@ typedef struct {
 
 /* desk.room.bytes is known: what the largest leaf needs for GATHER_ROWS rows. */
 static int mixing_layout(rfm_arena *arena, mixing *s, size_t rows, int soft) {
-    s->block = min_size(rows, BLOCK_ROWS), s->gather = min_size(rows, GATHER_ROWS);
-    s->each = soft ? min_size(RFM_TREE_MIXED, s->leaves) * s->trees : s->trees;
+    s->each = soft ? min_size(RFM_TREE_MIXED, s->leaves) * s->trees : s->trees; /* leaves have bytes: no overflow */
+    s->block = min_size(rows, max_size(BLOCK_LISTED / s->each, 1)), s->gather = min_size(rows, GATHER_ROWS);
     s->leaf = (uint32_t *)rfm_arena_take(arena, s->block * s->each, sizeof *s->leaf);
     s->weight = rfm_arena_reals(arena, s->block, s->each);
     s->count = (uint32_t *)rfm_arena_take(arena, s->block, sizeof *s->count);
@@ -540,8 +540,8 @@ static rfm_data gathered(const growing *g, size_t rows) {
     return data;
 }
 
-/* The input that varies most, where gradients say nothing. */
-static void direction_of_spread(growing *g, size_t rows) {
+/* The input that varies most, where gradients say nothing; half of its range. */
+static rfm_real direction_of_spread(growing *g, size_t rows) {
     rfm_real most = R(-1);
     size_t best = 0, i, j;
     for (j = 0; j < g->d; j++) {
@@ -553,6 +553,16 @@ static void direction_of_spread(growing *g, size_t rows) {
         if (high / R(2) - low / R(2) > most) most = high / R(2) - low / R(2), best = j;
     }
     for (j = 0; j < g->d; j++) g->v[j] = j == best ? R(1) : R(0);
+    return most;
+}
+
+/* x (n) in units of the power of two at its largest, times 2^exponent. */
+static void set_unit(size_t n, rfm_real *x, int exponent) {
+    rfm_real most = R(0);
+    size_t i;
+    for (i = 0; i < n; i++) most = max_real(most, RFM_MATH(fabs)(x[i]));
+    exponent -= exponent_of(most);
+    for (i = 0; i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], exponent);
 }
 
 static rfm_options split_options(const growing *g) {
@@ -561,22 +571,27 @@ static rfm_options split_options(const growing *g) {
     return o;
 }
 
-/* v: the top direction of the AGOP of a machine that was fitted to some rows of a part. */
+#define SPREAD_MOST 60 /* exponents of two beyond which targets do not follow the inputs */
+
+/* v: the top direction of the AGOP of a machine that was fitted to some rows of a part. Units of targets and weights do
+ * not change it: they are chosen so that squares of gradients are near 1. */
 static int find_direction(growing *g, const uint32_t *index, size_t rows) {
     rfm_options o = split_options(g);
     rfm_data data;
     rfm_model m;
     rfm_real steep = R(0); /* of the diagonal: below it the sum is not written */
     size_t j, most = 0;
-    int status, flat;
+    int status, flat, unit;
     gather(g, index, rows);
     flat = center_targets(g, rows);
     if (!rfm_finite(rows * g->c, g->y)) return RFM_ERANGE;
     data = gathered(g, rows);
     desk_start(&g->desk);
-    direction_of_spread(g, rows);
+    unit = exponent_of(direction_of_spread(g, rows));
     if (flat) return RFM_OK;
+    set_unit(rows * g->c, g->y, unit > SPREAD_MOST ? SPREAD_MOST : unit < -SPREAD_MOST ? -SPREAD_MOST : unit);
     status = rfm_fit(&g->desk.room.ctx, &data, &o, &g->desk.room.arena, &m, NULL);
+    if (data.weights != NULL) set_unit(rows, g->w, 0);
     if (status == RFM_OK)
         status =
             rfm_agop(&g->desk.room.ctx, &m, data.x, data.weights, rfm_view(g->sum, g->d, g->d), rfm_view(NULL, 0, 0));
@@ -1012,8 +1027,9 @@ static void finish_blob(growing *g) {
     seal(b);
 }
 
-/* The score of predictions of the validation rows. */
+/* The score of predictions of the validation rows; of numbers in the units in which they were given to the fit. */
 static rfm_real score_of(const growing *g, const rfm_tree *t) {
+    const rfm_real *unit = g->parts->y_scale;
     rfm_real sum = R(0);
     rfm_model like;
     size_t i, k;
@@ -1023,7 +1039,10 @@ static rfm_real score_of(const growing *g, const rfm_tree *t) {
         const rfm_real *f = g->fv + i * g->c, *y = g->yv + i * g->c;
         if (g->o->score == RFM_SCORE_ACCURACY)
             sum += rfm_class(&like, f, NULL) == rfm_class(&like, y, NULL) ? R(1) : R(0);
-        for (k = 0; g->o->score == RFM_SCORE_SQUARED && k < g->c; k++) sum += (f[k] - y[k]) * (f[k] - y[k]) / R(g->c);
+        for (k = 0; g->o->score == RFM_SCORE_SQUARED && k < g->c; k++) {
+            const rfm_real off = (f[k] - y[k]) / (unit != NULL ? unit[k] : R(1));
+            sum += off * off / R(g->c);
+        }
     }
     return sum / R(g->checked);
 }
@@ -1157,7 +1176,8 @@ int rfm_tree_bare(const void *blob, size_t blob_size, void *to, size_t size, siz
     memcpy(b, from, TREE_HEAD);
     rfm_put_u32(b + 8, all - less), rfm_put_u32(b + AT_INPUT_NAMES, 0), rfm_put_u32(b + AT_RECORD, 0);
     for (i = 0; i < PART_LEAVES; i++) memcpy(b + plan.at[i], from + old.at[i], plan.bytes[i]);
-    for (i = 0; i < tree.leaves; i++) rfm_put_u32(b + plan.at[PART_LEAVES] + 4 * i, tree.leaf[i] - less);
+    for (i = 0; i < old.bytes[PART_LEAVES]; i += 4)
+        rfm_put_u32(b + plan.at[PART_LEAVES] + i, rfm_get_u32(from + old.at[PART_LEAVES] + i) - less);
     memcpy(b + plan.end, from + old.end, all - old.end);
     seal(b);
     return RFM_OK;

@@ -130,7 +130,7 @@ static double field_value(const char *field, size_t length) {
 static size_t line_of(const csv *c, size_t offset) {
     size_t line = 1, i;
     for (i = 0; i < offset; i++) line += c->text[i] == '\n' || (c->text[i] == '\r' && c->text[i + 1] != '\n');
-    return line;
+    return offset >= c->head ? line + c->before : line;
 }
 
 static int space(const csv *c, char ch) { return ch == ' ' || (ch == '\t' && c->delimiter != '\t'); }
@@ -340,20 +340,10 @@ static void take_images(csv *c) {
     c->text = t.at, c->size = t.size - 1, c->unlabelled = !labelled;
 }
 
-void csv_read(csv *c, const char *file, int header) {
+/* From c->text to rows. A delimiter that is known stays. */
+static void take_text(csv *c) {
     const char *p, *nul, *q;
     size_t most = 1, cells;
-    session *s = session_now();
-    const array_table *given = s != NULL ? s->table(s, file) : NULL;
-    if (given != NULL) {
-        csv_of_arrays(c, given);
-        return;
-    }
-    memset(c, 0, sizeof *c);
-    c->file = strcmp(file, "-") == 0 ? "standard input" : file;
-    c->header = header;
-    c->text = file_read(file, &c->size);
-    if (idx_begins(c->text, c->size)) take_images(c);
     p = c->text;
     if (c->size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
     if (strncmp(p, "\xff\xfe", 2) == 0 || strncmp(p, "\xfe\xff", 2) == 0)
@@ -364,11 +354,12 @@ void csv_read(csv *c, const char *file, int header) {
     take_latin(c);
     p = c->text + (c->size >= 3 && memcmp(c->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     if (only_blank_from(c, p))
-        fail("%s: the file is empty, expected %s", c->file, header ? "a header and rows" : "rows");
+        fail("%s: the file is empty, expected %s", c->file, c->header ? "a header and rows" : "rows");
     if (*p == '\n' || *p == '\r')
-        fail("%s: line 1: an empty line, expected %s", c->file, header ? "a header" : "a row");
-    c->delimiter = find_delimiter(p);
+        fail("%s: line 1: an empty line, expected %s", c->file, c->header ? "a header" : "a row");
+    if (c->delimiter == 0) c->delimiter = find_delimiter(p);
     p = read_names(c, p);
+    c->head = (size_t)(p - c->text);
     for (q = p; (q = strpbrk(q, "\r\n")) != NULL; q++) most++;
     if (most > SIZE_MAX / sizeof *c->values / c->columns) fail("%s: too large", c->file);
     cells = most * c->columns;
@@ -387,7 +378,174 @@ void csv_read(csv *c, const char *file, int header) {
     if (c->rows == 0) fail("%s: a header only, expected rows below it", c->file);
     c->kinds = allocate(c->columns, 1, "columns");
     drop_empty_column(c);
-    if (header) doubt_header(c);
+    if (c->header) doubt_header(c);
+}
+
+void csv_read(csv *c, const char *file, int header) {
+    session *s = session_now();
+    const array_table *given = s != NULL ? s->table(s, file) : NULL;
+    if (given != NULL) {
+        csv_of_arrays(c, given);
+        return;
+    }
+    memset(c, 0, sizeof *c);
+    c->file = strcmp(file, "-") == 0 ? "standard input" : file;
+    c->header = header;
+    c->text = file_read(file, &c->size);
+    if (idx_begins(c->text, c->size)) take_images(c);
+    take_text(c);
+}
+
+void csv_of_text(csv *c, const char *file, int header, char delimiter, char *rows, size_t size, size_t *lines) {
+    memset(c, 0, sizeof *c);
+    c->file = file, c->header = header, c->delimiter = delimiter, c->text = rows, c->size = size;
+    take_text(c);
+    c->lines = lines;
+}
+
+const char *csv_row(const csv *c, size_t row, size_t *length) {
+    const char *from = c->text + c->starts[row], *to = c->text + (row + 1 < c->rows ? c->starts[row + 1] : c->size);
+    while (to > from && (to[-1] == '\n' || to[-1] == '\r')) to--;
+    *length = (size_t)(to - from);
+    return from;
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+#define PART_BYTES ((size_t)4 << 20)
+
+struct csv_parts {
+    const char *name;
+    int header, whole, end; /* whole: there is one part; end: all bytes were read */
+    FILE *in;
+    char *bytes; /* read and not given yet */
+    size_t size, room;
+    char *head; /* the line of the header, with its end; NULL: not known yet */
+    size_t head_size, before, given;
+    char delimiter;
+};
+
+csv_parts *csv_parts_open(const char *file, int header) {
+    csv_parts *p = allocate(1, sizeof *p, "a table");
+    session *s = session_now();
+    p->name = file, p->header = header;
+    p->whole = s != NULL; /* what a session has is in memory */
+    if (!p->whole) p->in = file_open(file);
+    return p;
+}
+
+static void read_more(csv_parts *p) {
+    while (!p->end && p->size < p->room - 1) {
+        size_t n = fread(p->bytes + p->size, 1, p->room - 1 - p->size, p->in);
+        p->size += n;
+        if (n == 0 && ferror(p->in)) fail("%s: cannot be read", p->name);
+        p->end = n == 0;
+    }
+    p->bytes[p->size] = 0;
+}
+
+/* The bytes up to the end of the last whole row, or of the first one; 0: no row is whole. A quote opens a field at its
+ * start only. */
+static size_t whole_rows(const csv_parts *p, int first, char delimiter) {
+    const char *at = p->bytes, *end = p->bytes + p->size, *found = p->bytes;
+    int start = 1;
+    while (at < end) {
+        if (start && *at == '"') {
+            for (at++; at < end && *at != '"'; at++) continue; /* two quotes are an end and a start */
+            if (at == end) break;
+            at++;
+            continue;
+        }
+        start = *at == delimiter || *at == '\n' || *at == '\r' || (start && (*at == ' ' || *at == '\t'));
+        if (*at == '\n' || (*at == '\r' && at + 1 < end && at[1] != '\n')) {
+            found = at + 1;
+            if (first) break;
+        }
+        at++;
+    }
+    return (size_t)(found - p->bytes);
+}
+
+static size_t lines_in(const char *at, size_t size) {
+    size_t count = 0, i;
+    for (i = 0; i < size; i++) count += at[i] == '\n' || (at[i] == '\r' && (i + 1 == size || at[i + 1] != '\n'));
+    return count;
+}
+
+/* Takes the first bytes away. */
+static void drop_bytes(csv_parts *p, size_t count) {
+    memmove(p->bytes, p->bytes + count, p->size - count);
+    p->size -= count;
+}
+
+/* Rows are at the start of the bytes: how many bytes of them make up the next part. */
+static size_t gather_rows(csv_parts *p) {
+    size_t rows;
+    if (p->room == 0) p->room = PART_BYTES, p->bytes = allocate(p->room, 1, p->name);
+    for (;;) {
+        read_more(p);
+        rows = p->end ? p->size : whole_rows(p, 0, p->delimiter);
+        if (rows > 0 || p->end) return rows;
+        p->bytes = realloc(p->bytes, p->room *= 2);
+        if (p->bytes == NULL) fail("%s: out of memory: a row of %zu bytes", p->name, p->room / 2);
+    }
+}
+
+static int is_blank(const char *at, size_t size) {
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (at[i] != '\n' && at[i] != '\r') return 0;
+    return 1;
+}
+
+int csv_parts_next(csv_parts *p, csv *c) {
+    size_t rows;
+    int was_quiet = quiet;
+    if (p->whole) {
+        if (p->given++ == 0) csv_read(c, p->name, p->header);
+        return p->given == 1;
+    }
+    rows = gather_rows(p);
+    if (p->given > 0 && is_blank(p->bytes, rows)) return 0;
+    memset(c, 0, sizeof *c);
+    c->file = strcmp(p->name, "-") == 0 ? "standard input" : p->name, c->header = p->header;
+    if (p->given == 0 && idx_begins(p->bytes, p->size)) {
+        while (!p->end) {
+            p->bytes = realloc(p->bytes, p->room *= 2);
+            if (p->bytes == NULL) fail("%s: out of memory", p->name);
+            read_more(p);
+        }
+        c->text = p->bytes, c->size = p->size, p->bytes = NULL, p->whole = 1, p->given = 1;
+        take_images(c);
+        take_text(c);
+        return 1;
+    }
+    c->size = p->head_size + rows, c->delimiter = p->delimiter, c->before = p->before, c->head = p->head_size;
+    c->text = allocate(c->size + 1, 1, p->name);
+    if (p->head_size > 0) memcpy(c->text, p->head, p->head_size);
+    memcpy(c->text + p->head_size, p->bytes, rows);
+    quiet = quiet || p->given > 0;
+    take_text(c);
+    quiet = was_quiet;
+    if (p->given++ == 0) {
+        p->delimiter = c->delimiter;
+        if (p->header) {
+            p->head_size = whole_rows(p, 1, p->delimiter);
+            p->head = allocate(p->head_size + 1, 1, "a header");
+            memcpy(p->head, p->bytes, p->head_size);
+        }
+        p->before = lines_in(p->bytes + p->head_size, rows - p->head_size);
+    } else
+        p->before += lines_in(p->bytes, rows);
+    drop_bytes(p, rows);
+    return 1;
+}
+
+void csv_parts_close(csv_parts *p) {
+    if (p->in != NULL && p->in != stdin) fclose(p->in);
+    free(p->bytes);
+    free(p->head);
+    free(p);
 }
 
 void csv_free(csv *c) {
@@ -399,6 +557,7 @@ void csv_free(csv *c) {
     free(c->text);
     free(c->room);
     free(c->kinds);
+    free(c->lines);
     memset(c, 0, sizeof *c);
 }
 
@@ -442,7 +601,10 @@ size_t csv_column(const csv *c, const char *name) {
     return j;
 }
 
-size_t csv_line(const csv *c, size_t row) { return c->arrays != NULL ? row : line_of(c, c->starts[row]); }
+size_t csv_line(const csv *c, size_t row) {
+    if (c->lines != NULL) return c->lines[row];
+    return c->arrays != NULL ? row : line_of(c, c->starts[row]);
+}
 
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) {
     const char *found = csv_text(c, row, column);

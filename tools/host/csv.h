@@ -24,6 +24,8 @@ typedef struct {
     unsigned char *kinds;              /* (columns) what column_decode has made of a column, and 1; 0: nothing yet */
     char *room;                        /* of csv_text */
     size_t room_size;
+    size_t head, before; /* bytes of the text before its rows; lines of the file between those and these rows */
+    size_t *lines;       /* (rows) of the file, where rows were drawn from it; else NULL */
 } csv;
 
 #define CSV_NUMBER  0
@@ -34,6 +36,20 @@ typedef struct {
 /* A text file, images of an IDX file, or a session's table of that name. */
 void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
+
+/* Rows of files, one after the other with the ends of their lines; the first line is a header or not. The text is taken
+ * over, and so are the numbers of the rows' lines. */
+void csv_of_text(csv *c, const char *file, int header, char delimiter, char *text, size_t size, size_t *lines);
+
+/* Row i as it is written, without its end. */
+const char *csv_row(const csv *c, size_t row, size_t *length);
+
+/* A file in parts of whole rows, so that it need not be in memory. A part is a table of its own, to be freed, with the
+ * header of the file. Images and tables of a session are one part. What is said of a table is said of the first part. */
+typedef struct csv_parts csv_parts;
+csv_parts *csv_parts_open(const char *file, int header);
+int csv_parts_next(csv_parts *p, csv *c); /* 0: there are no more */
+void csv_parts_close(csv_parts *p);
 
 /* Cell (row, column). */
 double csv_value(const csv *c, size_t row, size_t column);

@@ -61,18 +61,35 @@ static char *session_read(session *s, const char *file, size_t *size) {
     return at;
 }
 
-static char *stored_read(const char *file, size_t *size) {
-    int standard = strcmp(file, "-") == 0, in = standard ? 0 : open(file, O_RDONLY);
-    const char *name = standard ? "standard input" : *file != 0 ? file : "\"\"";
+static const char *shown_name(const char *file) {
+    return strcmp(file, "-") == 0 ? "standard input" : *file != 0 ? file : "\"\"";
+}
+
+/* The file, and about it. */
+static int stored_open(const char *file, struct stat *about) {
+    int in = strcmp(file, "-") == 0 ? 0 : open(file, O_RDONLY);
+    const char *name = shown_name(file);
+    if (in < 0 || fstat(in, about) != 0) fail("%s: cannot be opened: %s", name, strerror(errno));
+    if (S_ISDIR(about->st_mode)) fail("%s: is a directory, expected a file", name);
+    if (S_ISREG(about->st_mode)) remember_input(about);
+    return in;
+}
+
+FILE *file_open(const char *file) {
     struct stat about;
+    int in = stored_open(file, &about);
+    FILE *stream = in == 0 ? stdin : fdopen(in, "rb");
+    if (stream == NULL) fail("%s: cannot be opened: %s", shown_name(file), strerror(errno));
+    return stream;
+}
+
+static char *stored_read(const char *file, size_t *size) {
+    struct stat about;
+    int in = stored_open(file, &about);
+    const char *name = shown_name(file);
     size_t room = 1 << 16, used = 0;
     char *at;
-    if (in < 0 || fstat(in, &about) != 0) fail("%s: cannot be opened: %s", name, strerror(errno));
-    if (S_ISDIR(about.st_mode)) fail("%s: is a directory, expected a file", name);
-    if (S_ISREG(about.st_mode)) {
-        remember_input(&about);
-        if (about.st_size > 0) room = (size_t)about.st_size + 2;
-    }
+    if (S_ISREG(about.st_mode) && about.st_size > 0) room = (size_t)about.st_size + 2;
     at = allocate_aligned(room, name);
     for (;;) {
         ssize_t n;
@@ -88,7 +105,7 @@ static char *stored_read(const char *file, size_t *size) {
         if (n == 0) break;
         used += (size_t)n;
     }
-    if (!standard) close(in);
+    if (in != 0) close(in);
     at[used] = 0;
     *size = used;
     return at;
@@ -344,24 +361,24 @@ void file_check(const char *file) {
     free(path);
 }
 
-void file_write(const char *file, const void *bytes, size_t size) {
+/* These bytes, or all of `kept` if that is not NULL. */
+static int write_source(int out, const void *bytes, size_t size, FILE *kept) {
+    char room[1 << 14];
+    size_t n;
+    if (kept == NULL) return write_all(out, bytes, size);
+    while ((n = fread(room, 1, sizeof room, kept)) > 0)
+        if (write_all(out, room, n) != 0) return -1;
+    return ferror(kept) ? -1 : 0;
+}
+
+static void write_file(const char *file, const void *bytes, size_t size, FILE *kept) {
     sigset_t before;
-    output o;
+    output o = output_find(file);
     char *path;
     int out, status;
-    session *s = session_now();
-    if (s != NULL) {
-        s->write(s, file, bytes, size);
-        return;
-    }
-    if (is_stdout(file)) {
-        write_stdout(bytes, size);
-        return;
-    }
-    o = output_find(file);
     if (o.target == NULL) {
         out = open(file, O_WRONLY | O_TRUNC);
-        if (out < 0 || write_all(out, bytes, size) != 0 || close(out) != 0) cannot_write(file, errno);
+        if (out < 0 || write_source(out, bytes, size, kept) != 0 || close(out) != 0) cannot_write(file, errno);
         return;
     }
     block_signals(&before);
@@ -371,7 +388,7 @@ void file_write(const char *file, const void *bytes, size_t size) {
         umask(mask);
         o.mode = 0666 & ~mask;
     }
-    status = write_all(out, bytes, size);
+    status = write_source(out, bytes, size, kept);
     if (status == 0) status = fsync(out);
     if (status == 0) {
         (void)fchmod(out, o.mode);       /* some file systems have none */
@@ -387,6 +404,48 @@ void file_write(const char *file, const void *bytes, size_t size) {
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(o.target);
     free(path);
+}
+
+void file_write(const char *file, const void *bytes, size_t size) {
+    session *s = session_now();
+    if (s != NULL)
+        s->write(s, file, bytes, size);
+    else if (is_stdout(file))
+        write_stdout(bytes, size);
+    else
+        write_file(file, bytes, size, NULL);
+}
+
+file_parts file_begin(const char *file) {
+    file_parts p;
+    memset(&p, 0, sizeof p);
+    p.file = file;
+    if (session_now() != NULL || is_stdout(file)) return p;
+    p.kept = tmpfile();
+    if (p.kept == NULL) fail("a temporary file: cannot be written: %s", strerror(errno));
+    return p;
+}
+
+void file_add(file_parts *p, const void *bytes, size_t size) {
+    if (session_now() != NULL)
+        text_bytes(&p->whole, bytes, size);
+    else if (p->kept == NULL)
+        write_stdout(bytes, size);
+    else if (fwrite(bytes, 1, size, p->kept) != size)
+        fail("a temporary file: cannot be written: %s", strerror(errno));
+}
+
+void file_end(file_parts *p) {
+    session *s = session_now();
+    if (s != NULL) s->write(s, p->file, p->whole.at, p->whole.size);
+    if (p->kept != NULL) {
+        if (fflush(p->kept) != 0) fail("a temporary file: cannot be written: %s", strerror(errno));
+        rewind(p->kept);
+        write_file(p->file, NULL, 0, p->kept);
+        fclose(p->kept);
+    }
+    free(p->whole.at);
+    p->whole.at = NULL;
 }
 
 const char *file_base(const char *file, const char *standard) {

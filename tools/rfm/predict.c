@@ -139,16 +139,17 @@ static void label_add(text *lines, const rfm_model *m, size_t k) {
         text_add(lines, "%zu", k);
 }
 
-/* A header of the classes, and for each row its probabilities. They are rounded so that what is printed has sum 1: the
+/* A header of the classes if that is wanted, and for each row its probabilities. They are rounded so that what is printed has sum 1: the
  * largest one takes what is over. */
-static void proba_add(text *lines, const rfm_model *m, const rfm_real *y, size_t rows, double temperature) {
+static void proba_add(text *lines, const rfm_model *m, const rfm_real *y, size_t rows, double temperature,
+                      size_t header) {
     size_t classes = model_classes(m), i, k;
     double *p = allocate(classes, sizeof *p, "probabilities");
-    for (k = 0; k < classes; k++) {
+    for (k = 0; header && k < classes; k++) {
         if (k > 0) text_add(lines, ",");
         label_add(lines, m, k);
     }
-    text_add(lines, "\n");
+    if (header) text_add(lines, "\n");
     for (i = 0; i < rows; i++) {
         double over = 1;
         size_t most = 0;
@@ -164,73 +165,102 @@ static void proba_add(text *lines, const rfm_model *m, const rfm_real *y, size_t
     free(p);
 }
 
+/* What is needed to write the line of a row. */
+typedef struct {
+    const call *call;
+    const any_model *any;
+    double temperature, *p; /* p: (c) */
+    unsigned char *member;
+    certifier certificates;
+} row_writer;
+
+static void rows_add(row_writer *w, predictions *found, text *lines) {
+    const call *c = w->call;
+    const rfm_model *model = &w->any->numbers;
+    size_t i, k;
+    for (i = 0; i < found->s.rows; i++) {
+        const rfm_real *at = found->y + i * model->c;
+        if (c->scores || model->task == RFM_REGRESS)
+            for (k = 0; k < model->c; k++) {
+                double offset = found->added != NULL ? (double)found->added[k] : 0;
+                text_add(lines, "%s%.*g", k > 0 ? "," : "", offset != 0 ? 15 : 9, offset + (double)at[k]);
+            }
+        else
+            label_add(lines, model, found->classes[i]);
+        if (c->confidence) {
+            probabilities(at, model->c, w->temperature, w->p);
+            text_add(lines, ",%.4f", w->p[found->classes[i]]);
+        }
+        if (c->sets) set_add(lines, w->any, at, w->member);
+        if (c->certify)
+            certificate_add(lines,
+                            certify_row(&w->certificates, &found->moved, found->s.x + i * model->d, found->classes[i]),
+                            &w->certificates, found->inputs);
+        text_bytes(lines, "\n", 1);
+    }
+}
+
+/* The table is read, and the predictions are written, part by part. */
 int command_predict(const call *c) {
     const char *const *operands = c->operands;
-    int missing, scores = c->scores, confidence = c->confidence;
-    size_t size, i, k;
+    int missing;
+    size_t size, first = 1;
     any_model any;
     rfm_model model;
     machine m;
     csv file;
+    csv_parts *parts;
     char *blob;
-    unsigned char *member;
-    predictions found;
-    certifier certificates;
+    row_writer w;
+    file_parts out;
     text lines = {NULL, 0, 0};
-    double temperature, *p;
+    int was_quiet = quiet;
     if (c->missing != NULL) (void)options_word("--missing", c->missing, missing_words);
     machine_start(&m, c->threads, c->port);
     if (patches_read(operands[0], &blob, &size, &any)) return conv_predict(c, &m, &any, blob, size);
     any_read(operands[0], &blob, &size, &any);
     model = any.numbers;
     missing = fills_missing(&any, operands[0], c->missing);
-    temperature = model_temperature(&any);
-    if ((confidence || c->proba) && (model.task != RFM_CLASSIFY || temperature <= 0))
+    memset(&w, 0, sizeof w);
+    w.call = c, w.any = &any, w.temperature = model_temperature(&any);
+    if ((c->confidence || c->proba) && (model.task != RFM_CLASSIFY || w.temperature <= 0))
         fail("%s: expected a model of classes with a temperature for --%s, found %s", operands[0],
              c->proba ? "proba" : "confidence", model.task != RFM_CLASSIFY ? "one of numbers" : "one without");
-    if (c->proba && (scores || confidence || c->sets || c->certify))
+    if (c->proba && (c->scores || c->confidence || c->sets || c->certify))
         usage("--proba: expected none of --scores, --confidence, --sets and --certify with it");
-    memset(&certificates, 0, sizeof certificates);
     if (c->sets && any.record.coverage <= 0)
         fail("%s: has no threshold for --sets, expected a model of rfm train --coverage", operands[0]);
     if (c->sets) check_labels(&model, operands[0]);
-    member = allocate(model.c + 1, 1, "sets");
-    p = allocate(model.c + 1, sizeof *p, "probabilities");
-    if (c->certify) certificates = certifier_make(&any, operands[0]);
+    w.member = allocate(model.c + 1, 1, "sets");
+    w.p = allocate(model.c + 1, sizeof *w.p, "probabilities");
+    if (c->certify) w.certificates = certifier_make(&any, operands[0]);
     record_absent(&any.record);
-    csv_read(&file, operands[1], !c->no_header);
-    file_check(c->out);
-    found = predict_table(&m, &any, &file, missing);
-    if (c->proba) proba_add(&lines, &model, found.y, found.s.rows, temperature);
-    for (i = 0; !c->proba && i < found.s.rows; i++) {
-        const rfm_real *at = found.y + i * model.c;
-        if (scores || model.task == RFM_REGRESS)
-            for (k = 0; k < model.c; k++) {
-                double offset = found.added != NULL ? (double)found.added[k] : 0;
-                text_add(&lines, "%s%.*g", k > 0 ? "," : "", offset != 0 ? 15 : 9, offset + (double)at[k]);
-            }
-        else if (model.class_names != NULL)
-            csv_add(&lines, rfm_name(model.class_names, found.classes[i]));
-        else
-            text_add(&lines, "%lu", (unsigned long)found.classes[i]);
-        if (confidence) {
-            probabilities(at, model.c, temperature, p);
-            text_add(&lines, ",%.4f", p[found.classes[i]]);
+    parts = csv_parts_open(operands[1], !c->no_header);
+    while (csv_parts_next(parts, &file)) {
+        predictions found;
+        if (first) {
+            file_check(c->out);
+            out = file_begin(c->out);
         }
-        if (c->sets) set_add(&lines, &any, at, member);
-        if (c->certify)
-            certificate_add(&lines, certify_row(&certificates, &found.moved, found.s.x + i * model.d, found.classes[i]),
-                            &certificates, found.inputs);
-        text_bytes(&lines, "\n", 1);
+        quiet = quiet || !first; /* notes are of the first part */
+        found = predict_table(&m, &any, &file, missing);
+        quiet = was_quiet;
+        if (c->proba)
+            proba_add(&lines, &model, found.y, found.s.rows, w.temperature, first);
+        else
+            rows_add(&w, &found, &lines);
+        file_add(&out, lines.at, lines.size);
+        lines.size = 0, first = 0;
+        predictions_free(&found);
+        csv_free(&file);
     }
-    file_write(c->out, lines.at, lines.size);
+    csv_parts_close(parts);
+    file_end(&out);
     machine_stop(&m);
-    csv_free(&file);
     free(lines.at);
-    predictions_free(&found);
-    certifier_free(&certificates);
-    free(member);
-    free(p);
+    certifier_free(&w.certificates);
+    free(w.member);
+    free(w.p);
     free(blob);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "command.h"
 #include "compress/compress.h"
 #include "conv/conv.h"
+#include "large/passes.h"
 #include "large/tree.h"
 #include "learn/hold.h"
 #include "learn/learn.h"
@@ -18,7 +19,9 @@ static int is_plain(const call *a) { return a->image_size != NULL || a->signal !
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-static int takes_all_rows(int method) { return method == METHOD_LARGE || method == METHOD_TREE; }
+static int takes_all_rows(int method) {
+    return method == METHOD_LARGE || method == METHOD_TREE || method == METHOD_AUTO;
+}
 
 static int is_network(const call *a) { return method_given(a) == METHOD_HYPERBF; }
 
@@ -179,13 +182,15 @@ typedef struct {
     const call *a;
     machine *machine; /* shared by folds */
     csv file;
+    passes *passes; /* of a table that is read in passes: then `file` has rows that were drawn; else NULL */
     row_list train, test;
     size_t target, targets; /* columns */
     sample_form form;
     input_list inputs;
     sample learn, check; /* check: to score on */
     size_t d, c, rows_given;
-    int method; /* METHOD_EXACT ... */
+    int method;        /* METHOD_EXACT ... */
+    compared compared; /* rows 0: there was one method */
     large_result large;
     tree_result tree;
     int missing;                       /* MISSING_... */
@@ -436,7 +441,10 @@ static void read_table(job *t) {
     t->missing = a->missing != NULL ? options_word("--missing", a->missing, missing_words)
                  : is_plain(a)      ? MISSING_ERROR
                                     : MISSING_AUTO;
-    csv_read(&t->file, a->operands[0], !a->no_header);
+    if (passes_wanted(a))
+        t->passes = passes_open(a, &t->file);
+    else
+        csv_read(&t->file, a->operands[0], !a->no_header);
     use = split_read(a->split, &t->file, USE_TRAIN);
     t->train = rows_of(&t->file, use, USE_TRAIN);
     t->test = rows_of(&t->file, use, USE_TEST);
@@ -478,12 +486,13 @@ static void read_weights(job *t) {
 static void read_rows(job *t) {
     const call *a = t->a;
     offsets moved;
-    t->rows_given = t->train.count;
+    t->rows_given = t->passes != NULL ? passes_known(t->passes) : t->train.count;
+    if (t->passes != NULL) t->rows_unknown = passes_unknown(t->passes), say_unknown(&t->file, t->rows_unknown);
     decide_inputs(t);
     t->d = t->inputs.count;
     if (a->signal != NULL) t->signal = signal_begin(a, &t->inputs);
     say_constant(t);
-    t->method = method_of(a, t->train.count);
+    t->method = t->passes != NULL ? METHOD_LARGE : method_of(a, t->train.count);
     if (!takes_all_rows(t->method) && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
@@ -554,7 +563,7 @@ static void record_table(job *t) {
     if (t->left.count > 0)
         record_add(record, RFM_RECORD_LEFT, t->left.at, (size_t)(rfm_name(t->left.at, 2 * t->left.count) - t->left.at));
     record_words(t->a, record);
-    record_add_rows(record, prints, t->learn.rows);
+    if (t->passes == NULL) record_add_rows(record, prints, t->learn.rows);
     free(prints);
     free(fill);
 }
@@ -730,8 +739,8 @@ static void teach(job *t) {
 /* The leaves of a tree have settings of their own; those of the choice are where they begin. */
 static void fit_tree(job *t) {
     rfm_tree tree;
-    int status = tree_fit(t->machine, &t->lesson, t->a, t->learn.labels, &t->choice.options, t->choice.temperature,
-                          fit_tick, &t->fit, &t->blob, &t->blob_bytes, &tree, &t->tree);
+    int status = tree_fit(t->machine, &t->lesson, t->a, &t->choice.options, t->choice.temperature, fit_tick, &t->fit,
+                          &t->blob, &t->blob_bytes, &tree, &t->tree);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (isfinite(t->tree.validation))
@@ -740,12 +749,25 @@ static void fit_tree(job *t) {
     t->opened = any_of_tree(&tree);
 }
 
+/* A fit with centres to all rows, of the lesson or in passes. */
+static int fit_large(job *t) {
+    passes_form form;
+    rfm_rows rows;
+    int status;
+    if (t->passes == NULL)
+        return large_fit(t->machine, &t->lesson, NULL, t->a, &t->choice.options, fit_tick, &t->fit, &t->large);
+    form.recipe = t->recipe_text, form.names = t->inputs.names, form.form = &t->form;
+    form.target_kinds = t->target_kinds, form.fill = t->fill, form.lesson = &t->lesson;
+    rows = passes_rows(t->passes, &form);
+    status = large_fit(t->machine, &t->lesson, &rows, t->a, &t->choice.options, fit_tick, &t->fit, &t->large);
+    t->large.passes = passes_count(t->passes), t->lesson.rows = t->rows_given;
+    return status;
+}
+
 static void fit(job *t) {
     rfm_options *o = &t->choice.options;
     rfm_model opened;
-    int status = t->method == METHOD_LARGE
-                     ? large_fit(t->machine, &t->lesson, t->a, t->learn.labels, o, fit_tick, &t->fit, &t->large)
-                     : lesson_fit(t->machine, &t->lesson, o, fit_tick, &t->fit);
+    int status = t->method == METHOD_LARGE ? fit_large(t) : lesson_fit(t->machine, &t->lesson, o, fit_tick, &t->fit);
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (t->method == METHOD_LARGE && isfinite(t->large.validation))
@@ -833,7 +855,7 @@ static void report(job *t, double seconds) {
     double ridge = (double)t->fit.path[o->iterations].ridge;
     if (t->a->json) {
         json_text(&out, "task", task_words[task]);
-        json_number(&out, "rows_train", (double)t->learn.rows);
+        json_number(&out, "rows_train", (double)t->lesson.rows);
         json_number(&out, "rows_test", (double)t->check.rows);
         json_number(&out, "rows_missing", (double)t->rows_missing);
         json_number(&out, "rows_left_out", (double)t->rows_unknown);
@@ -853,6 +875,10 @@ static void report(job *t, double seconds) {
                   : t->method == METHOD_TREE ? "tree"
                   : is_network(t->a)         ? "hyperbf"
                                              : "exact");
+        if (t->compared.rows > 0) {
+            json_number(&out, "validation_large", t->compared.large);
+            json_number(&out, "validation_tree", t->compared.tree);
+        }
         if (t->method == METHOD_TREE) tree_json(&out, &t->tree);
         if (t->method == METHOD_LARGE) {
             json_number(&out, "centers", (double)t->fit.model.n);
@@ -884,7 +910,7 @@ static void report(job *t, double seconds) {
         text_add(&out, "task          %s", task_words[task]);
         text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n",
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
-        text_add(&out, "rows          %zu trained on, %zu to test\n", t->learn.rows, t->check.rows);
+        text_add(&out, "rows          %zu trained on, %zu to test\n", t->lesson.rows, t->check.rows);
         text_add(&out, "features      %zu\n", t->d);
         if (t->signal != NULL) signal_show(&out, t->signal);
         text_add(&out, "kernel        %s", rfm_kernels[o->kernel].name);
@@ -930,6 +956,18 @@ static void report(job *t, double seconds) {
     free(out.at);
 }
 
+/* For all rows of a large table: a fit with centres, or a tree. */
+static void decide_method(job *t) {
+    compared *c = &t->compared;
+    if (t->method != METHOD_AUTO) return;
+    t->method = METHOD_LARGE;
+    if (t->learn.moved.x != NULL || t->learn.moved.y != NULL) return; /* a tree has no offsets */
+    t->method = best_method(t->machine, &t->lesson, t->a, &t->choice.options, fit_tick, c);
+    note("%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s is trained on all (--method)",
+         c->rows, t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
+         t->method == METHOD_TREE ? "the tree" : "the first");
+}
+
 /* ---- cross-validation ----------------------------------------------------------------------- */
 
 /* From the table to a model, and its measures on the rows to test. */
@@ -941,6 +979,7 @@ static void learn(job *t) {
     prepare(t);
     take_metric(t);
     choose(t);
+    decide_method(t);
     if (t->method == METHOD_TREE)
         fit_tree(t);
     else
@@ -1014,12 +1053,6 @@ int command_train(const call *a) {
     read_settings(a, &t->problem, 2);
     t->machine = allocate(1, sizeof *t->machine, "training");
     machine_start(t->machine, t->a->threads, t->a->port);
-    if (passes_wanted(a)) {
-        t->problem.interrupted = interrupt_flag();
-        passes_train(a, t->machine, &t->problem, fit_tick, start);
-        machine_stop(t->machine);
-        return 0;
-    }
     read_table(t);
     file_check(t->a->out);
     interrupt_catch();
@@ -1047,6 +1080,7 @@ int command_train(const call *a) {
     file_write(t->a->out, t->blob, t->blob_bytes);
     report(t, seconds_now() - start);
     say_useless(&t->tested, "test rows");
+    if (t->passes != NULL) passes_close(t->passes);
     free(t->network);
     machine_stop(t->machine);
     return 0;

@@ -1,4 +1,4 @@
-#include "large.h"
+#include "tree.h"
 
 #include "rfm_large.h"
 
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLE_ROWS   4000 /* that M is learned on exactly, at least */
-#define MANY_ROWS     200000
-#define HOLD_OUT_MOST 5000 /* rows that the ridge is chosen on */
-#define WORSE_MOST    3    /* ridges without a better score end the search */
+#define SAMPLE_ROWS 4000 /* that M is learned on exactly, at least */
+#define MANY_ROWS   200000
+#define HELD_MOST   2000 /* rows that are held out, about */
+#define WORSE_MOST  3    /* ridges without a better score end the search */
 
 int method_given(const call *a) {
     static const char *const words[] = {"exact", "hyperbf", "large", "tree", "auto", NULL};
@@ -19,10 +19,12 @@ int method_given(const call *a) {
 int method_of(const call *a, size_t rows) {
     int method = method_given(a);
     if (method != METHOD_AUTO) return method;
-    return rows > MOST_ROWS && a->rows == SIZE_MAX && !(a->coverage > 0) && a->image_size == NULL && a->signal == NULL
-               ? METHOD_LARGE
-               : METHOD_EXACT;
+    if (rows <= MOST_ROWS || a->rows != SIZE_MAX || a->coverage > 0 || a->image_size != NULL || a->signal != NULL)
+        return METHOD_EXACT;
+    return a->balance || a->metric_from != NULL ? METHOD_LARGE : METHOD_AUTO;
 }
+
+size_t held_every(size_t rows) { return rows / HELD_MOST > 10 ? rows / HELD_MOST : 10; }
 
 size_t large_centers(const call *a, size_t rows) {
     size_t centers = rows > MANY_ROWS ? 1000 : 2000;
@@ -30,39 +32,51 @@ size_t large_centers(const call *a, size_t rows) {
     return centers < rows ? centers : rows;
 }
 
-/* Rows of a lesson: every tenth is held out, up to a number of them, or not. */
+/* Rows that are read in order. Of `every` of them the first is held out: the slice has these, or the others. */
 typedef struct {
-    const lesson *l;
-    size_t every; /* of so many rows the first is held out; 0: none is */
-    int held;     /* 1: read those that are */
+    const rfm_rows *all;
+    size_t every;
+    int held;
+    size_t next;        /* row of `all` that comes next */
+    rfm_real *x, *y, w; /* room for a row that is passed over */
 } slice;
 
-static size_t held_count(size_t rows, size_t every) { return every == 0 ? 0 : (rows + every - 1) / every; }
-
-static size_t row_of(const slice *p, size_t i) {
-    if (p->every == 0) return i;
-    return p->held ? i * p->every : i + i / (p->every - 1) + 1;
+static size_t read_lesson(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
+    const lesson *l = from;
+    if (weights != NULL) memcpy(weights, l->weights + first, count * sizeof *weights);
+    memcpy(x, l->x + first * l->d, count * l->d * sizeof *x);
+    memcpy(y, l->y + first * l->c, count * l->c * sizeof *y);
+    return count;
 }
 
-static size_t read_part(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
-    const slice *p = from;
-    const lesson *l = p->l;
+static rfm_rows rows_of_lesson(const lesson *l) {
+    rfm_rows rows;
+    memset(&rows, 0, sizeof rows);
+    rows.n = l->rows, rows.d = l->d, rows.c = l->c, rows.weighted = l->weights != NULL;
+    rows.read = read_lesson, rows.from = (void *)l;
+    return rows;
+}
+
+static size_t read_slice(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
+    slice *p = from;
+    const rfm_rows *all = p->all;
     size_t i;
-    for (i = 0; i < count; i++) {
-        size_t row = row_of(p, first + i);
-        if (weights != NULL) weights[i] = l->weights[row];
-        memcpy(x + i * l->d, l->x + row * l->d, l->d * sizeof *x);
-        memcpy(y + i * l->c, l->y + row * l->c, l->c * sizeof *y);
+    if (first == 0) p->next = 0;
+    for (i = 0; i < count; p->next++) {
+        int wanted = (p->next % p->every == 0) == p->held;
+        rfm_real *w = weights == NULL ? NULL : wanted ? weights + i : &p->w;
+        if (all->read(all->from, p->next, 1, wanted ? x + i * all->d : p->x, wanted ? y + i * all->c : p->y, w) != 1)
+            return i;
+        i += (size_t)wanted;
     }
     return count;
 }
 
-static rfm_rows rows_of_part(slice *p) {
-    size_t held = held_count(p->l->rows, p->every);
-    rfm_rows rows;
-    memset(&rows, 0, sizeof rows);
-    rows.n = p->every == 0 ? p->l->rows : p->held ? held : p->l->rows - held;
-    rows.d = p->l->d, rows.c = p->l->c, rows.weighted = p->l->weights != NULL, rows.read = read_part, rows.from = p;
+static rfm_rows rows_of_slice(slice *p) {
+    size_t held = (p->all->n + p->every - 1) / p->every;
+    rfm_rows rows = *p->all;
+    rows.n = p->held ? held : p->all->n - held;
+    rows.read = read_slice, rows.from = p;
     return rows;
 }
 
@@ -82,31 +96,34 @@ static void arena_of(rfm_arena *arena, size_t bytes) {
 
 /* ---- the ridge ------------------------------------------------------------------------------ */
 
-/* Accuracy or r2 of predictions (rows, c) for the held rows. */
-static double held_score(const slice *p, const uint32_t *labels, size_t rows, const rfm_real *y) {
-    const lesson *l = p->l;
-    double wrong = 0, all = 0, mean = 0, right = 0;
+static size_t best_of(const rfm_real *y, size_t c) {
+    size_t best = 0, k;
+    for (k = 1; k < c; k++)
+        if (y[k] > y[best]) best = k;
+    return c == 1 ? y[0] > 0 : best;
+}
+
+/* Accuracy or r2 of predictions f (rows, c) of y. */
+static double held_score(const lesson *l, size_t rows, const rfm_real *y, const rfm_real *f) {
+    double wrong = 0, all = 0, right = 0;
     size_t i, k;
+    for (i = 0; l->form->classes > 0 && i < rows; i++)
+        right += best_of(y + i * l->c, l->c) == best_of(f + i * l->c, l->c);
+    if (l->form->classes > 0) return right / (double)rows;
     for (k = 0; k < l->c; k++) {
-        for (i = 0, mean = 0; i < rows; i++) mean += (double)l->y[row_of(p, i) * l->c + k] / (double)rows;
+        double mean = 0;
+        for (i = 0; i < rows; i++) mean += (double)y[i * l->c + k] / (double)rows;
         for (i = 0; i < rows; i++) {
-            double truth = (double)l->y[row_of(p, i) * l->c + k];
-            wrong += pow((double)y[i * l->c + k] - truth, 2), all += pow(truth - mean, 2);
+            double truth = (double)y[i * l->c + k];
+            wrong += pow((double)f[i * l->c + k] - truth, 2), all += pow(truth - mean, 2);
         }
     }
-    if (labels == NULL) return all > 0 ? 1 - wrong / all : 0;
-    for (i = 0; i < rows; i++) {
-        uint32_t best = l->c == 1 ? y[i] > 0 : 0;
-        for (k = 1; k < l->c; k++)
-            if (y[i * l->c + k] > y[i * l->c + best]) best = (uint32_t)k;
-        right += best == labels[row_of(p, i)];
-    }
-    return right / (double)rows;
+    return all > 0 ? 1 - wrong / all : 0;
 }
 
 /* Sums of one part, in memory of their own. */
 static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *m, slice *p, int *status) {
-    rfm_rows rows = rows_of_part(p);
+    rfm_rows rows = rows_of_slice(p);
     rfm_arena arena;
     rfm_ctx ctx = *with;
     rfm_sums *sums;
@@ -126,37 +143,41 @@ static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *
 }
 
 /* One pass without the held rows, one over them. Solves with every ridge, takes the best, and solves once more for all
- * rows, which are the sum of the two. */
-static int choose_ridge(const rfm_ctx *with, const lesson *l, const uint32_t *labels, rfm_model *m, rfm_real *alpha,
-                        rfm_real *ridge, large_result *result) {
-    double factor = 1e-2, best = 1; /* of the ridge that was given */
-    size_t every = l->rows / HOLD_OUT_MOST > 10 ? l->rows / HOLD_OUT_MOST : 10, need = 0, bytes = 0, worse = 0;
+ * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. */
+static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *all, rfm_model *m, rfm_real *alpha,
+                        rfm_real *ridge, int fixed, large_result *result) {
+    double factor = fixed ? 1 : 1e-2, best = 1; /* of the ridge that was given */
+    size_t every = held_every(all->n), need = 0, bytes = 0, worse = 0;
     slice most, held;
     rfm_sums *sums, *rest;
-    rfm_real *x, *y, *predicted;
+    rfm_real *x, *y, *w, *predicted;
     rfm_solve_report report;
     rfm_arena arena;
     rfm_ctx ctx = *with;
     rfm_rows rows;
     int status;
-    most.l = held.l = l, most.every = held.every = every, most.held = 0, held.held = 1;
-    rows = rows_of_part(&held);
+    memset(&most, 0, sizeof most);
+    most.all = all, most.every = every;
+    most.x = allocate(l->d, sizeof *x, "a row"), most.y = allocate(l->c, sizeof *y, "a row");
+    held = most, held.held = 1;
+    rows = rows_of_slice(&held);
     sums = sums_of(with, l, m, &most, &status);
     if (status != RFM_OK) return status;
     ctx.tick = NULL;
     x = allocate(rows.n, l->d * sizeof *x, "validation"), y = allocate(rows.n, l->c * sizeof *y, "validation");
+    w = allocate(rows.n, sizeof *w, "validation");
     predicted = allocate(rows.n, l->c * sizeof *predicted, "validation");
-    (void)read_part(&held, 0, rows.n, x, y, NULL);
+    if (read_slice(&held, 0, rows.n, x, y, all->weighted ? w : NULL) != rows.n) check(RFM_EREAD, l);
     check(rfm_sums_solve_need(&ctx, m, &need), l);
     check(rfm_predict_need(&ctx, m, rows.n, &bytes), l);
     arena_of(&arena, need > bytes ? need : bytes);
     ctx.arena = &arena;
     result->validation = -HUGE_VAL, result->held = rows.n;
-    for (; factor < 1e9 && worse < WORSE_MOST; factor *= 10) { /* a solve needs no further pass */
+    for (; factor < (fixed ? 2 : 1e9) && worse < WORSE_MOST; factor *= 10) { /* a solve needs no further pass */
         double found;
         check(rfm_sums_solve(&ctx, m, sums, *ridge * (rfm_real)factor, rfm_view(alpha, m->n, m->c), &report), l);
         check(rfm_predict(&ctx, m, rfm_cview(x, rows.n, l->d), rfm_view(predicted, rows.n, l->c)), l);
-        found = held_score(&held, labels, rows.n, predicted);
+        found = held_score(l, rows.n, y, predicted);
         worse++;
         if (found > result->validation) result->validation = found, best = factor, worse = 0;
     }
@@ -165,28 +186,27 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const uint32_t *la
     check(rfm_sums_merge(sums, rest), l);
     check(rfm_sums_solve(&ctx, m, sums, *ridge, rfm_view(alpha, m->n, m->c), &report), l);
     *ridge = report.ridge > *ridge ? report.ridge : *ridge;
-    free(arena.base), free(sums), free(rest), free(x), free(y), free(predicted);
+    free(arena.base), free(sums), free(rest), free(x), free(y), free(w), free(predicted), free(most.x), free(most.y);
     return RFM_OK;
 }
 
 /* ---- the fit -------------------------------------------------------------------------------- */
 
-int large_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels, rfm_options *options,
-              int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result) {
+/* large_fit; scored: held-out rows are scored even where the ridge is given. */
+static int fit_centers(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
+                       int (*tick)(void *arg, rfm_real done), fitted *f, int scored, large_result *result) {
+    int fixed = strcmp(a->ridge, "auto") != 0;
     rfm_large_options o;
     rfm_large_report report;
     rfm_data start;
-    rfm_rows rows;
-    slice all;
+    rfm_rows rows = in != NULL ? *in : rows_of_lesson(l);
     size_t scratch = 0, store = 0;
     int status;
     memset(result, 0, sizeof *result);
     memset(&start, 0, sizeof start);
     result->validation = (double)NAN;
-    all.l = l, all.every = 0, all.held = 0;
-    rows = rows_of_part(&all);
     rfm_large_options_init(&o);
-    o.fit = *options, o.centers = large_centers(a, l->rows);
+    o.fit = *options, o.centers = large_centers(a, rows.n);
     o.sample = o.centers > SAMPLE_ROWS ? o.centers : SAMPLE_ROWS;
     o.rounds = options->iterations > 0 && options->metric != RFM_IDENTITY;
     start.start = l->start;
@@ -198,18 +218,68 @@ int large_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels
     machine_memory(m, f->arena_bytes, "training (fewer centres take less: --centers N)");
     m->ctx.tick = tick;
     status = rfm_large_fit(&m->ctx, &rows, &o, &start, m->ctx.arena, &f->model, &report);
+    if (status == RFM_ECHANGED || status == RFM_EREAD)
+        fail("%s: the rows have changed while they were read", a->operands[0]);
     check(status, l);
     if (status == RFM_OK) {
         result->passes = report.solve.passes, result->steps = report.solve.steps;
         f->path[options->iterations].ridge = report.solve.ridge;
         f->path[options->iterations].bandwidth = f->model.bandwidth;
         f->path[options->iterations].rank = (uint32_t)f->model.r;
-        if (f->model.n <= RFM_DIRECT_CENTERS && l->rows >= 50 && strcmp(a->ridge, "auto") == 0) {
+        if (f->model.n <= RFM_DIRECT_CENTERS && rows.n >= 50 && (scored || !fixed)) {
             rfm_real *alpha = (rfm_real *)f->model.alpha; /* in the machine's arena */
-            status = choose_ridge(&m->ctx, l, labels, &f->model, alpha, &options->ridge, result);
+            status = choose_ridge(&m->ctx, l, &rows, &f->model, alpha, &options->ridge, fixed, result);
             f->path[options->iterations].ridge = options->ridge;
         }
     }
     m->ctx.tick = NULL;
     return status;
+}
+
+int large_fit(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
+              int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result) {
+    return fit_centers(m, l, in, a, options, tick, f, 0, result);
+}
+
+/* ---- which of the two ------------------------------------------------------------------------ */
+
+#define COMPARED_ROWS 50000
+
+/* Rows of the lesson, evenly spread. */
+static lesson some_rows(const lesson *l, rfm_real **weights) {
+    lesson some = *l;
+    size_t i;
+    some.rows = l->rows < COMPARED_ROWS ? l->rows : COMPARED_ROWS;
+    some.x = allocate(some.rows, l->d * sizeof *some.x, "rows"),
+    some.y = allocate(some.rows, l->c * sizeof *some.y, "rows");
+    *weights = l->weights != NULL ? allocate(some.rows, sizeof **weights, "rows") : NULL;
+    some.weights = *weights;
+    for (i = 0; i < some.rows; i++) {
+        size_t row = (size_t)((double)i * (double)l->rows / (double)some.rows);
+        memcpy(some.x + i * l->d, l->x + row * l->d, l->d * sizeof *some.x);
+        memcpy(some.y + i * l->c, l->y + row * l->c, l->c * sizeof *some.y);
+        if (*weights != NULL) (*weights)[i] = l->weights[row];
+    }
+    return some;
+}
+
+int best_method(machine *m, const lesson *l, const call *a, const rfm_options *options,
+                int (*tick)(void *arg, rfm_real done), compared *result) {
+    rfm_real *weights;
+    lesson some = some_rows(l, &weights);
+    rfm_options o = *options;
+    fitted *f = allocate(1, sizeof *f, "a trial");
+    large_result of_large;
+    tree_result of_tree;
+    rfm_tree tree;
+    void *blob = NULL;
+    size_t bytes = 0;
+    int status = fit_centers(m, &some, NULL, a, &o, tick, f, 1, &of_large);
+    if (status == RFM_OK) status = tree_fit(m, &some, a, options, 0, tick, f, &blob, &bytes, &tree, &of_tree);
+    progress_end();
+    if (status == RFM_ECANCEL) fail("interrupted; no model was written");
+    result->rows = some.rows, result->held = of_tree.held;
+    result->large = of_large.validation, result->tree = of_tree.validation;
+    free(blob), free(f), free(some.x), free(some.y), free(weights);
+    return result->tree > result->large ? METHOD_TREE : METHOD_LARGE;
 }

@@ -6,16 +6,21 @@
 #include "../learn/learn.h"
 #include "../learn/search.h"
 
+#include "rfm_large.h"
+
 #define METHOD_EXACT   0
 #define METHOD_HYPERBF 1
 #define METHOD_LARGE   2
 #define METHOD_TREE    3
 #define METHOD_AUTO    4
 
-/* What --method says; METHOD_AUTO is exact up to MOST_ROWS rows, then large. --rows N asks for N rows and the exact
- * method. */
+/* What --method says; METHOD_AUTO is exact up to MOST_ROWS rows, then large or tree: METHOD_AUTO, to be decided by
+ * best_method, unless only the first can do what is asked for. --rows N asks for N rows and the exact method. */
 int method_given(const call *a);
 int method_of(const call *a, size_t rows);
+
+/* Of so many rows the first is held out, where large and tree choose by rows that they are not fitted to. */
+size_t held_every(size_t rows);
 
 /* How many centres a table of so many rows gets. */
 size_t large_centers(const call *a, size_t rows);
@@ -26,15 +31,19 @@ typedef struct {
     size_t passes, steps;
 } large_result;
 
-/* A fit of the lesson's rows with these options. The ridge becomes the best of several, by rows that are held out of
- * one pass. labels: of classes, or NULL. RFM_OK or RFM_ECANCEL; any other status ends the program. */
-int large_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels, rfm_options *options,
+/* A fit with these options to all of these rows, or to the lesson's if `in` is NULL. The ridge becomes the best of
+ * several, by rows that are held out of one pass. RFM_OK or RFM_ECANCEL; any other status ends the program. */
+int large_fit(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
               int (*tick)(void *arg, rfm_real done), fitted *f, large_result *result);
 
-/* 1: several files, --in-passes, or a file that is large beside this machine's memory. */
-int passes_wanted(const call *a);
+/* What large and tree score on the same held-out rows. */
+typedef struct {
+    size_t rows, held; /* fitted to, of all; scored on */
+    double large, tree;
+} compared;
 
-/* The whole command for such tables: the settings are searched on rows that are drawn, then all rows are fitted. */
-void passes_train(const call *a, machine *m, search_problem *p, int (*tick)(void *arg, rfm_real done), double start);
+/* METHOD_LARGE or METHOD_TREE, whichever is better. Of a large table it is tried with a part. */
+int best_method(machine *m, const lesson *l, const call *a, const rfm_options *options,
+                int (*tick)(void *arg, rfm_real done), compared *result);
 
 #endif

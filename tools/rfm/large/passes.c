@@ -1,266 +1,306 @@
-/* rfm train on tables that are read in passes. */
+#include "passes.h"
+
+#include "../learn/hold.h"
 #include "large.h"
-#include "stream.h"
 
-#include "../learn/search.h"
-#include "rfm_large.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define DRAWN_ROWS   8000 /* that the settings are searched on, and the scales are from */
-#define CLASSES_MOST 1000
+#define DRAWN_ROWS  8000 /* that columns are looked at, settings are searched on, and scales are from */
+#define MOST_LABELS 1000
+#define LABEL_SLOTS 4096 /* a power of two */
 
 int passes_wanted(const call *a) {
     struct stat about;
-    if (a->operands[1] != NULL) return 1;
-    if (method_given(a) == METHOD_EXACT || method_given(a) == METHOD_HYPERBF || method_given(a) == METHOD_TREE ||
-        a->image_size != NULL || a->signal != NULL)
-        return 0;
-    if (a->in_passes) return 1;
+    int method = method_given(a), all_rows = method == METHOD_LARGE || method == METHOD_AUTO;
+    if (a->operands[1] != NULL || a->in_passes) return 1;
+    if (!all_rows || a->image_size != NULL || a->signal != NULL) return 0;
     return stat(a->operands[0], &about) == 0 && machine_room() > 0 && (double)about.st_size > 0.2 * machine_room();
 }
 
+/* A row that was drawn, as it is written. */
 typedef struct {
+    char *line;
+    size_t number, file;
+} drawn_row;
+
+struct passes {
     const call *a;
-    stream *from;
-    size_t columns, target, d, c;
-    size_t rows, next; /* of the table; the row that comes next */
-    double *cells;     /* (columns) of a row */
-    int is_class;      /* the target is a label */
-    text classes;      /* labels, one after the other */
-    size_t class_count;
-    sample_form form;
-    sample drawn;
-    lesson lesson;
-    rfm_real *one; /* (c) */
-} table;
+    size_t files, file; /* of the table; which one is read */
+    csv_parts *parts;   /* of that; NULL: none is open */
+    csv part;
+    int has_part;
+    size_t target, targets, columns;
+    char **names;                /* (columns) of the first file */
+    char delimiter;              /* of the first file */
+    size_t rows, unknown, count; /* with and without a target; how often they were read */
+    passes_form form;
+    sample given;    /* the rows of a part */
+    rfm_real *y, *w; /* (rows of it, c), (rows of it) */
+    size_t at, next; /* the next row of the part, and of the table */
+};
+
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+static void check_columns(const passes *p) {
+    const csv *c = &p->part;
+    const char *first = p->a->operands[0];
+    size_t j;
+    for (j = 0; j < p->columns && j < c->columns && c->header; j++)
+        if (strcmp(c->names[j], p->names[j]) != 0)
+            fail("%s: column %zu is %s, expected %s as in %s", c->file, j + 1, c->names[j], p->names[j], first);
+    if (c->columns != p->columns)
+        fail("%s: %zu columns, expected the same %zu as in %s", c->file, c->columns, p->columns, first);
+    if (c->delimiter != p->delimiter)
+        fail("%s: fields are separated by another sign than in %s, expected the same", c->file, first);
+}
+
+static void end_part(passes *p) {
+    if (p->has_part) csv_free(&p->part);
+    p->has_part = 0;
+}
+
+/* The next part of the table; 0: there are no more. */
+static int next_part(passes *p) {
+    end_part(p);
+    for (;;) {
+        if (p->parts == NULL) p->parts = csv_parts_open(p->a->operands[p->file], !p->a->no_header);
+        if (csv_parts_next(p->parts, &p->part)) break;
+        csv_parts_close(p->parts);
+        p->parts = NULL;
+        if (++p->file == p->files) return 0;
+    }
+    p->has_part = 1;
+    if (p->names != NULL) check_columns(p);
+    return 1;
+}
+
+static void go_back(passes *p) {
+    end_part(p);
+    if (p->parts != NULL) csv_parts_close(p->parts);
+    p->parts = NULL, p->file = 0, p->count++;
+}
+
+/* The rows of the part that have a target. */
+static row_list known_rows(passes *p, size_t *unknown) {
+    unsigned char *use = split_read(NULL, &p->part, USE_TRAIN);
+    row_list rows = rows_of(&p->part, use, USE_TRAIN);
+    *unknown = rows_known(&p->part, &rows, p->target, p->targets);
+    free(use);
+    return rows;
+}
 
 /* ---- the first pass --------------------------------------------------------------------------- */
 
-static uint32_t class_of(table *t, const char *label, int may_add) {
-    const char *name = t->classes.at;
-    size_t i;
-    for (i = 0; i < t->class_count; i++, name += strlen(name) + 1)
-        if (strcmp(name, label) == 0) return (uint32_t)i;
-    if (!may_add) return CLASS_UNKNOWN;
-    if (t->class_count == CLASSES_MOST)
-        fail("%s: more than %d labels in column %s; --task regress for numbers", t->a->operands[0], CLASSES_MOST,
-             stream_name(t->from, t->target));
-    text_bytes(&t->classes, label, strlen(label) + 1);
-    return (uint32_t)t->class_count++;
+/* Labels, each with the first row that has it: so that no class is missed by the rows that are drawn. */
+typedef struct {
+    char *label[LABEL_SLOTS];
+    drawn_row row[LABEL_SLOTS];
+    size_t count; /* above MOST_LABELS: these are no classes */
+} label_set;
+
+static drawn_row row_copy(const passes *p, size_t row) {
+    size_t length;
+    const char *from = csv_row(&p->part, row, &length);
+    drawn_row r;
+    r.line = copy_text(from, length), r.number = csv_line(&p->part, row), r.file = p->file;
+    return r;
 }
 
-static size_t find_target(const table *t) {
-    const char *name = t->a->target != NULL ? t->a->target : "target";
-    size_t i;
-    for (i = 0; i < t->columns; i++)
-        if (strcmp(stream_name(t->from, i), name) == 0) return i;
-    if (t->a->target != NULL) fail("%s: no column %s", t->a->operands[0], name);
-    return t->columns - 1;
+static size_t slot_of(const label_set *set, const char *label) {
+    size_t at = rfm_crc32(0, label, strlen(label)) % LABEL_SLOTS;
+    while (set->label[at] != NULL && strcmp(set->label[at], label) != 0) at = (at + 1) % LABEL_SLOTS;
+    return at;
 }
 
-/* Text in the first row, or --task classify: labels. */
-static int target_is_label(const table *t) {
-    double ignored;
-    const char *end;
-    if (strcmp(t->a->task, "auto") != 0) return strcmp(t->a->task, "classify") == 0;
-    stream_rewind(t->from);
-    if (!stream_row(t->from, t->target, t->cells)) fail("%s: no rows", t->a->operands[0]);
-    end = csv_number(stream_label(t->from), &ignored);
-    return end == NULL || *end != 0;
+static void see_label(passes *p, label_set *set, size_t row) {
+    const char *label;
+    size_t at;
+    if (p->targets > 1 || set->count > MOST_LABELS) return;
+    label = csv_text(&p->part, row, p->target);
+    at = slot_of(set, label);
+    if (set->label[at] != NULL) return;
+    set->label[at] = copy_text(label, strlen(label));
+    set->row[at] = row_copy(p, row);
+    set->count++;
 }
 
-static void keep_row(table *t, size_t at) {
-    size_t i, j;
-    for (i = j = 0; i < t->columns; i++)
-        if (i != t->target) t->drawn.x[at * t->d + j++] = (rfm_real)t->cells[i];
-    if (t->is_class)
-        t->drawn.labels[at] = class_of(t, stream_label(t->from), 1);
-    else
-        t->drawn.y[at] = (rfm_real)t->cells[t->target];
+static void describe(passes *p) {
+    const csv *c = &p->part;
+    size_t j;
+    p->columns = c->columns, p->delimiter = c->delimiter;
+    p->names = allocate(c->columns, sizeof *p->names, "names");
+    for (j = 0; j < c->columns; j++) p->names[j] = copy_text(c->names[j], strlen(c->names[j]));
+    p->targets = p->a->targets > 0 ? p->a->targets : 1;
+    p->target = target_find(c, p->a->target, p->targets);
+    if (p->columns < 2) fail("%s: 1 column, expected inputs and a target", c->file);
 }
 
-/* Counts the rows and draws some, each with the same chance. */
-static void first_pass(table *t) {
-    uint32_t state = rfm_random_start((uint32_t)t->a->seed);
-    t->drawn.x = allocate(DRAWN_ROWS, t->d * sizeof *t->drawn.x, "a sample");
-    t->drawn.y = allocate(DRAWN_ROWS, sizeof *t->drawn.y, "a sample");
-    t->drawn.labels = t->is_class ? allocate(DRAWN_ROWS, sizeof *t->drawn.labels, "a sample") : NULL;
-    stream_rewind(t->from);
-    while (stream_row(t->from, t->is_class ? t->target : SIZE_MAX, t->cells)) {
-        size_t to = t->rows < DRAWN_ROWS ? t->rows : rfm_random(&state) % (t->rows + 1);
-        if (t->is_class) (void)class_of(t, stream_label(t->from), 1);
-        if (!t->is_class && isnan(t->cells[t->target])) fail("%s: row %zu: no target", t->a->operands[0], t->rows + 1);
-        if (to < DRAWN_ROWS) keep_row(t, to);
-        if (++t->rows % 100000 == 0) note("%zu rows", t->rows);
+/* Reads all rows and draws some, each with the same chance. */
+static size_t draw(passes *p, drawn_row *drawn, label_set *set) {
+    uint32_t state = rfm_random_start((uint32_t)p->a->seed);
+    size_t said = 0, i;
+    go_back(p);
+    while (next_part(p)) {
+        row_list rows;
+        size_t unknown;
+        if (p->names == NULL) describe(p);
+        rows = known_rows(p, &unknown);
+        p->unknown += unknown;
+        for (i = 0; i < rows.count; i++, p->rows++) {
+            size_t to = p->rows < DRAWN_ROWS ? p->rows : rfm_random(&state) % (p->rows + 1);
+            see_label(p, set, rows.at[i]);
+            if (to >= DRAWN_ROWS) continue;
+            free(drawn[to].line);
+            drawn[to] = row_copy(p, rows.at[i]);
+        }
+        free(rows.at);
+        if (p->rows / 1000000 > said) said = p->rows / 1000000, note("%zu million rows", said);
     }
-    t->drawn.rows = t->rows < DRAWN_ROWS ? t->rows : DRAWN_ROWS;
-    if (t->drawn.rows < 5) fail("%s: %zu rows, expected at least 5", t->a->operands[0], t->rows);
-    if (t->is_class && t->class_count < 2) fail("%s: one class only, expected at least 2", t->a->operands[0]);
+    if (p->rows > UINT32_MAX) fail("%s: %zu rows, expected fewer than 2^32", p->a->operands[0], p->rows);
+    return p->rows < DRAWN_ROWS ? p->rows : DRAWN_ROWS;
 }
 
-static void begin(table *t, const call *a) {
-    size_t files = 0, i;
-    text names = {NULL, 0, 0}, target = {NULL, 0, 0};
-    memset(t, 0, sizeof *t);
-    if (a->split != NULL || a->one_hot || a->targets > 0 || a->metric_from != NULL || a->coverage > 0 ||
-        a->drop != NULL || a->only != NULL || a->weights != NULL || a->balance || a->group != NULL || a->time != NULL ||
-        a->test_size != NULL || a->cv != SIZE_MAX || a->tune != NULL)
-        usage("tables in passes: expected none of --split, --one-hot, --targets, --metric-from and --coverage; test "
-              "rows: "
+static int by_place(const void *a, const void *b) {
+    const drawn_row *x = a, *y = b;
+    return x->file != y->file ? (x->file < y->file ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* First rows of labels come behind the drawn rows, unless they are among them. */
+static size_t add_labels(drawn_row *drawn, size_t count, label_set *set) {
+    size_t i, all = count;
+    for (i = 0; i < LABEL_SLOTS; i++) {
+        if (set->label[i] == NULL) continue;
+        if (set->count <= MOST_LABELS && bsearch(&set->row[i], drawn, count, sizeof *drawn, by_place) == NULL)
+            drawn[all++] = set->row[i];
+        else
+            free(set->row[i].line);
+        free(set->label[i]);
+    }
+    return all;
+}
+
+/* The header and the rows as a table. */
+static void table_of(const passes *p, drawn_row *drawn, size_t count, csv *table) {
+    static const char *const names[] = {"the parts of the table"};
+    text t = {NULL, 0, 0};
+    size_t *lines = allocate(count, sizeof *lines, "rows"), i;
+    for (i = 0; !p->a->no_header && i < p->columns; i++) {
+        if (i > 0) text_bytes(&t, &p->delimiter, 1);
+        csv_add(&t, p->names[i]);
+    }
+    if (!p->a->no_header) text_bytes(&t, "\n", 1);
+    for (i = 0; i < count; i++) {
+        text_add(&t, "%s\n", drawn[i].line);
+        lines[i] = drawn[i].number;
+        free(drawn[i].line);
+    }
+    text_bytes(&t, "", 1);
+    csv_of_text(table, p->files > 1 ? names[0] : p->a->operands[0], !p->a->no_header, p->delimiter, t.at, t.size - 1,
+                lines);
+}
+
+passes *passes_open(const call *a, csv *drawn) {
+    passes *p = allocate(1, sizeof *p, "the table");
+    label_set *set = allocate(1, sizeof *set, "labels");
+    drawn_row *rows = allocate(DRAWN_ROWS + MOST_LABELS + 1, sizeof *rows, "a sample");
+    size_t count;
+    int method = method_given(a);
+    if (a->split != NULL || a->coverage > 0 || a->balance || a->test_size != NULL || a->cv != SIZE_MAX)
+        usage("tables in passes: expected none of --split, --test-size, --cv, --balance and --coverage; test rows: "
               "--test FILE");
-    while (files < MOST_OPERANDS && a->operands[files] != NULL) files++;
-    t->a = a, t->from = stream_open(a->operands, files, !a->no_header);
-    t->columns = stream_columns(t->from);
-    if (t->columns < 2) fail("%s: 1 column, expected inputs and a target", a->operands[0]);
-    t->d = t->columns - 1, t->target = find_target(t);
-    t->cells = allocate(t->columns, sizeof *t->cells, "a row");
-    t->form.target = a->target, t->form.targets = 1;
-    t->is_class = target_is_label(t);
-    for (i = 0; i < t->columns; i++) {
-        const char *name = stream_name(t->from, i);
-        text_bytes(i == t->target ? &target : &names, name, strlen(name) + 1);
-    }
-    t->form.target_names = target.at;
-    first_pass(t);
-    if (t->is_class) t->form.class_names = t->classes.at, t->form.classes = t->class_count;
-    t->c = form_outputs(&t->form);
-    t->one = allocate(t->c, sizeof *t->one, "a row");
-    lesson_prepare(&t->lesson, &t->drawn, &t->form, names.at, t->d, a->raw, a->operands[0]);
+    if ((method != METHOD_LARGE && method != METHOD_AUTO) || a->image_size != NULL || a->signal != NULL)
+        usage("tables in passes: expected --method large, without --image and --signal");
+    while (p->files < MOST_OPERANDS && a->operands[p->files] != NULL) p->files++;
+    p->a = a;
+    count = draw(p, rows, set);
+    if (count < 5) fail("%s: %zu rows with a target, expected at least 5", a->operands[0], p->rows);
+    qsort(rows, count, sizeof *rows, by_place);
+    count = add_labels(rows, count, set);
+    table_of(p, rows, count, drawn);
+    free(rows);
+    free(set);
+    return p;
 }
 
 /* ---- rows as they are fitted ------------------------------------------------------------------ */
 
-static void standard_row(table *t, rfm_real *x, rfm_real *y) {
-    const lesson *l = &t->lesson;
-    size_t i, j;
-    for (i = j = 0; i < t->columns; i++) {
-        if (i == t->target) continue;
-        x[j] = (rfm_real)t->cells[i];
-        if (!l->raw) x[j] = (x[j] - l->mean[j]) / l->scale[j];
-        j++;
-    }
-    if (t->is_class) {
-        uint32_t label = class_of(t, stream_label(t->from), 0);
-        if (label == CLASS_UNKNOWN) label = 0; /* the rows have changed, which the checksum tells */
-        class_targets(&label, 1, t->c, y);
-    } else
-        *y = l->raw ? (rfm_real)t->cells[t->target] : ((rfm_real)t->cells[t->target] - *l->y_mean) / *l->y_scale;
+/* The rows of the next part that has any; 0: there are no more. */
+static int fill_part(passes *p) {
+    const passes_form *f = &p->form;
+    int was_quiet = quiet;
+    do {
+        row_list rows;
+        input_list inputs;
+        size_t unknown, i;
+        sample_free(&p->given);
+        memset(&p->given, 0, sizeof p->given);
+        free(p->w);
+        p->w = NULL;
+        if (!next_part(p)) return 0;
+        rows = known_rows(p, &unknown);
+        quiet = 1; /* all of it was said of the rows that were drawn */
+        inputs = inputs_of_recipe(&p->part, f->recipe, f->names, f->lesson->d);
+        for (i = 0; f->form->classes == 0 && i < p->targets; i++)
+            column_decode(&p->part, p->target + i, f->target_kinds[i]);
+        p->given = sample_read(&p->part, inputs, p->target, f->form, rows,
+                               offsets_copy(&f->lesson->moved, f->lesson->d, p->targets));
+        quiet = was_quiet;
+        (void)sample_impute(&p->given, f->lesson->d, f->fill);
+        free(p->y);
+        p->y = lesson_rows(f->lesson, &p->given);
+        if (p->a->weights != NULL && rows.count > 0)
+            p->w = column_weights(&p->part, csv_column(&p->part, p->a->weights), rows);
+        p->at = 0;
+        inputs_free(&inputs);
+        free(rows.at);
+        end_part(p);
+    } while (p->given.rows == 0);
+    return 1;
 }
 
 static size_t read_rows(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
-    table *t = from;
+    passes *p = from;
+    const lesson *l = p->form.lesson;
     size_t i;
-    (void)weights;
-    if (first == 0) stream_rewind(t->from), t->next = 0;
-    if (first != t->next) return 0;
-    for (i = 0; i < count; i++) {
-        if (!stream_row(t->from, t->is_class ? t->target : SIZE_MAX, t->cells)) return i;
-        standard_row(t, x + i * t->d, y + i * t->c);
+    if (first == 0) {
+        go_back(p);
+        p->next = p->at = 0;
+        sample_free(&p->given);
+        memset(&p->given, 0, sizeof p->given);
     }
-    t->next = first + count;
+    if (first != p->next) return 0;
+    for (i = 0; i < count; i++, p->at++) {
+        if (p->at == p->given.rows && !fill_part(p)) return i;
+        memcpy(x + i * l->d, p->given.x + p->at * l->d, l->d * sizeof *x);
+        memcpy(y + i * l->c, p->y + p->at * l->c, l->c * sizeof *y);
+        if (weights != NULL) weights[i] = p->w[p->at];
+    }
+    p->next = first + count;
     return count;
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
-
-static void test_score(const call *a, machine *m, const rfm_model *model, text *out) {
-    any_model any = any_of_numbers(model);
-    model_table file;
-    row_list rows;
-    sample given;
-    score s;
-    model_table_read(&file, &any, a->out, a->test, !a->no_header, a->target, a->missing != NULL);
-    rows = rows_to_score(&file.file, NULL, file.column, file.form.targets);
-    given = sample_read(&file.file, file.inputs, file.column, &file.form, rows, model_table_offsets(&file, rows, &any));
-    s = score_sample(m, &any, &given, NULL);
-    if (a->json)
-        json_number(out, "rows_test", (double)given.rows), score_json(out, &s, model->task);
-    else
-        score_text(out, &s, model->task, given.rows, "test rows");
-    sample_free(&given);
-    free(rows.at);
-    model_table_free(&file);
+rfm_rows passes_rows(passes *p, const passes_form *form) {
+    rfm_rows rows;
+    memset(&rows, 0, sizeof rows);
+    p->form = *form;
+    rows.n = p->rows, rows.d = form->lesson->d, rows.c = form->lesson->c, rows.weighted = p->a->weights != NULL;
+    rows.read = read_rows, rows.from = p;
+    return rows;
 }
 
-void passes_train(const call *a, machine *m, search_problem *p, int (*tick)(void *arg, rfm_real done), double start) {
-    table t;
-    rfm_large_options o;
-    rfm_large_report report;
-    rfm_rows rows;
-    search_result choice;
-    fitted f;
-    rfm_model opened;
-    text out = {NULL, 0, 0};
-    size_t scratch = 0, store = 0, bytes = 0;
-    void *blob;
-    int status;
-    memset(&f, 0, sizeof f);
-    begin(&t, a);
-    file_check(a->out);
-    p->machine = m, p->x = rfm_cview(t.lesson.x, t.lesson.rows, t.d), p->y = rfm_cview(t.lesson.y, t.lesson.rows, t.c);
-    p->labels = t.drawn.labels, p->classes = t.form.classes;
-    choice = search(p);
-    rfm_large_options_init(&o);
-    o.fit = choice.options, o.centers = large_centers(a, t.rows), o.sample = o.centers;
-    o.rounds = o.fit.iterations > 0 && o.fit.metric != RFM_IDENTITY;
-    memset(&rows, 0, sizeof rows);
-    rows.n = t.rows, rows.d = t.d, rows.c = t.c, rows.read = read_rows, rows.from = &t;
-    must(rfm_large_fit_need(&m->ctx, &rows, &o, NULL, &scratch, &store), "training");
-    f.arena_bytes = scratch + store;
-    machine_memory(m, f.arena_bytes, "training (fewer centres take less: --centers N)");
-    m->ctx.tick = tick;
-    status = rfm_large_fit(&m->ctx, &rows, &o, NULL, m->ctx.arena, &f.model, &report);
-    m->ctx.tick = NULL;
-    progress_end();
-    if (status == RFM_ECANCEL) fail("interrupted; no model was written");
-    if (status == RFM_ECHANGED || status == RFM_EREAD)
-        fail("%s: the rows have changed while they were read", a->operands[0]);
-    must(status, "training");
-    f.path[o.fit.iterations].ridge = report.solve.ridge, f.path[o.fit.iterations].bandwidth = f.model.bandwidth;
-    t.lesson.rows = t.rows;
-    blob = lesson_pack(&t.lesson, &o.fit, &f, choice.validation, choice.temperature, &bytes, &opened);
-    file_write(a->out, blob, bytes);
-    if (a->json) {
-        json_text(&out, "task", task_words[opened.task]);
-        json_number(&out, "rows_train", (double)t.rows);
-        json_number(&out, "features", (double)t.d);
-        json_number(&out, "outputs", (double)t.c);
-        json_text(&out, "kernel", rfm_kernels[o.fit.kernel].name);
-        json_text(&out, "metric", metric_words[o.fit.metric]);
-        json_real(&out, "bandwidth", f.model.bandwidth);
-        json_real(&out, "ridge", report.solve.ridge);
-        json_number(&out, "iterations", (double)o.fit.iterations);
-        json_text(&out, "method", "large");
-        json_number(&out, "centers", (double)f.model.n);
-        json_number(&out, "passes", (double)report.solve.passes + 1);
-        json_number(&out, "steps", (double)report.solve.steps);
-        json_number(&out, "validation", choice.validation);
-        json_number(&out, "search", (double)choice.tried);
-        if (a->test != NULL) test_score(a, m, &opened, &out);
-        json_number(&out, "seconds", seconds_now() - start);
-        json_number(&out, "arena_bytes", (double)f.arena_bytes);
-        json_number(&out, "model_bytes", (double)bytes);
-        json_end(&out);
-    } else {
-        text_add(&out, "task          %s\n", task_words[opened.task]);
-        text_add(&out, "rows          %zu trained on, read %zu times\n", t.rows, report.solve.passes + 1);
-        text_add(&out, "features      %zu\n", t.d);
-        text_add(&out, "method        large: %zu centres, %s after %zu iterations, ridge %.4g\n", f.model.n,
-                 metric_words[o.fit.metric], o.fit.iterations, (double)report.solve.ridge);
-        if (isfinite(choice.validation))
-            text_add(&out, "validation    %s %.4f on %zu rows that were drawn, exact\n",
-                     opened.task == RFM_CLASSIFY ? "accuracy" : "r2", choice.validation, choice.held);
-        if (a->test != NULL) test_score(a, m, &opened, &out);
-        text_add(&out, "model         ");
-        text_name(&out, a->out);
-        text_add(&out, ", %zu bytes, %zu centres\n", bytes, f.model.n);
-        text_add(&out, "took          %.2f s, %zu bytes of arena\n", seconds_now() - start, f.arena_bytes);
-    }
-    file_show(&out, a->out);
-    free(out.at), free(blob), free(t.cells), free(t.one);
-    stream_close(t.from);
+size_t passes_known(const passes *p) { return p->rows; }
+size_t passes_unknown(const passes *p) { return p->unknown; }
+size_t passes_count(const passes *p) { return p->count; }
+
+void passes_close(passes *p) {
+    size_t j;
+    go_back(p);
+    for (j = 0; j < p->columns; j++) free(p->names[j]);
+    free(p->names);
+    sample_free(&p->given);
+    free(p->y);
+    free(p->w);
+    free(p);
 }

@@ -7,28 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAF_ROWS     1000
+#define LEAF_ROWS     2000
+#define MANY_LEAF     1000   /* of more than ... */
+#define MANY_ROWS     200000 /* ... so many rows, which also have one tree instead of ... */
+#define TREES         4
 #define SPLIT_ROWS    1000
-#define HELD_MOST     2000 /* rows that choose the softness */
-#define HELD_SHARE    10   /* one of so many, at most */
 #define SHOWN_INPUTS  8
 #define TREE_BYTES_32 (RFM_REAL_BYTES == 4 ? 68 : 76) /* sizeof(rfm_tree) where pointers have 4 bytes */
 
 /* ---- rfm train -------------------------------------------------------------------------------- */
 
 static rfm_tree_options options_of(const call *a, const lesson *l, const rfm_options *options) {
-    static const double factors[] = {1, 0.5, 2};
+    static const double factors[] = {1, 0.5};
     rfm_tree_options o;
     size_t i;
     rfm_tree_options_init(&o);
-    o.leaf_rows = a->leaf_rows != SIZE_MAX ? a->leaf_rows : LEAF_ROWS;
-    o.trees = a->trees != SIZE_MAX ? a->trees : 1;
+    o.leaf_rows = a->leaf_rows != SIZE_MAX ? a->leaf_rows : l->rows > MANY_ROWS ? MANY_LEAF : LEAF_ROWS;
+    o.trees = a->trees != SIZE_MAX ? a->trees : l->rows <= o.leaf_rows || l->rows > MANY_ROWS ? 1 : TREES;
     o.split_rows = SPLIT_ROWS, o.seed = options->seed;
     o.score = l->form->classes > 0 ? RFM_SCORE_ACCURACY : RFM_SCORE_SQUARED;
     o.split.kernel = options->kernel, o.split.exponent = options->exponent, o.split.ridge = options->ridge;
     o.split.bandwidth = options->bandwidth, o.split.bandwidth_rule = options->bandwidth_rule;
     o.split.ridge_rule = options->ridge_rule, o.split.unit_rows = options->unit_rows;
-    o.tries = strcmp(a->bandwidth, "auto") == 0 && !kernel_has_depth(options->kernel) ? 3 : 1;
+    o.tries = strcmp(a->bandwidth, "auto") == 0 && !kernel_has_depth(options->kernel) && l->rows <= MANY_ROWS ? 2 : 1;
     for (i = 0; i < o.tries; i++) {
         o.leaf[i] = *options;
         o.leaf[i].select = RFM_SELECT_LOO, o.leaf[i].score = RFM_SCORE_SQUARED;
@@ -38,8 +39,8 @@ static rfm_tree_options options_of(const call *a, const lesson *l, const rfm_opt
 }
 
 static size_t held_of(const lesson *l) {
-    size_t most = l->rows / HELD_SHARE;
-    return l->rows < 50 ? 0 : most < HELD_MOST ? most : HELD_MOST;
+    size_t every = held_every(l->rows);
+    return l->rows < 50 ? 0 : (l->rows + every - 1) / every;
 }
 
 double tree_work(const lesson *l, const call *a, const rfm_options *options) {
@@ -58,7 +59,7 @@ typedef struct {
 } tree_rows;
 
 static void rows_make(const lesson *l, tree_rows *r) {
-    size_t held = held_of(l), every = held > 0 ? l->rows / held : 0, i, at = 0, end = l->rows - held;
+    size_t held = held_of(l), every = held_every(l->rows), i, at = 0, end = l->rows - held;
     memset(r, 0, sizeof *r);
     r->held = held;
     r->order = allocate(l->rows, sizeof *r->order, "rows");
@@ -66,7 +67,7 @@ static void rows_make(const lesson *l, tree_rows *r) {
     r->y = allocate(l->rows, l->c * sizeof *r->y, "rows");
     if (l->weights != NULL) r->w = allocate(l->rows, sizeof *r->w, "rows");
     for (i = 0; i < l->rows; i++) {
-        size_t to = held > 0 && i % every == every / 2 && end < l->rows ? end++ : at++;
+        size_t to = held > 0 && i % every == 0 ? end++ : at++;
         r->order[to] = i;
         memcpy(r->x + to * l->d, l->x + i * l->d, l->d * sizeof *r->x);
         memcpy(r->y + to * l->c, l->y + i * l->c, l->c * sizeof *r->y);
@@ -94,28 +95,26 @@ double tree_bytes(machine *m, const lesson *l, const call *a, const rfm_options 
 
 /* Accuracy or r2 on the held rows, from the score of the fit. */
 static double shown(const lesson *l, const tree_rows *r, double found) {
-    double mean, all = 0, scale;
+    double mean, all = 0;
     size_t i, k;
     if (l->form->classes > 0) return found;
     for (k = 0; k < l->c; k++) {
-        scale = l->raw ? 1 : (double)l->y_scale[k];
         for (i = 0, mean = 0; i < r->held; i++) mean += (double)r->data.y_validation.at[i * l->c + k] / (double)r->held;
         for (i = 0; i < r->held; i++)
-            all += pow(((double)r->data.y_validation.at[i * l->c + k] - mean) * scale, 2) / (double)(r->held * l->c);
+            all += pow((double)r->data.y_validation.at[i * l->c + k] - mean, 2) / (double)(r->held * l->c);
     }
     return all > 0 ? 1 - found / all : 0;
 }
 
-int tree_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels, const rfm_options *options,
-             double temperature, int (*tick)(void *arg, rfm_real done), fitted *f, void **blob, size_t *bytes,
-             rfm_tree *tree, tree_result *result) {
+int tree_fit(machine *m, const lesson *l, const call *a, const rfm_options *options, double temperature,
+             int (*tick)(void *arg, rfm_real done), fitted *f, void **blob, size_t *bytes, rfm_tree *tree,
+             tree_result *result) {
     rfm_tree_options o = options_of(a, l, options);
     rfm_tree_report report;
     tree_rows r;
     text record = {NULL, 0, 0};
     size_t scratch = 0;
     int status, regress = l->form->classes == 0;
-    (void)labels;
     memset(result, 0, sizeof *result);
     memset(&report, 0, sizeof report);
     rows_make(l, &r);

@@ -14,9 +14,9 @@ typedef struct {
 /* A tree of the lesson's rows; a few of them are held out and choose how soft the routing is. In each leaf bandwidths
  * around that of the options are tried, and up to their iterations. *blob is the model, to be freed. RFM_OK or
  * RFM_ECANCEL; any other status ends the program. */
-int tree_fit(machine *m, const lesson *l, const call *a, const uint32_t *labels, const rfm_options *options,
-             double temperature, int (*tick)(void *arg, rfm_real done), fitted *f, void **blob, size_t *bytes,
-             rfm_tree *tree, tree_result *result);
+int tree_fit(machine *m, const lesson *l, const call *a, const rfm_options *options, double temperature,
+             int (*tick)(void *arg, rfm_real done), fitted *f, void **blob, size_t *bytes, rfm_tree *tree,
+             tree_result *result);
 
 /* Multiplications, and bytes of arena and model that it will take. */
 double tree_work(const lesson *l, const call *a, const rfm_options *options);

@@ -83,6 +83,21 @@ void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *i
     }
 }
 
+rfm_real *lesson_rows(const lesson *l, sample *s) {
+    rfm_real *y = allocate(s->rows, l->c * sizeof *y, "targets");
+    size_t i;
+    if (!l->raw) standardise(s->x, s->rows, l->d, s->moved.x, l->mean, l->scale);
+    if (l->form->classes > 0) {
+        for (i = 0; i < s->rows; i++) /* a label that is new: rows have changed, which their checksum tells */
+            if (s->labels[i] == CLASS_UNKNOWN) s->labels[i] = 0;
+        class_targets(s->labels, s->rows, l->c, y);
+        return y;
+    }
+    memcpy(y, s->y, s->rows * l->c * sizeof *y);
+    if (!l->raw) standardise(y, s->rows, l->c, s->moved.y, l->y_mean, l->y_scale);
+    return y;
+}
+
 void lesson_free(lesson *l) {
     if (l->form->classes > 0) free(l->y);
     free(l->mean);

@@ -25,6 +25,10 @@ void lesson_prepare(lesson *l, sample *s, const sample_form *form, const char *i
                     const char *file);
 void lesson_free(lesson *l); /* what was made here */
 
+/* Further rows in the form of the lesson's: s->x is changed in place, no cell is missing. Their y (rows, c), to be
+ * freed. */
+rfm_real *lesson_rows(const lesson *l, sample *s);
+
 /* y (rows, c), the targets of rows with classes: one column per class, 1 or 0; for two classes one column, 1 or -1. */
 void class_targets(const uint32_t *labels, size_t rows, size_t c, rfm_real *y);
 
