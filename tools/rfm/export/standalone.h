@@ -40,7 +40,7 @@ void put_filters(header *h, const rfm_filters *m);
 void put_floats(header *h, const rfm_model *m, int certify);
 
 /* A loop over the centres of class k - 1: `score`. What is put between makes phi of the centre at `center`. */
-void put_class_begin(header *h, const rfm_tiny *m);
+void put_class_begin(header *h, const rfm_tiny *m, unsigned from);
 void put_class_end(header *h, const rfm_tiny *m);
 int positive_alpha(const rfm_tiny *m); /* none is negative */
 
