@@ -27,12 +27,6 @@
 
 static const rfm_real somewhere = R(0); /* a need reads no array, but refuses NULL */
 
-static int exponent_of(rfm_real x) {
-    int e = 0;
-    (void)RFM_MATH(frexp)(x, &e);
-    return x > R(0) ? e : 0;
-}
-
 static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
 
 /* ==== 1. Rows ================================================================================== */
@@ -207,7 +201,8 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
 #define SUMS_VERSION 1
 #define SUMS_COVERED 8 /* the checksum is of everything from here on */
 
-#define FIXED_MOST R(0x1p30) /* what is added at once is below this */
+#define FIXED_MOST   R(0x1p30) /* what is added at once is below this */
+#define WEIGHT_LEAST R(0x1p-8) /* of all rows of a pass: less is too near to the last digit */
 
 #if RFM_REAL_BYTES == 8
 typedef struct {
@@ -282,6 +277,10 @@ static sums_shape shape_of(const rfm_model *model, int kind) {
     s.squares = s.products + (kind == RFM_SUMS_SOLVE ? model->c : 0);
     s.all = s.squares + 1;
     return s;
+}
+
+static int enough_weight(const fixed *numbers, const sums_shape *shape) {
+    return fixed_at((const unsigned char *)numbers, shape->squares) >= WEIGHT_LEAST ? RFM_OK : RFM_ERANGE;
 }
 
 static fixed *numbers_of(rfm_sums *sums) { return (fixed *)(void *)(sums + 1); }
@@ -498,6 +497,7 @@ static int add_rows(adding *a, passing *p) {
         if (status == RFM_OK) status = desk_tick(a->desk, R(first + count) / R(n));
     }
     if (status == RFM_OK) status = end_pass(p);
+    if (status == RFM_OK) status = enough_weight(numbers_of(a->sums), &a->shape);
     if (status == RFM_OK) set_rows(a->sums, rfm_sums_rows(a->sums) + n);
     return status;
 }
@@ -531,16 +531,16 @@ static int outer_block(outer *o, const passing *p) {
 /* Adds them to numbers of this shape, in units of 2^unit. */
 static int outer_add(outer *o, const passing *p, const sums_shape *shape, int unit, fixed *numbers) {
     const rfm_model *m = o->model;
-    size_t r = m->r, i;
+    size_t r = m->r, i, j;
     rfm_real scale = power(-unit), weight = R(0);
     int right = 1;
-    for (i = 0; i < (m->metric == RFM_FULL ? r * r : r); i++) o->sum[i] *= scale * scale;
     for (i = 0; i < m->c * r; i++) o->mean[i] *= scale;
     for (i = 0; i < o->b; i++) weight += p->w[i];
-    for (i = 0; m->metric == RFM_FULL && i < r; i++)
-        right &=
-            rfm_finite(r - i, o->sum + i * r + i) && fixed_add(r - i, o->sum + i * r + i, numbers + row_at(r, i) + i);
-    if (m->metric != RFM_FULL) right &= rfm_finite(r, o->sum) && fixed_add(r, o->sum, numbers);
+    for (i = 0; i < (m->metric == RFM_FULL ? r : 1); i++) { /* below the diagonal there is nothing */
+        rfm_real *row = o->sum + i * r + i;
+        for (j = 0; j < r - i; j++) row[j] *= scale * scale;
+        right &= rfm_finite(r - i, row) && fixed_add(r - i, row, numbers + (m->metric == RFM_FULL ? row_at(r, i) : 0) + i);
+    }
     right &= fixed_add(m->c * r, o->mean, numbers + shape->triangle) && fixed_add(1, &weight, numbers + shape->squares);
     return right ? RFM_OK : RFM_ERANGE;
 }
@@ -596,13 +596,6 @@ int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model 
     return status;
 }
 
-/* After a call: gives back the scratch. What was finite and is not any more has overflowed on the way. */
-static int leave(const rfm_ctx *ctx, size_t used, int status) {
-    ctx->arena->status = RFM_OK;
-    rfm_arena_release(ctx->arena, used);
-    return status;
-}
-
 static int outer_rows(adding_call *s) {
     size_t n = s->passing.rows->n, first, count;
     int status = RFM_OK;
@@ -613,6 +606,7 @@ static int outer_rows(adding_call *s) {
             status = outer_add(&s->outer, &s->passing, &s->adding.shape, s->part->unit_y, numbers_of(s->part));
         if (status == RFM_OK) status = desk_tick(&s->desk, R(first + count) / R(n));
     }
+    if (status == RFM_OK) status = enough_weight(numbers_of(s->part), &s->adding.shape);
     if (status == RFM_OK) set_rows(s->part, n);
     return status;
 }
@@ -627,7 +621,7 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     status = adding_call_layout(ctx->arena, sums->kind, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     memset(s.part, 0, s.bytes);
     *s.part = *sums;
@@ -642,7 +636,7 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
         seal(s.part);
         status = combine(sums, s.part, 1);
     }
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 4. Direct ================================================================================= */
@@ -786,7 +780,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
         return RFM_EVALUE;
     used = ctx->arena->used;
     status = sums_call_layout(ctx->arena, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = basis_start(&s.desk, &s.basis);
     if (status == RFM_OK)
@@ -796,7 +790,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
         report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank;
         report->ridge = s.equations.ridge * power(2 * sums->unit_k);
     }
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 5. Conjugate gradients ====================================================================
@@ -1163,11 +1157,11 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
     if (report == NULL) report = &own;
     used = ctx->arena->used;
     status = solve_call_layout(ctx->arena, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = look_pass(&s.passing, &e);
     if (status == RFM_OK) status = solve_rows(&s.solving, &e, options->ridge, alpha, report);
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 7. The fit ================================================================================
@@ -1394,6 +1388,15 @@ static void begin(fitting *f, desk *d, int part) {
     f->done += f->cost[part];
 }
 
+/* P of the sample's machine; of one that has no metric yet, the identity in the form that rounds update. */
+static void take_metric(fitting *f, const rfm_model *m) {
+    const size_t rows = f->model.metric == RFM_FULL ? m->r : 1;
+    size_t i;
+    if (f->p != NULL && m->p != NULL) memcpy(f->p, m->p, rows * f->d * sizeof *f->p);
+    if (f->p == NULL || m->p != NULL) return;
+    for (i = 0; i < rows * f->d; i++) f->p[i] = R(rows == 1 || i % (f->d + 1) == 0);
+}
+
 static int fit_sample(fitting *f, rfm_large_report *report) {
     rfm_report fitted;
     rfm_model m;
@@ -1411,7 +1414,7 @@ static int fit_sample(fitting *f, rfm_large_report *report) {
     report->round = fitted.best;
     f->model.r = m.r, f->model.bandwidth = m.bandwidth;
     memcpy(f->shift, m.shift, f->d * sizeof *f->shift);
-    if (f->p != NULL) memcpy(f->p, m.p, (m.metric == RFM_FULL ? m.r : 1) * f->d * sizeof *f->p);
+    take_metric(f, &m);
     f->model.shift = f->shift, f->model.p = f->p, f->model.centers = f->centers, f->model.alpha = f->alpha;
     return RFM_OK;
 }
@@ -1577,7 +1580,8 @@ static int outer_pass(fitting *f, sums_shape *shape, int *unit) {
         }
         if (status == RFM_OK) status = desk_tick(&f->desk, R(first + count) / R(n));
     }
-    return status == RFM_OK ? end_pass(p) : status;
+    if (status == RFM_OK) status = end_pass(p);
+    return status == RFM_OK && begun ? enough_weight(f->numbers, shape) : status;
 }
 
 /* S (r, r) or (1, r) in f->outer.sum: the mean, centred if that is asked for. The unit is left out. */
@@ -1694,7 +1698,7 @@ int rfm_large_fit(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_opti
     report->sampled = f.s, report->centers = f.m;
     if (status == RFM_EFINITE) report->row = f.passing.row, report->col = f.passing.col;
     store->status = RFM_OK;
-    (void)leave(ctx, ctx->arena == store ? f.store_end : used, status);
+    (void)leave(ctx->arena, ctx->arena == store ? f.store_end : used, status);
     if (status != RFM_OK)
         rfm_arena_release(store, store_used);
     else
@@ -1911,6 +1915,28 @@ static int descent_score(descent *s, rfm_real *score) {
     return status;
 }
 
+/* Is alpha worse than no model at all on the rows that it was made from? In units of the largest target. */
+static int descent_check(descent *s) {
+    const rfm_cmat x = s->data->x, y = s->data->y;
+    rfm_real most = R(0), error = R(0), zero = R(0);
+    size_t first, count, i, k;
+    int status = RFM_OK;
+    for (i = 0; i < s->n; i++)
+        for (k = 0; k < s->c; k++) most = max_real(most, RFM_MATH(fabs)(y.at[i * y.stride + k]));
+    for (first = 0; first < s->n && status == RFM_OK && most > R(0); first += count) {
+        rfm_cmat rows = x;
+        count = min_size(s->batch, s->n - first);
+        rows.at += first * x.stride, rows.rows = count;
+        status = rfm_predict(&s->desk.room.ctx, &s->model, rows, rfm_view(s->g, count, s->c));
+        for (i = 0; status == RFM_OK && i < count; i++)
+            for (k = 0; k < s->c; k++) {
+                rfm_real target = y.at[(first + i) * y.stride + k] / most, diff = s->g[i * s->c + k] / most - target;
+                error += diff * diff, zero += target * target;
+            }
+    }
+    return status != RFM_OK ? status : error <= zero ? RFM_OK : RFM_ECONVERGE;
+}
+
 static int descend(descent *s, rfm_eigenpro_report *report) {
     uint32_t state = rfm_random_start(s->o->seed);
     size_t epoch, first, bytes = s->n * s->c * sizeof *s->alpha;
@@ -1938,7 +1964,7 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
     }
     report->batch = s->batch, report->directions = s->q;
     if (scored && status == RFM_OK) memcpy(s->alpha, s->best, bytes);
-    return status;
+    return status == RFM_OK ? descent_check(s) : status;
 }
 
 int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model, const rfm_eigenpro_options *options,
@@ -1953,12 +1979,12 @@ int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *mode
     if (!finite_view(data->x) || !finite_view(data->y)) return RFM_EFINITE;
     used = ctx->arena->used;
     status = descent_layout(ctx->arena, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = descend(&s, report != NULL ? report : &own);
     for (i = 0; status == RFM_OK && i < s.n; i++)
         memcpy(alpha.at + i * alpha.stride, s.alpha + i * s.c, s.c * sizeof *s.alpha);
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 #endif /* RFM_NO_TRAIN */

@@ -106,7 +106,8 @@ int rfm_sums_init(const rfm_model *model, int kind, rfm_real unit_y, rfm_sums *s
 int rfm_sums_check(const rfm_model *model, const rfm_sums *sums, size_t size);
 uint64_t rfm_sums_rows(const rfm_sums *sums);
 
-/* Adds a pass over the rows. After a failure sums are unchanged. RFM_ERANGE: numbers are too large for the units. */
+/* Adds a pass over the rows. After a failure sums are unchanged. RFM_ERANGE: numbers are too large for the units, or all
+ * weights together are below 2^-8, too small for fixed-point numbers. */
 int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, rfm_sums *sums);
 int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, int kind, size_t *bytes);
 
@@ -180,7 +181,8 @@ typedef struct {
 
 /* alpha (n, c) for `model`, whose centres are all rows of data->x, projected, n of them; its own alpha is not read. Of
  * data x, y, x_validation and y_validation are read. Without a ridge, as in the paper; not for network kernels
- * (RFM_EVALUE). After a failure alpha is unchanged; RFM_ECONVERGE: it diverged. Ticks. */
+ * (RFM_EVALUE). After a failure alpha is unchanged. RFM_ECONVERGE: it diverged, so that alpha is worse than no model on
+ * these rows; a subsample that is too small can do that. Ticks. */
 int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model, const rfm_eigenpro_options *options,
                  rfm_mat alpha, rfm_eigenpro_report *report);
 int rfm_eigenpro_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model,

@@ -196,6 +196,13 @@ static inline int check_arena(const rfm_arena *arena) {
     return arena->base == NULL ? RFM_EARENA : RFM_OK;
 }
 
+/* After a call: gives back the scratch. */
+static inline int leave(rfm_arena *arena, size_t used, int status) {
+    arena->status = RFM_OK;
+    rfm_arena_release(arena, used);
+    return status;
+}
+
 /* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
 static inline int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
 
@@ -259,6 +266,13 @@ static inline int desk_tick(const desk *s, rfm_real done) {
 }
 
 static inline int desk_tick_inner(void *arg, rfm_real done) { return desk_tick((const desk *)arg, done); }
+
+/* x < 2^exponent, the least there is; of 0 it is 0. */
+static inline int exponent_of(rfm_real x) {
+    int e = 0;
+    (void)RFM_MATH(frexp)(x, &e);
+    return x > R(0) ? e : 0;
+}
 
 #endif
 

@@ -1,5 +1,5 @@
 /* The number range: every function on inputs scaled by powers of two over all that the number type holds, on features
- * of mixed scale, near-singular and singular data; ./run, ./soak.
+ * of mixed scale, near-singular and singular data; ../sweep/run, ./soak.
  *
  * What must hold:
  *   - RFM_OK means finite, and right within the bound that stands at the comparison: that of rounding, and an absolute
@@ -14,6 +14,8 @@
 #include "algebra.h"
 #include "networks.h"
 #include "banks.h"
+#include "signals.h"
+#include "trees.h"
 #include "rfm_online.h"
 
 #if RFM_REAL_BYTES == 4
@@ -522,12 +524,34 @@ static void range_certify(size_t number) {
         check_certificate(&f);
 }
 
+static void range_tree(size_t number) {
+    const draw_limits limits = {5e4, number % 4 != 0};
+    fitting f;
+    draw_fitting(&f, limits);
+    scale_fitting(&f);
+    check_tree(&f, limits.plain);
+}
+
+static void range_large(size_t number) {
+    const draw_limits limits = {5e4, 1};
+    fitting f;
+    int status;
+    draw_fitting(&f, limits);
+    scale_fitting(&f);
+    status = fit_exactly(&f);
+    if (status != RFM_OK)
+        refused("rfm_fit", status);
+    else
+        check_large(&f, number);
+}
+
 int main(int argc, char **argv) {
     static const part parts[] = {
         {"algebra", range_algebra, 700, 0}, {"insight", range_insight, 600, 0}, {"fits", range_fits, 300, 0},
         {"small", range_small, 300, 0},     {"online", range_online, 300, 0},   {"hyperbf", hyperbf_case, 300, 0},
         {"tiny", tiny_case, 300, 0},        {"certify", range_certify, 200, 0}, {"conv", conv_case, 300, 0},
-        {"filters", filters_case, 300, 0},
+        {"filters", filters_case, 300, 0},  {"tree", range_tree, 200, 0},       {"large", range_large, 200, 0},
+        {"signal", signal_case, 200, 0},
     };
     draw_scale = noted_exponent;
     return run_parts(argc, argv, parts, LENGTH(parts));

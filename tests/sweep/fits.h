@@ -31,6 +31,10 @@ void check_fitting(fitting *f, int in_use);
 #define SMALL_FUNCTIONS 6
 void check_small(fitting *f, size_t number);
 
+/* Is rounding of the coordinates as large as L? Then rows and centres that should be one point are not; or no values
+ * are compared. */
+int coarse(const rfm_model *m);
+
 /* The parts of the program. */
 void fits_case(size_t number);
 void pairs_case(size_t number);

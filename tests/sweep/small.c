@@ -29,8 +29,7 @@ static uint64_t small_hash(const void *arg) {
     return hash;
 }
 
-/* Rounding of the coordinates is as large as L: rows and centres that should be one point are not. */
-static int coarse(const rfm_model *m) {
+int coarse(const rfm_model *m) {
     double most = 0;
     size_t i;
     for (i = 0; i < m->n * m->r; i++) most = fmax(most, fabs((double)m->centers[i]));
