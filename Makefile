@@ -19,7 +19,7 @@ VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 }
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 .DEFAULT_GOAL := all
-.PHONY: all lib shared unit demo test check soak coverage bench papers size man install dist clean help FORCE
+.PHONY: all lib shared unit demo test check soak coverage bench papers size man api install dist clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -173,6 +173,9 @@ man: $(BUILD)/rfm # writes the commands and their options into tools/rfm/rfm.1
 	awk -v made=$(BUILD)/commands.1 '/The end of what is made/ { on = 0 } !on { print } \
 	    /made by make man/ { while ((getline line <made) > 0) print line; on = 1 }' tools/rfm/rfm.1 >$(BUILD)/rfm.1
 	cp $(BUILD)/rfm.1 tools/rfm/rfm.1
+
+api: # pages of every function, type and macro, from the headers: build/api/README.md
+	@tools/api/make $(BUILD)/api
 
 install: all # into $(DESTDIR)$(PREFIX)
 	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

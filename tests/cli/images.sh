@@ -95,6 +95,9 @@ says 'laplace: three bandwidths, six ridges, five rounds' '"kernel": "laplace".*
 check 'laplace on small images' train "$idx" $conv --conv laplace -o "$dir/t.rfm" --json
 says 'laplace on small images' '"patch": 3'
 check 'deep on small images' train "$idx" $conv --deep --filters 5 -o "$dir/t.rfm" --json
+check 'deep laplace on small images' train "$idx" $conv --conv laplace --deep --filters 5 -o "$dir/t.rfm" --json
+says 'deep laplace: as many layers as fit' '"patch": 3.*"validation_layers": \[[0-9.]+, [0-9.]+\]'
+refuse 'images too small for deep laplace' 2 'deep: two convolutions of side 4 do not fit' "$rfm" train "$idx" $conv --conv laplace --deep --patch 4 -o "$out/refused.rfm"
 refuse 'images too small to be deep' 2 'deep: two convolutions of side 4 do not fit' "$rfm" train "$idx" $conv --deep --patch 4 -o "$out/refused.rfm"
 check 'all given: nothing is held out' train "$idx" $conv --conv cnngp --layers 2 --ridge 1e-3 --iterations 2 -o "$dir/t.rfm" --json
 says 'all given: nothing is held out' '"kernel": "cnngp".*"depth": 2.*"iterations": 2,.*"validation": null.*"validation_rows": 0'

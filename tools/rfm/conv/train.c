@@ -9,7 +9,7 @@
 /* ---- options -------------------------------------------------------------------------------- */
 
 #define USUAL_DEEP_LAYERS 3 /* convolutions of a network kernel with --deep */
-#define LAPLACE_LAYERS    2 /* of filters, where no depth limits them */
+#define LAPLACE_LAYERS    2 /* of filters at most, where no depth limits them */
 #define LARGE_SIDE        14
 
 static int kernel_asked(const call *a) {
@@ -35,6 +35,19 @@ static rfm_conv conv_asked(const call *a) {
                                                                                   : (int)a->layers;
     while (a->layers == SIZE_MAX && f.depth > 2 && rfm_conv_check(&f) == RFM_ESHAPE) f.depth--;
     return f;
+}
+
+/* Layers of filters: one less than the kernel's convolutions; of laplace as many as the image has room for. */
+static size_t layers_asked(const call *a, rfm_conv f) {
+    size_t layers;
+    if (!a->deep) return 0;
+    if (f.kernel != RFM_CONV_LAPLACE) return (size_t)f.depth - 1;
+    for (layers = 0; layers < LAPLACE_LAYERS; layers++) {
+        if (f.height > 1) f.height -= f.patch - 1;
+        f.width -= f.patch - 1;
+        if (rfm_conv_check(&f) != RFM_OK) break;
+    }
+    return layers;
 }
 
 void conv_check(const call *a) {
@@ -65,7 +78,7 @@ void conv_check(const call *a) {
     f = conv_asked(a);
     if (f.patch > f.width || (f.height > 1 && f.patch > f.height))
         usage("--patch %zu: expected at most the %zu rows and %zu columns of --image", f.patch, f.height, f.width);
-    if (rfm_conv_check(&f) == RFM_ESHAPE && a->layers == SIZE_MAX)
+    if (a->layers == SIZE_MAX && (rfm_conv_check(&f) == RFM_ESHAPE || (a->deep && layers_asked(a, f) == 0)))
         usage("--deep: two convolutions of side %zu do not fit into %zux%zu pixels, expected a smaller --patch",
               f.patch, f.height, f.width);
     if (rfm_conv_check(&f) != RFM_OK)
@@ -87,7 +100,7 @@ static patch_plan plan_of(const call *a, const search_problem *open, rfm_cmat x,
     o->rounds = open->last_iterations;
     if (a->agop_rows > 0) o->agop_points = a->agop_rows < x.rows ? a->agop_rows : 0;
     plan.tick = tick;
-    o->layers = !a->deep ? 0 : f.kernel == RFM_CONV_LAPLACE ? LAPLACE_LAYERS : (size_t)f.depth - 1;
+    o->layers = layers_asked(a, f);
     if (a->filters != SIZE_MAX) o->filters = a->filters;
     if (open->ridge_count == 1) {
         o->ridges = 1, o->ridge[0] = (rfm_real)open->ridges[0];

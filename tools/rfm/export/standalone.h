@@ -14,8 +14,6 @@ typedef struct {
     size_t column;          /* of the array that is being written */
 } header;
 
-/* Reads the model `file`, of any kind, and writes the header for it; `certify`: with certificates. */
-void standalone_export(const char *file, const char *out, const char *id, int certify);
 
 /* Text with `@` for the name and `$` for the name in capitals. */
 void put(header *h, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -42,7 +40,7 @@ void put_filters(header *h, const rfm_filters *m);
 void put_floats(header *h, const rfm_model *m, int certify);
 
 /* A loop over the centres of class k - 1: `score`. What is put between makes phi of the centre at `center`. */
-void put_class_begin(header *h, const rfm_tiny *m);
+void put_class_begin(header *h, const rfm_tiny *m, unsigned from);
 void put_class_end(header *h, const rfm_tiny *m);
 int positive_alpha(const rfm_tiny *m); /* none is negative */
 

@@ -115,7 +115,7 @@ static void put_holds_prototypes(header *h, const rfm_tiny *m) {
         "    int32_t scores[$_OUTPUTS];\n"
         "    uint32_t k = $_OUTPUTS, held = 1U;\n"
         "    do {\n");
-    put_class_begin(h, m);
+    put_class_begin(h, m, 1);
     put(h, "            uint32_t low, high;\n"
            "            @_bounds(@_distance(z, center, 0U), rho, &low, &high);\n");
     if (positive_alpha(m))

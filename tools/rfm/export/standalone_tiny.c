@@ -4,7 +4,8 @@
  *   centres   a centre's r numbers, with 128 more, so that they have no sign, as z has none; then its alpha
  *
  * Prototypes: the centres of the last class come first, so that loops count down; before those of a class its offset,
- * two bytes. If no alpha is negative, its bit 7 marks the last centre of a class, and nobody has to count.
+ * two bytes. If no alpha is negative, its bit 7 marks the last centre of a class, and nobody has to count. Otherwise
+ * the low bits of the offset have the number of centres, if there is room for it.
  */
 #include "standalone.h"
 
@@ -42,6 +43,19 @@ int positive_alpha(const rfm_tiny *m) {
 /* Is bit 7 of alpha the mark of a class's last centre? */
 static int marked(const rfm_tiny *m) { return positive_alpha(m) && !any_empty(m) && m->n > m->c; }
 
+/* Is the number of a class's centres in the low bits of its offset? */
+#define COUNT_BITS 3
+
+static int counted(const rfm_tiny *m) {
+    size_t k;
+    if (m->offset == NULL || marked(m) || m->n <= m->c) return 0;
+    for (k = 0; k < m->c; k++)
+        if (m->counts[k] >> COUNT_BITS != 0 || m->offset[k] * (1L << COUNT_BITS) < INT16_MIN ||
+            m->offset[k] * (1L << COUNT_BITS) > INT16_MAX - (1L << COUNT_BITS))
+            return 0;
+    return 1;
+}
+
 /* ---- constants ------------------------------------------------------------------------------ */
 
 static void put_center(header *h, const rfm_tiny *m, size_t i, int last) {
@@ -53,7 +67,9 @@ static void put_center(header *h, const rfm_tiny *m, size_t i, int last) {
 static void put_prototypes(header *h, const rfm_tiny *m) {
     size_t end = m->n, i, k;
     for (k = m->c; k-- > 0; end -= m->counts[k]) {
-        if (m->offset != NULL) array_integer(h, m->offset[k] & 255), array_integer(h, m->offset[k] >> 8 & 255);
+        long offset = m->offset == NULL ? 0 : m->offset[k];
+        if (counted(m)) offset = offset * (1L << COUNT_BITS) + m->counts[k];
+        if (m->offset != NULL) array_integer(h, offset & 255), array_integer(h, offset >> 8 & 255);
         for (i = end - m->counts[k]; i < end; i++) put_center(h, m, i, marked(m) && i + 1 == end);
     }
 }
@@ -110,7 +126,7 @@ static void put_arrays(header *h, const rfm_tiny *m) {
     put(h, "\n");
     put_numbers(h, m);
     put_bias(h, m);
-    if (m->counts != NULL && !marked(m) && !dealt_out(m)) {
+    if (m->counts != NULL && !marked(m) && !counted(m) && !dealt_out(m)) {
         array_begin(h, "uint8_t", "counts", m->c);
         for (k = 0; k < m->c; k++) array_integer(h, m->counts[k]);
         array_end(h);
@@ -186,6 +202,14 @@ static void put_dsp_function(header *h, const char *name, const char *instructio
         name, instruction);
 }
 
+/* pair + two bytes of a word. */
+static void put_dsp_sum(header *h, const char *name, const char *instruction) {
+    put(h,
+        "\n$_CODE int16x2_t @_%s(int16x2_t pair, uint32_t word) {\n    int16x2_t sum;\n"
+        "    __asm__(\"%s\" : \"=r\"(sum) : \"r\"(pair), \"r\"(word));\n    return sum;\n}\n",
+        name, instruction);
+}
+
 static void put_plain_row(header *h) {
     put(h, "\n$_CODE int32_t @_row(const uint8_t *p, const int16_t *x) {\n"
            "    int32_t s = 0, j = $_INPUTS - 1;\n"
@@ -211,6 +235,7 @@ static void put_dsp_rows(header *h, const rfm_tiny *m) {
             "        s1 = __smlad(@_signed_odd(w), v, s1);\n"
             "        p = &p[4];\n"
             "        x = &x[2];\n"
+            "        $_ROLLED(p);\n"
             "    } while (x != end);\n",
             (unsigned)(m->d / 2 * 2));
     if (m->d % 2 == 1)
@@ -219,8 +244,51 @@ static void put_dsp_rows(header *h, const rfm_tiny *m) {
     put(h, "    y[0] = s0;\n    y[1] = s1;\n    return %s;\n}\n", m->d % 2 == 1 ? "&p[2]" : "p");
 }
 
-static void put_dsp(header *h, const rfm_tiny *m) {
+/* Four numbers at a time. What is made of z alone the compiler takes out of the loop over centres. */
+static void put_dsp_distance(header *h, const rfm_tiny *m) {
     size_t i;
+    if (m->r >= 4) {
+        put_dsp_sum(h, "plus_even", "uxtab16 %0, %1, %2");
+        put_dsp_sum(h, "plus_odd", "uxtab16 %0, %1, %2, ror #8");
+        put(h, "\n/* center - z of four numbers, as two pairs: 255 - z, then -255 + that + center. */\n"
+               "$_CODE void @_apart(const uint8_t *z, const uint8_t *center, int16x2_t *even, int16x2_t *odd) {\n"
+               "    uint32_t v = ~@_word(z), w = @_word(center);\n"
+               "    *even = @_plus_even(@_plus_even(-0xfe00ff, v), w);\n"
+               "    *odd = @_plus_odd(@_plus_odd(-0xfe00ff, v), w);\n"
+               "}\n");
+        put(h, "\n#ifndef __OPTIMIZE_SIZE__\n"
+               "#define $_FROM_ZERO /* t is 0 before the first product: no register for where it starts */\n"
+               "#endif\n");
+    }
+    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n");
+    if (m->r < 4)
+        put(h, "    int32_t b, sum = (int32_t)t;\n");
+    else
+        put(h,
+            "    int16x2_t even, odd;\n"
+            "    int32_t%s sum;\n"
+            "    uint32_t i = 0U;\n"
+            "#ifdef $_FROM_ZERO\n"
+            "    (void)t;\n"
+            "    @_apart(z, center, &even, &odd);\n"
+            "    sum = __smlad(odd, odd, __smuad(even, even));\n"
+            "    i = 4U;\n"
+            "#else\n"
+            "    sum = (int32_t)t;\n"
+            "#endif\n"
+            "    for (; i < %uU; i += 4U) {\n"
+            "        @_apart(&z[i], &center[i], &even, &odd);\n"
+            "        sum = __smlad(even, even, sum);\n"
+            "        sum = __smlad(odd, odd, sum);\n"
+            "%s"
+            "    }\n",
+            m->r % 4 != 0 ? " b," : "", m->r / 4 * 4,
+            m->r < 8 ? "" : "#ifdef __OPTIMIZE_SIZE__\n        $_ROLLED(i);\n#endif\n");
+    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    sum += b * b;\n", i, i);
+    put(h, "    return (uint32_t)sum;\n}\n");
+}
+
+static void put_dsp(header *h, const rfm_tiny *m) {
     put(h, "#include <arm_acle.h>\n"
            "\n$_CODE uint32_t @_word(const void *at) {\n    uint32_t word;\n"
            "    __builtin_memcpy(&word, at, 4);\n    return word;\n}\n");
@@ -229,28 +297,9 @@ static void put_dsp(header *h, const rfm_tiny *m) {
         put_dsp_function(h, "signed_even", "sxtb16 %0, %1");
         put_dsp_function(h, "signed_odd", "sxtb16 %0, %1, ror #8");
     }
-    if (m->r >= 4) {
-        put_dsp_function(h, "even", "uxtb16 %0, %1");
-        put_dsp_function(h, "odd", "uxtb16 %0, %1, ror #8");
-    }
     if (m->r > 1) put_dsp_rows(h, m);
     if (m->r % 2 == 1) put_plain_row(h);
-    put(h, "\n$_CODE uint32_t @_distance(const uint8_t *z, const uint8_t *center, uint32_t t) {\n"
-           "    int32_t sum = (int32_t)t;\n");
-    if (m->r % 4 != 0) put(h, "    int32_t b;\n");
-    if (m->r >= 4)
-        put(h,
-            "    uint32_t i;\n"
-            "    for (i = 0U; i < %uU; i += 4U) {\n"
-            "        uint32_t v = @_word(&z[i]), w = @_word(&center[i]);\n"
-            "        uint32_t a = __uqsub8(v, w) | __uqsub8(w, v); /* |z - center|, byte by byte */\n"
-            "        sum = __smlad(@_even(a), @_even(a), sum);\n"
-            "        sum = __smlad(@_odd(a), @_odd(a), sum);\n"
-            "%s"
-            "    }\n",
-            m->r / 4 * 4, m->r < 8 ? "" : "#ifdef __OPTIMIZE_SIZE__\n        $_ROLLED(i);\n#endif\n");
-    for (i = m->r / 4 * 4; i < m->r; i++) put(h, "    b = (int32_t)z[%zu] - center[%zu];\n    sum += b * b;\n", i, i);
-    put(h, "    return (uint32_t)sum;\n}\n");
+    put_dsp_distance(h, m);
 }
 
 static void put_plain(header *h, const rfm_tiny *m) {
@@ -334,6 +383,7 @@ static void put_project(header *h, const rfm_tiny *m) {
     if (m->r > 1)
         put(h,
             "    int32_t *pair = y;\n"
+            "    $_ROLLED(p);\n"
             "    do {\n"
             "        p = @_rows(p, x, pair);\n"
             "        pair = &pair[2];\n"
@@ -360,9 +410,15 @@ static void put_phi(header *h, const rfm_tiny *m) {
     if (s < 6) (void)snprintf(left, sizeof left, " << %u", 12 - 2 * s);
     put(h,
         "\n#define $_ONE %dU /* phi at a centre */\n"
-        "#define $_START %luU /* added to t */\n\n"
+        "#ifdef $_FROM_ZERO\n"
+        "#define $_START 0U\n"
+        "#define $_LATER %uU /* phi is shifted by so much besides */\n"
+        "#else\n"
+        "#define $_START %luU /* added to t */\n"
+        "#define $_LATER 0U\n"
+        "#endif\n\n"
         "/* phi = $_ONE 2^(-t / %lu), t = |z - center|^2. Between its halvings 2^-f is ((2 - f)^2 + 2) / 6. */\n",
-        RFM_TINY_ONE, (unsigned long)start << s, 1ul << s);
+        RFM_TINY_ONE, start, (unsigned long)start << s, 1ul << s);
     put(h,
         "#ifdef $_SATURATES\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
@@ -380,39 +436,44 @@ static void put_phi(header *h, const rfm_tiny *m) {
             2ul << (2 * s), 2ul << (2 * s));
     else
         put(h, "    u = u * u + %luU;\n", 2ul << (2 * s));
-    put(h, "    return (u%s) >> (t >> %u);\n}\n", left, s);
+    put(h, "    return ((u%s) >> $_LATER) >> (t >> %u);\n}\n", left, s);
     put(h,
         "#else\n"
         "$_CODE uint32_t @_phi_at(uint32_t t) {\n"
-        "    uint32_t h = t >> %u, phi = 0U;\n"
+        "    uint32_t h = t >> %u, phi = 0U, two = %luU;\n"
         "    if (h < %uU) {\n"
+        "        $_ROLLED(two);\n"
         "        t = ((h + 2U) << %u) - t;\n"
-        "        phi = ((t * t + %luU)%s) >> h;\n"
+        "        phi = ((t * t + two)%s) >> h;\n"
         "    }\n"
         "    return phi;\n"
         "}\n"
         "#endif\n",
-        s, start + 15, s, 2ul << (2 * s), left);
+        s, 2ul << (2 * s), start + 15, s, left);
     put(h, "\n$_APART uint32_t @_phi(const uint8_t *z, const uint8_t *center) {\n"
            "    return @_phi_at(@_distance(z, center, $_START));\n"
            "}\n");
 }
 
-/* The centres of a class, one after the other. A mark in the last alpha is taken out of the score afterwards. */
-void put_class_begin(header *h, const rfm_tiny *m) {
+/* The centres of a class, one after the other; k is the class + `from`. A mark in the last alpha is taken out of the
+ * score afterwards. */
+void put_class_begin(header *h, const rfm_tiny *m, unsigned from) {
     put(h, "        int32_t score = %s;\n",
         m->offset == NULL ? "0" : "(int16_t)(uint16_t)(center[0] | ((uint32_t)center[1] << 8))");
     put(h, "        uint32_t phi%s;\n", marked(m) ? ", alpha" : m->n > m->c || any_empty(m) ? ", left" : "");
+    if (counted(m))
+        put(h, "        left = (uint32_t)score & %uU;\n        score >>= %d;\n", (1u << COUNT_BITS) - 1, COUNT_BITS);
     if (m->offset != NULL) put(h, "        score *= %d;\n        center = &center[2];\n", RFM_TINY_OFFSET);
     if (marked(m)) {
         put(h, "        do {\n");
         return;
     }
-    if (!dealt_out(m))
-        put(h, "        left = @_counts[k - 1U];\n");
-    else if (m->n % m->c != 0)
-        put(h, "        left = k > %uU ? %uU : %uU;\n", m->n % m->c, m->n / m->c, m->counts[0]);
-    else if (m->n > m->c)
+    if (!counted(m) && !dealt_out(m))
+        put(h, "        left = @_counts[k%s];\n", from == 1 ? " - 1U" : "");
+    else if (!counted(m) && m->n % m->c != 0)
+        put(h, "        left = k >= %u%s ? %uU : %uU;\n", m->n % m->c + from, from == 1 ? "U" : "", m->n / m->c,
+            m->counts[0]);
+    else if (!counted(m) && m->n > m->c)
         put(h, "        left = %uU;\n", m->counts[0]);
     put(h, any_empty(m) ? "        while (left != 0U) {\n" : m->n > m->c ? "        do {\n" : "        {\n");
 }
@@ -432,7 +493,8 @@ void put_class_end(header *h, const rfm_tiny *m) {
     if (any_empty(m))
         put(h, "            left--;\n        }\n");
     else
-        put(h, m->n > m->c ? "            left--;\n        } while (left != 0U);\n" : "        }\n");
+        put(h, m->n > m->c ? "            $_ROLLED(left);\n            left--;\n        } while (left != 0U);\n"
+                           : "        }\n");
 }
 
 static void put_scores(header *h, const rfm_tiny *m) {
@@ -445,7 +507,7 @@ static void put_scores(header *h, const rfm_tiny *m) {
         "    do {\n",
         m->counts == NULL ? ", left = $_CENTERS" : "");
     if (m->counts != NULL) {
-        put_class_begin(h, m);
+        put_class_begin(h, m, 1);
         put(h, "            phi = @_phi(z, center);\n"
                "            if (phi > nearest) nearest = phi;\n");
         put_class_end(h, m);
@@ -482,18 +544,19 @@ static void put_classify_prototypes(header *h, const rfm_tiny *m) {
            "    uint8_t z[$_RANK];\n"
            "    const uint8_t *center = @_project(x, z);\n"
            "    int32_t most = INT32_MIN;\n"
-           "    uint32_t k = $_OUTPUTS, best = 0U;\n"
+           "    int32_t k = $_OUTPUTS - 1, best = 0;\n"
            "    do {\n");
-    put_class_begin(h, m);
+    put_class_begin(h, m, 0);
     put(h, "            phi = @_phi(z, center);\n");
     put_class_end(h, m);
     put(h, "        if (score >= most) {\n"
            "            most = score;\n"
            "            best = k;\n"
            "        }\n"
+           "        $_ROLLED(k);\n"
            "        k--;\n"
-           "    } while (k != 0U);\n"
-           "    return best - 1U;\n"
+           "    } while (k >= 0);\n"
+           "    return (uint32_t)best;\n"
            "}\n");
 }
 
