@@ -19,7 +19,7 @@ VERSION := $(shell awk '/define RFM_VERSION_/ { v = v (v == "" ? "" : ".") $$3 }
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 .DEFAULT_GOAL := all
-.PHONY: all lib shared unit demo test check soak coverage bench papers size man install dist clean help FORCE
+.PHONY: all lib shared unit demo test check soak coverage bench papers size man api install dist clean help FORCE
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -107,6 +107,8 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 $(BUILD)/obj/rfm/%.o $(BUILD)/pic/rfm/%.o: flags += -ffp-contract=off
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
     -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
+# What is tested is the library: its tests compile in half the time. (What has little flash keeps its -Os.)
+$(BUILD)/obj/tests/%: flags += $(if $(bare),,-O1)
 
 $(BUILD)/obj/tools/%.o $(BUILD)/pic/tools/%.o: flags += -Itools
 
@@ -173,6 +175,9 @@ man: $(BUILD)/rfm # writes the commands and their options into tools/rfm/rfm.1
 	awk -v made=$(BUILD)/commands.1 '/The end of what is made/ { on = 0 } !on { print } \
 	    /made by make man/ { while ((getline line <made) > 0) print line; on = 1 }' tools/rfm/rfm.1 >$(BUILD)/rfm.1
 	cp $(BUILD)/rfm.1 tools/rfm/rfm.1
+
+api: # pages of every function, type and macro, from the headers: build/api/README.md
+	@tools/api/make $(BUILD)/api
 
 install: all # into $(DESTDIR)$(PREFIX)
 	mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

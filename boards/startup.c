@@ -18,22 +18,26 @@ void board_main(void);
 
 /* ---- semihosting: a breakpoint that the emulator (or a debugger) takes as a request --------- */
 
+#define SYS_OPEN          0x01
 #define SYS_WRITEC        0x03
 #define SYS_WRITE0        0x04
+#define SYS_READ          0x06
+#define SYS_GET_CMDLINE   0x15
 #define SYS_EXIT_EXTENDED 0x20
 
 #if defined __arm__
 
-static void semihost(uint32_t request, const void *argument) {
+static uint32_t semihost(uint32_t request, const void *argument) {
     register uint32_t r0 __asm__("r0") = request;
     register const void *r1 __asm__("r1") = argument;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
 }
 
 #elif defined __riscv
 
 /* The three instructions are the mark; they must be uncompressed and in one page. */
-static void semihost(uint32_t request, const void *argument) {
+static uint32_t semihost(uint32_t request, const void *argument) {
     register uint32_t a0 __asm__("a0") = request;
     register const void *a1 __asm__("a1") = argument;
     __asm__ volatile(".option push\n\t.option norvc\n\t.balign 16\n\t"
@@ -42,6 +46,7 @@ static void semihost(uint32_t request, const void *argument) {
                      : "+r"(a0)
                      : "r"(a1)
                      : "memory");
+    return a0;
 }
 
 #else
@@ -50,16 +55,32 @@ static void semihost(uint32_t request, const void *argument) {
 
 void board_putchar(int c) {
     char byte = (char)c;
-    semihost(SYS_WRITEC, &byte);
+    (void)semihost(SYS_WRITEC, &byte);
 }
 
-void board_print(const char *text) { semihost(SYS_WRITE0, text); }
+void board_print(const char *text) { (void)semihost(SYS_WRITE0, text); }
+
+/* Not SYS_READC: it loses bytes in QEMU 7.2. The file's name is the program's command line. */
+int board_getchar(void) {
+    static uint32_t file; /* its handle, which is not 0 */
+    static char name[256];
+    uint32_t block[3];
+    char byte = 0;
+    if (file == 0) {
+        block[0] = (uint32_t)(uintptr_t)name, block[1] = sizeof name;
+        if (semihost(SYS_GET_CMDLINE, block) != 0) return -1;
+        block[2] = block[1], block[1] = 0; /* for reading */
+        file = semihost(SYS_OPEN, block);
+    }
+    block[0] = file, block[1] = (uint32_t)(uintptr_t)&byte, block[2] = 1;
+    return semihost(SYS_READ, block) == 0 ? (unsigned char)byte : -1;
+}
 
 void board_exit(int status) {
     uint32_t block[2];
     block[0] = 0x20026; /* ADP_Stopped_ApplicationExit */
     block[1] = status >= 0 && status < 255 ? (uint32_t)status : 255u;
-    semihost(SYS_EXIT_EXTENDED, block);
+    (void)semihost(SYS_EXIT_EXTENDED, block);
     for (;;) {
     }
 }

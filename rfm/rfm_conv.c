@@ -629,12 +629,6 @@ static void product_bytes(size_t *most, const rfm_ctx *ctx, size_t m, size_t n, 
     if (*most != SIZE_MAX) at_least(most, rfm_gemm_need(ctx, m, n, k, &bytes), &bytes);
 }
 
-static int leave(rfm_arena *arena, size_t used, int status) {
-    arena->status = RFM_OK;
-    rfm_arena_release(arena, used);
-    return status;
-}
-
 static size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
 
 /* Work that is done and the total, in multiply-adds. */

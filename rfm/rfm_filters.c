@@ -198,12 +198,6 @@ int rfm_filters_integers(const rfm_filters *f, const rfm_real *x, int16_t *xi) {
 
 /* ==== 3. Learning =============================================================================== */
 
-static int leave(rfm_arena *arena, size_t used, int status) {
-    arena->status = RFM_OK;
-    rfm_arena_release(arena, used);
-    return status;
-}
-
 /* Memory of rfm_filters_learn: `work` is first that of the fit, then that of the eigenpairs. */
 typedef struct {
     rfm_conv_options options;

@@ -596,13 +596,6 @@ int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model 
     return status;
 }
 
-/* After a call: gives back the scratch. What was finite and is not any more has overflowed on the way. */
-static int leave(const rfm_ctx *ctx, size_t used, int status) {
-    ctx->arena->status = RFM_OK;
-    rfm_arena_release(ctx->arena, used);
-    return status;
-}
-
 static int outer_rows(adding_call *s) {
     size_t n = s->passing.rows->n, first, count;
     int status = RFM_OK;
@@ -628,7 +621,7 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     status = adding_call_layout(ctx->arena, sums->kind, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     memset(s.part, 0, s.bytes);
     *s.part = *sums;
@@ -643,7 +636,7 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
         seal(s.part);
         status = combine(sums, s.part, 1);
     }
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 4. Direct ================================================================================= */
@@ -771,7 +764,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
         return RFM_EVALUE;
     used = ctx->arena->used;
     status = sums_call_layout(ctx->arena, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = basis_start(&s.desk, &s.basis);
     if (status == RFM_OK)
@@ -781,7 +774,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
         report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank;
         report->ridge = s.equations.ridge * power(2 * sums->unit_k);
     }
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 5. Conjugate gradients ====================================================================
@@ -1148,11 +1141,11 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
     if (report == NULL) report = &own;
     used = ctx->arena->used;
     status = solve_call_layout(ctx->arena, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = look_pass(&s.passing, &e);
     if (status == RFM_OK) status = solve_rows(&s.solving, &e, options->ridge, alpha, report);
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 7. The fit ================================================================================
@@ -1689,7 +1682,7 @@ int rfm_large_fit(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_opti
     report->sampled = f.s, report->centers = f.m;
     if (status == RFM_EFINITE) report->row = f.passing.row, report->col = f.passing.col;
     store->status = RFM_OK;
-    (void)leave(ctx, ctx->arena == store ? f.store_end : used, status);
+    (void)leave(ctx->arena, ctx->arena == store ? f.store_end : used, status);
     if (status != RFM_OK)
         rfm_arena_release(store, store_used);
     else
@@ -1970,12 +1963,12 @@ int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *mode
     if (!finite_view(data->x) || !finite_view(data->y)) return RFM_EFINITE;
     used = ctx->arena->used;
     status = descent_layout(ctx->arena, &s);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = descend(&s, report != NULL ? report : &own);
     for (i = 0; status == RFM_OK && i < s.n; i++)
         memcpy(alpha.at + i * alpha.stride, s.alpha + i * s.c, s.c * sizeof *s.alpha);
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 #endif /* RFM_NO_TRAIN */

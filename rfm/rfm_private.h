@@ -196,6 +196,13 @@ static inline int check_arena(const rfm_arena *arena) {
     return arena->base == NULL ? RFM_EARENA : RFM_OK;
 }
 
+/* After a call: gives back the scratch. */
+static inline int leave(rfm_arena *arena, size_t used, int status) {
+    arena->status = RFM_OK;
+    rfm_arena_release(arena, used);
+    return status;
+}
+
 /* The input was finite: what a call of rfm.h finds not to be so has overflowed on the way. */
 static inline int in_range(int status) { return status == RFM_EFINITE ? RFM_ERANGE : status; }
 

@@ -404,13 +404,6 @@ int rfm_tree_predict_need(const rfm_ctx *ctx, const rfm_tree *tree, size_t m, si
     return status;
 }
 
-/* After a call: gives back the scratch. */
-static int leave(const rfm_ctx *ctx, size_t used, int status) {
-    ctx->arena->status = RFM_OK;
-    rfm_arena_release(ctx->arena, used);
-    return status;
-}
-
 int rfm_tree_predict(const rfm_ctx *ctx, const rfm_tree *tree, rfm_cmat z, rfm_mat y) {
     mixing s;
     span list[2];
@@ -429,7 +422,7 @@ int rfm_tree_predict(const rfm_ctx *ctx, const rfm_tree *tree, rfm_cmat z, rfm_m
     mixing_needs(&s, tree, z.rows);
     status = mixing_layout(ctx->arena, &s, z.rows, tree->softness > R(0));
     if (status == RFM_OK) status = mix(&s, tree, z, y);
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 /* ==== 4. Shape ==================================================================================
@@ -1137,11 +1130,11 @@ int rfm_tree_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_tree_option
     used = ctx->arena->used;
     g.blob = (unsigned char *)blob;
     status = growing_layout(ctx->arena, &g);
-    if (status != RFM_OK) return leave(ctx, used, status);
+    if (status != RFM_OK) return leave(ctx->arena, used, status);
     memset(report, 0, sizeof *report);
     status = grow(&g, tree, report);
     if (status != RFM_OK) memset(blob, 0, TREE_HEAD);
-    return leave(ctx, used, status);
+    return leave(ctx->arena, used, status);
 }
 
 int rfm_tree_set(void *blob, size_t size, rfm_real softness, rfm_real temperature) {

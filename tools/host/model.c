@@ -145,6 +145,14 @@ static void table_record(const void *at, size_t bytes, const rfm_model *model, s
     if (number != NULL && record_number(number, 0) > 0) r->temperature = record_number(number, 0);
 }
 
+/* How the inputs are made of samples. */
+static void signal_record(const void *at, size_t bytes, model_record *r) {
+    rfm_signal signal;
+    r->signal = rfm_record_find(at, bytes, RFM_RECORD_SIGNAL, &r->signal_bytes);
+    if (r->signal == NULL || rfm_signal_open(r->signal, r->signal_bytes, &signal) != RFM_OK || signal.names == NULL)
+        r->signal = NULL, r->signal_bytes = 0;
+}
+
 /* Names and record of a tiny model are one list of entries behind the numbers: *record is what is not names. */
 static const void *tiny_entries(const void *blob, const rfm_tiny *model, size_t *bytes, size_t *record) {
     rfm_tiny numbers = *model;
@@ -180,6 +188,7 @@ static model_record record_of(const void *blob, size_t size, const any_model *an
     r.offsets = numbers_of(at, bytes, RFM_RECORD_OFFSETS, model->d + (model->task == RFM_CLASSIFY ? 0 : targets));
     r.scales = numbers_of(at, bytes, RFM_RECORD_SCALES, model->d);
     table_record(at, bytes, model, targets, &r);
+    signal_record(at, bytes, &r);
     conformal = numbers_of(at, bytes, RFM_RECORD_CONFORMAL, 2);
     if (conformal != NULL && model->task == RFM_CLASSIFY && record_number(conformal, 0) > 0 &&
         record_number(conformal, 0) <= 1 && record_number(conformal, 1) >= 0)

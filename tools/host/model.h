@@ -4,6 +4,7 @@
 
 #include "rfm_conv.h"
 #include "rfm_filters.h"
+#include "rfm_signal.h"
 #include "rfm_small.h"
 #include "rfm_tiny.h"
 #include "rfm_tree.h"
@@ -25,7 +26,9 @@ typedef struct {
     const unsigned char *rows; /* (row_count) fingerprints: 4 bytes each, in order */
     size_t row_count;
     double temperature; /* 0: none */
-    size_t bytes;       /* of all of it */
+    const void *signal; /* how inputs are made of samples, rfm_signal.h, with names */
+    size_t signal_bytes;
+    size_t bytes; /* of all of it */
 } model_record;
 
 /* A type of numbers beside RFM_I8 ... RFM_F64: 8-bit integers in the form of rfm_tiny.h. */

@@ -251,7 +251,7 @@ static void kernel_form(const lab_rows *s, const double *y, const rfm_real *q, i
 }
 
 /* dW'dW and dW'K dW from the gradient, beside X'LQLX and X'LQ^2LX. */
-static void proposition4(const trial *t, text *sheet) {
+static void proposition4(const trial *t, text *sheet, text *chart) {
     const size_t n = 60, d = 10, k = 40;
     uint64_t state = t->seed;
     spectrum axes = spectrum_make(&state, d, -1);
@@ -318,6 +318,7 @@ static void proposition4(const trial *t, text *sheet) {
                                         ((double)w.f.w[0][p * d + j] - (double)w.start.w[0][p * d + j]) / time / time;
         sheet_row(sheet, "Prop. 3: V'V / t^2 and dW'dW apart by|t = %g, 16 steps|order t|%.4f|", time,
                   apart(right, left, d * d));
+        sheet_point(chart, "measured", log10(time), log10(apart(right, left, d * d)));
     }
     net_free(&w);
     rows_free(&s);
@@ -397,12 +398,17 @@ static void proposition10(const trial *t, text *sheet) {
 }
 
 void alignment_start(const trial *t, text *sheet) {
+    text chart = {NULL, 0, 0};
+    sheet_chart(&chart, "V'V / t^2 and dW'dW apart (Prop. 3): slope 1 is order t", "log10 of the time t",
+                "log10 of the distance");
     sheet_table(sheet, COLUMNS);
-    proposition4(t, sheet);
+    proposition4(t, sheet, &chart);
     proposition10(t, sheet);
     sheet_say(
         sheet,
         "L is the derivative of the loss by the outputs, Q the tangent kernel of the first layer. Prop. 4 is an "
         "identity, so what remains is rounding; Prop. 3 is a limit of small times; Prop. 10 a mean, compared with "
         "its standard error. The second matrix is (1 + 5/k) SBS + (3/k) trace(B) S^2.");
+    text_bytes(sheet, chart.at, chart.size);
+    free(chart.at);
 }

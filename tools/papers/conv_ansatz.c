@@ -136,7 +136,9 @@ void conv_theorem(const trial *t, text *sheet) {
               "patches. One step of descent on all rows, then W'W beside the AGOP over all patches.",
               PLACES, n);
     sheet_table(sheet, "quantity|ours|paper");
-    sheet_row(sheet, "1 - cosine|%.1e|0: proportional exactly", 1 - cosine);
+    sheet_row(sheet, "1 - cosine|%.1e|0: proportional exactly", fabs(1 - cosine));
     sheet_say(sheet, "What is left is the rounding of single precision.");
+    sheet_square(sheet, "W'W", w_w, PATCH);
+    sheet_square(sheet, "AGOP by patches", g, PATCH);
     free(x);
 }

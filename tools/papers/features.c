@@ -132,6 +132,14 @@ void features(const trial *t, text *sheet) {
     sheet_row(sheet, "M and W'W of the same task, mean|%.3f|above 0.8", same);
     sheet_row(sheet, "M of one task, W'W of another, mean|%.3f|0.110 (glasses and mustache)", across);
     sheet_say(sheet, "The paper has faces, networks of width 1,024 and 500 epochs.");
+    sheet_chart(sheet, "M of an RFM beside W'W of a network", "digit", "cosine or correlation");
+    for (k = 0; k < digits; k++) sheet_dot(sheet, "top eigenvectors", (double)k, pairs[k].vectors);
+    for (k = 0; k < digits; k++) sheet_dot(sheet, "diagonals", (double)k, pairs[k].diagonals);
+    for (k = 0; k < digits; k++)
+        for (l = 0; l < digits; l++)
+            if (k != l)
+                sheet_dot(sheet, "of another digit", (double)k,
+                          pearson(pairs[k].rfm_diagonal, pairs[l].network_diagonal, 1, train.d));
     for (k = 0; k < 2; k++) {
         double *picture = allocate(train.d, sizeof *picture, "a picture");
         for (l = 0; l < 2; l++) {
@@ -171,6 +179,7 @@ void layers_of_networks(const trial *t, text *sheet) {
     /* Figure 11, SVHN: network, NTK + W'W, Laplace + W'W by depth; NTK 73.6, Laplace 66.76. */
     static const char *const paper[] = {"77.61, 82.28, 79.55", "78.72, 79.88, 79.22", "79.32, 79.42, 78.90",
                                         "79.03, 78.89, 78.65"};
+    static const char *const machines[] = {"network", "NTK", "NTK + W'W", "Laplace", "Laplace + W'W"};
     size_t depths = t->quick ? 2 : 4, width = t->quick ? 64 : 256, steps = t->quick ? 300 : 2000, side, l, i, d;
     digit_sets digits = small_digits(t, 2500);
     uint64_t state = t->seed;
@@ -178,7 +187,9 @@ void layers_of_networks(const trial *t, text *sheet) {
     unsigned char *inside = middle_of(digits.side);
     rfm_real *f, *g;
     double *picture, laplace;
+    text chart = {NULL, 0, 0};
     side = digits.side, d = train.d;
+    sheet_chart(&chart, "Right on test images", "hidden layers", "%");
     f = allocate(d, d * sizeof *f, "W'W"), g = allocate(d, d * sizeof *g, "an AGOP");
     picture = allocate(d, sizeof *picture, "a picture");
     laplace = right_under(t, &train, &test, RFM_LAPLACE, 1, NULL);
@@ -195,7 +206,7 @@ void layers_of_networks(const trial *t, text *sheet) {
     for (l = 1; l <= depths; l++) {
         net w = net_make(t, l, d, width, 10, 0);
         rfm_nfa_options o;
-        double in = 0, all = 0;
+        double in = 0, all = 0, right[5];
         rfm_nfa_options_init(&o);
         o.method = RFM_NFA_MOMENTUM, o.batch = 100, o.rate = (rfm_real)0.05, o.steps = steps, o.look = steps;
         net_descend(t, &w, &train, &o);
@@ -205,11 +216,13 @@ void layers_of_networks(const trial *t, text *sheet) {
             picture[i] = (double)f[i * d + i], all += picture[i];
             if (inside[i]) in += picture[i];
         }
-        sheet_row(sheet, "%zu|%.2f|%.2f|%.2f|%.2f|%.2f|%s|%.1f|%.3f", l, 100 * net_accuracy(t, &w, &test),
-                  100 * right_under(t, &train, &test, RFM_NTK, (double)l, NULL),
-                  100 * right_under(t, &train, &test, RFM_NTK, (double)l, f), 100 * laplace,
-                  100 * right_under(t, &train, &test, RFM_LAPLACE, 1, f), paper[l - 1], 100 * in / all,
-                  pearson(f, g, d, d));
+        right[0] = net_accuracy(t, &w, &test), right[3] = laplace;
+        right[1] = right_under(t, &train, &test, RFM_NTK, (double)l, NULL);
+        right[2] = right_under(t, &train, &test, RFM_NTK, (double)l, f);
+        right[4] = right_under(t, &train, &test, RFM_LAPLACE, 1, f);
+        for (i = 0; i < 5; i++) sheet_point(&chart, machines[i], (double)l, 100 * right[i]);
+        sheet_row(sheet, "%zu|%.2f|%.2f|%.2f|%.2f|%.2f|%s|%.1f|%.3f", l, 100 * right[0], 100 * right[1], 100 * right[2],
+                  100 * right[3], 100 * right[4], paper[l - 1], 100 * in / all, pearson(f, g, d, d));
         net_free(&w);
         progress_show("layers of networks", (double)l, (double)depths);
     }
@@ -217,7 +230,11 @@ void layers_of_networks(const trial *t, text *sheet) {
     sheet_say(sheet, "The paper has house numbers: NTK 73.6 %%, Laplace 66.76 %%. There, too, kernels on the first "
                      "layer's features come up to "
                      "the network.");
+    text_bytes(sheet, chart.at, chart.size);
+    free(chart.at);
     sheet_image(sheet, "Diagonal of W'W, the deepest network", picture, 3 * side, 3 * side);
+    for (i = 0; i < d; i++) picture[i] = (double)g[i * d + i];
+    sheet_image(sheet, "Diagonal of its centred AGOP", picture, 3 * side, 3 * side);
     free(f);
     free(g);
     free(picture);

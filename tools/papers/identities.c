@@ -145,8 +145,8 @@ static void proposition2(const trial *t, text *sheet) {
 
 /* ---- Propositions 4 and 5: linear networks ---------------------------------------------------- */
 
-/* f = A B x / sqrt(k), B = 0 at the start. With W_1 = A / sqrt(k), a step of A is one of W_1 with rate / k. */
-static void linear(const trial *t, text *sheet, int both, size_t steps, size_t k) {
+/* How far B'B and grad grad' are apart. f = A B x / sqrt(k), B = 0 at the start. With W_1 = A / sqrt(k), a step of A is one of W_1 with rate / k. */
+static double linear(const trial *t, text *sheet, int both, size_t steps, size_t k) {
     const size_t n = 50, d = 6;
     uint64_t state = t->seed + 11;
     spectrum axes = spectrum_make(&state, d, -1);
@@ -176,22 +176,30 @@ static void linear(const trial *t, text *sheet, int both, size_t steps, size_t k
     net_free(&w);
     rows_free(&s);
     spectrum_free(&axes);
+    return sqrt(off / size);
 }
 
 void identities(const trial *t, text *sheet) {
     static const size_t widths[] = {100, 1000, 10000};
-    size_t i;
+    double off[2][3];
+    size_t i, k;
     sheet_table(sheet, COLUMNS);
     for (i = 1; i <= 3; i++) theorem1(t, sheet, i);
     proposition1(t, sheet);
     proposition2(t, sheet);
-    for (i = 0; i < 3; i++) linear(t, sheet, 0, 20, widths[i]);
-    for (i = 0; i < 3; i++) linear(t, sheet, 1, 2, widths[i]);
+    for (i = 0; i < 3; i++) off[0][i] = linear(t, sheet, 0, 20, widths[i]);
+    for (i = 0; i < 3; i++) off[1][i] = linear(t, sheet, 1, 2, widths[i]);
     sheet_say(
         sheet,
         "Means over random numbers are compared with their standard error. Theorem 1 is for infinitely wide outer "
         "layers; with 256 units what is left of that is within the error. In Prop. 4 and 5 the two matrices differ "
         "by the factor |A|^2 / k, which is 1 up to sqrt(2 / k).");
+    sheet_chart(sheet, "B'B and grad grad' of linear networks, apart", "log10 of the width k", "log10 of the distance");
+    for (k = 0; k < 2; k++)
+        for (i = 0; i < 3; i++)
+            sheet_point(sheet, k == 0 ? "Prop. 4" : "Prop. 5", log10((double)widths[i]), log10(off[k][i]));
+    for (i = 0; i < 3; i++)
+        sheet_point(sheet, "sqrt(2 / k)", log10((double)widths[i]), 0.5 * log10(2 / (double)widths[i]));
 }
 
 /* ---- 000: cos(W'W, AGOP) over time ------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- random numbers ------------------------------------------------------------------------- */
 
@@ -72,20 +73,17 @@ lab_rows rows_columns(const lab_rows *s, const unsigned char *keep) {
 static lab_rows read_images(csv *file, row_list rows, size_t most, double white) {
     size_t target = target_find(file, NULL, 1), i;
     input_list inputs;
-    uint32_t *labels;
     lab_rows s;
     if (most > 0 && most < rows.count) rows.count = most;
     inputs = inputs_of_file(file, target, 1, rows, 0);
     s = rows_make(rows.count, inputs.count, 10);
     inputs_fill(file, inputs, rows, 0, NULL, s.x);
     for (i = 0; i < s.n * s.d; i++) s.x[i] = (rfm_real)((double)s.x[i] / white);
-    labels = allocate(s.n, sizeof *labels, "classes");
     for (i = 0; i < s.n; i++) {
         double label = file->values[rows.at[i] * file->columns + target];
         if (!(label >= 0 && label < 10)) csv_fail(file, rows.at[i], target, "a digit");
         rows_label(&s, i, (uint32_t)label);
     }
-    free(labels);
     inputs_free(&inputs);
     return s;
 }
@@ -104,6 +102,56 @@ static void read_part(const char *name, const char *split, unsigned char which, 
     csv_free(&file);
 }
 
+/* A name to read a file of MNIST by: its own; or, if only FILE.gz is there, that of a pipe from gzip. */
+typedef struct {
+    char *name;
+    FILE *pipe; /* or NULL */
+} source;
+
+static int is_there(const char *file) {
+    struct stat about;
+    return stat(file, &about) == 0;
+}
+
+static source source_open(const char *folder, const char *of, const char *what) {
+    text plain = {NULL, 0, 0}, packed = {NULL, 0, 0}, command = {NULL, 0, 0}, pipe = {NULL, 0, 0};
+    source s;
+    text_add(&plain, "%s/mnist5k-%s-%s-ubyte", folder, of, what);
+    text_bytes(&plain, "", 1);
+    s.name = plain.at, s.pipe = NULL;
+    text_add(&packed, "%s.gz", plain.at);
+    text_bytes(&packed, "", 1);
+    if (is_there(plain.at) || !is_there(packed.at)) {
+        free(packed.at);
+        return s;
+    }
+    if (strchr(packed.at, '\'') != NULL) fail("%s: gunzip it first", packed.at);
+    text_add(&command, "exec gzip -dc -- '%s'", packed.at);
+    text_bytes(&command, "", 1);
+    s.pipe = popen(command.at, "r");
+    if (s.pipe == NULL) fail("%s: gzip cannot be run", packed.at);
+    text_add(&pipe, "/dev/fd/%d", fileno(s.pipe));
+    text_bytes(&pipe, "", 1);
+    s.name = pipe.at;
+    free(plain.at);
+    free(packed.at);
+    free(command.at);
+    return s;
+}
+
+static void source_close(source *s) {
+    if (s->pipe != NULL) pclose(s->pipe);
+    free(s->name);
+}
+
+static void read_mnist(const char *folder, const char *of, size_t most, lab_rows *s) {
+    source images = source_open(folder, of, "images-idx3"), labels = source_open(folder, of, "labels-idx1");
+    idx_labels = labels.name;
+    read_part(images.name, NULL, USE_TRAIN, most, 255, s);
+    source_close(&images);
+    source_close(&labels);
+}
+
 const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_rows *train, lab_rows *test,
                        size_t *side) {
     if (t->data == NULL) {
@@ -112,17 +160,10 @@ const char *lab_digits(const trial *t, size_t most_train, size_t most_test, lab_
         *side = 8;
         return "digits of 8 x 8 pixels (tools/data)";
     } else {
-        text name = {NULL, 0, 0};
-        size_t first;
-        text_add(&name, "%s/mnist5k-train-images-idx3-ubyte", t->data);
-        text_bytes(&name, "", 1), first = name.size;
-        text_add(&name, "%s/mnist5k-test-images-idx3-ubyte", t->data);
-        text_bytes(&name, "", 1);
-        read_part(name.at, NULL, USE_TRAIN, most_train, 255, train);
-        read_part(name.at + first, NULL, USE_TEST, most_test, 255, test);
-        free(name.at);
+        read_mnist(t->data, "train", most_train, train);
+        read_mnist(t->data, "test", most_test, test);
         *side = 28;
-        return "a subset of MNIST, 28 x 28 pixels";
+        return "MNIST digits of 28 x 28 pixels";
     }
 }
 
@@ -153,7 +194,7 @@ digit_sets small_digits(const trial *t, size_t most) {
         side = d.side;
         halve(&d.train, &side);
         halve(&d.test, &side);
-        d.side = side / 2;
+        d.side = side / 2, d.name = "MNIST digits at 14 x 14 pixels";
     }
     return d;
 }
@@ -220,7 +261,7 @@ lab_model lab_fit(const trial *t, const lab_rows *s, const rfm_options *options,
 
 void lab_model_free(lab_model *f) { free(f->memory); }
 
-void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best) {
+void lab_path(const trial *t, const lab_rows *s, int classes, const rfm_options *options, double *scores) {
     const size_t held = s->n / 5, fit = s->n - held;
     const rfm_data rest = data_of(s, fit, held);
     rfm_data data = data_of(s, 0, fit);
@@ -237,13 +278,20 @@ void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *
     desk_open(t, &d, scratch + store);
     must(rfm_fit(&d.ctx, &data, &o, &d.arena, &model, &report), "a fit");
     desk_close(&d);
-    for (i = 0; i <= o.iterations; i++) {
-        double score = classes ? (double)report.path[i].score : -(double)report.path[i].score;
-        if (score <= best->score) continue;
-        best->score = score, best->options = *options;
+    for (i = 0; i <= o.iterations; i++) scores[i] = (classes ? 1 : -1) * (double)report.path[i].score;
+    free(report.path);
+}
+
+void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best) {
+    double *scores = allocate(options->iterations + 1, sizeof *scores, "scores");
+    size_t i;
+    lab_path(t, s, classes, options, scores);
+    for (i = 0; i <= options->iterations; i++) {
+        if (scores[i] <= best->score) continue;
+        best->score = scores[i], best->options = *options;
         best->options.iterations = i;
     }
-    free(report.path);
+    free(scores);
 }
 
 void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y) {

@@ -79,6 +79,9 @@ typedef struct {
     double score; /* on held-out rows: accuracy, or minus the squared error; -HUGE_VAL: nothing was tried */
 } lab_choice;
 
+/* Fits without the last fifth of the rows; scores (iterations + 1), as above, by T. */
+void lab_path(const trial *t, const lab_rows *s, int classes, const rfm_options *options, double *scores);
+
 /* Tries these options with T up to their iterations. The last fifth of the rows is held out. Equal scores keep what came
  * first, and of one fit the smallest T. */
 void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best);

@@ -152,29 +152,33 @@ static double error_of(const drawn *s, const rfm_real *y) {
     return sum;
 }
 
-/* m NULL: a kernel that has learned nothing. paper: what its figure 16 shows. */
-static void show(text *sheet, const char *name, const task *t, const drawn *s, const rfm_real *y, const rfm_real *m,
-                 const char *paper) {
+/* A row, and its R^2. m NULL: a kernel that has learned nothing. paper: what its figure 16 shows. */
+static double show(text *sheet, const char *name, const task *t, const drawn *s, const rfm_real *y, const rfm_real *m,
+                   const char *paper) {
     double error = error_of(s, y);
     char learned[64] = "|";
     if (m != NULL) snprintf(learned, sizeof learned, "%.1f|%.3f", found(t, s, m), cosine(m, s->egop, t->d));
     sheet_row(sheet, "%s|%.3g|%.4f|%s|%.1f|%s", name, error, 1 - error / s->variance, paper, beyond(s, y), learned);
+    return 1 - error / s->variance;
 }
 
-static void show_kernel(const trial *a, text *sheet, const char *name, const task *t, const drawn *s,
-                        const rfm_options *o, const char *paper) {
-    rfm_real *y = allocate(s->test.n, sizeof *y, "predictions"), m[MOST * MOST];
+/* m (d, d) becomes M. */
+static double show_kernel(const trial *a, text *sheet, const char *name, const task *t, const drawn *s,
+                          const rfm_options *o, const char *paper, rfm_real *m) {
+    rfm_real *y = allocate(s->test.n, sizeof *y, "predictions");
+    double r2;
     lab_model f = lab_fit(a, &s->train, o, NULL);
     lab_predict(a, &f, &s->test, y);
     if (o->iterations > 0) must(rfm_metric(&f.model, rfm_view(m, t->d, t->d)), "M");
-    show(sheet, name, t, s, y, o->iterations > 0 ? m : NULL, paper);
+    r2 = show(sheet, name, t, s, y, o->iterations > 0 ? m : NULL, paper);
     lab_model_free(&f);
     free(y);
+    return r2;
 }
 
-/* One hidden layer, as the paper trains it: descent from a small first layer for 16a, Adam for the others. */
-static void show_network(const trial *a, text *sheet, const task *t, const drawn *s) {
-    rfm_real *y = allocate(s->test.n, sizeof *y, "predictions"), f[MOST * MOST];
+/* f (d, d) becomes W'W. One hidden layer, as the paper trains it: descent from a small first layer for 16a, Adam for the others. */
+static void show_network(const trial *a, text *sheet, const task *t, const drawn *s, rfm_real *f) {
+    rfm_real *y = allocate(s->test.n, sizeof *y, "predictions");
     int plain = t->draw == rademacher;
     net w = net_make(a, 1, t->d, a->quick ? 128 : 512, 1, plain ? 1e-3 : 0);
     rfm_nfa_options o;
@@ -191,10 +195,18 @@ static void show_network(const trial *a, text *sheet, const task *t, const drawn
     free(y);
 }
 
+static void picture(text *sheet, const char *what, const task *t, const rfm_real *m) {
+    char title[80];
+    snprintf(title, sizeof title, "%s: %s", t->name, what);
+    sheet_square(sheet, title, m, t->d);
+}
+
 void low_rank(const trial *a, text *sheet) {
     static const size_t updates[] = {0, 1, 2, 5};
     enum { UPDATES = sizeof updates / sizeof *updates };
     size_t n = a->quick ? 300 : 1000, tests = a->quick ? 1000 : 10000, i, k;
+    text chart = {NULL, 0, 0}, images = {NULL, 0, 0};
+    sheet_chart(&chart, "Test R^2 by updates of M", "updates T", "R^2");
     sheet_say(
         sheet,
         "%zu training rows, %zu test rows, L = 10; RFM with a full M. The error's share beyond: on test rows whose "
@@ -207,6 +219,7 @@ void low_rank(const trial *a, text *sheet) {
         const task *t = &tasks[i];
         drawn s = draw(t, n, tests, a->seed);
         rfm_options o;
+        rfm_real m[MOST * MOST];
         text columns = {NULL, 0, 0};
         text_add(&columns, "%s, %zu inputs, variance %.4g|test MSE|R^2|paper|beyond %%|found %%|cosine", t->name, t->d,
                  s.variance);
@@ -219,17 +232,25 @@ void low_rank(const trial *a, text *sheet) {
             char name[40];
             snprintf(name, sizeof name, updates[k] == 0 ? "Laplace kernel" : "RFM, T = %zu", updates[k]);
             o.iterations = updates[k];
-            show_kernel(a, sheet, name, t, &s, &o, updates[k] == 0 ? t->kernel : k + 1 == UPDATES ? t->rfm : "");
+            sheet_point(&chart, t->name, (double)updates[k],
+                        show_kernel(a, sheet, name, t, &s, &o,
+                                    updates[k] == 0      ? t->kernel
+                                    : k + 1 == UPDATES ? t->rfm
+                                                       : "",
+                                    m));
         }
+        picture(&images, "EGOP", t, s.egop);
+        picture(&images, "M of the RFM", t, m);
         o.iterations = 0, o.kernel = RFM_NTK, o.ridge = (rfm_real)1e-3;
-        show_kernel(a, sheet, "NTK, one hidden layer", t, &s, &o, t->kernel);
-        show_network(a, sheet, t, &s);
+        show_kernel(a, sheet, "NTK, one hidden layer", t, &s, &o, t->kernel, m);
+        show_network(a, sheet, t, &s, m);
+        picture(&images, "W'W of the network", t, m);
         drawn_free(&s);
         if (t->used == 0 && !a->quick) {
             s = draw(t, 4 * n, tests, a->seed);
             rfm_options_init(&o);
             o.ridge = (rfm_real)t->ridge;
-            show_kernel(a, sheet, "RFM, T = 5, four times the training rows", t, &s, &o, "");
+            show_kernel(a, sheet, "RFM, T = 5, four times the training rows", t, &s, &o, "", m);
             drawn_free(&s);
         }
         progress_show("low-rank", (double)i + 1, (double)(sizeof tasks / sizeof *tasks));
@@ -238,6 +259,10 @@ void low_rank(const trial *a, text *sheet) {
     sheet_say(sheet, "The paper gives figure 16 as a picture: RFM and the network near R^2 = 1 on 16a, the kernels far "
                      "below; on 16d "
                      "RFM far above all others. What RFM leaves of 16d is extrapolation: see the column beyond.");
+    text_bytes(sheet, chart.at, chart.size);
+    text_bytes(sheet, images.at, images.size);
+    free(chart.at);
+    free(images.at);
 }
 
 /* ---- depth (Fig. 10 and 14) --------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ static char *sheet_file(const char *folder, const experiment *e, const trial *t)
     return name.at;
 }
 
-/* The sheet of an earlier run, or NULL. */
+/* The sheet of an earlier run, or NULL; what is cut off or no sheet goes. */
 static char *sheet_of(const char *file) {
     struct stat s;
     size_t size;
@@ -34,6 +34,7 @@ static char *sheet_of(const char *file) {
     lines = file_read(file, &size);
     if (sheet_right(lines)) return lines;
     free(lines);
+    if (remove(file) != 0) fail("%s: is no sheet, and cannot be removed: %s", file, strerror(errno));
     return NULL;
 }
 
@@ -61,7 +62,7 @@ static void begin(text *t, const trial *a) {
     const experiment *e;
     html_page_open(t, "The papers, measured");
     text_add(t,
-             "<style>section .wide,section figure,section .gallery{margin:16px 0}</style>\n<header>\n<p "
+             "<style>section .wide,section figure,section .gallery{margin:16px 0}td.n{white-space:nowrap}</style>\n<header>\n<p "
              "class=\"over\">rfm-papers</p>\n<h1>The papers, measured</h1>\n<p class=\"lead\">Every "
              "experiment with the paper's number beside ours.%s%s Seed %.0f.</p>\n<nav>\n",
              a->quick ? " A quick run: small sets, so the numbers say little." : "",

@@ -81,7 +81,7 @@ static lab_rows starred(size_t side, size_t high, size_t wide, size_t few, size_
 
 typedef struct {
     const trial *t;
-    text *sheet;
+    text *sheet, *chart;
     const net *w;
     const lab_rows *train, *test;
     size_t last; /* step */
@@ -89,8 +89,10 @@ typedef struct {
 
 static void look_at(void *arg, size_t step) {
     const watched *a = arg;
-    sheet_row(a->sheet, "%zu|%.1f|%.1f|%s", step, 100 * net_accuracy(a->t, a->w, a->train),
-              100 * net_accuracy(a->t, a->w, a->test),
+    double on_train = 100 * net_accuracy(a->t, a->w, a->train), on_test = 100 * net_accuracy(a->t, a->w, a->test);
+    sheet_point(a->chart, "training", (double)step, on_train);
+    sheet_point(a->chart, "test", (double)step, on_test);
+    sheet_row(a->sheet, "%zu|%.1f|%.1f|%s", step, on_train, on_test,
               step == 0         ? ""
               : step == a->last ? "99.38"
                                 : "from 80 on");
@@ -104,10 +106,11 @@ static void grokking_network(const trial *t, text *sheet) {
     lab_rows train = starred(side, high, wide, 42, 400, &state), test = starred(side, high, wide, each, each, &state);
     net w = net_make(t, 2, train.d, width, 1, 5e-3);
     rfm_nfa_options o;
+    text chart = {NULL, 0, 0};
     watched a;
     rfm_nfa_options_init(&o);
     o.method = RFM_NFA_ADAM, o.rate = (rfm_real)1e-4, o.steps = steps, o.look = steps;
-    a.t = t, a.sheet = sheet, a.w = &w, a.train = &train, a.test = &test, a.last = steps;
+    a.t = t, a.sheet = sheet, a.chart = &chart, a.w = &w, a.train = &train, a.test = &test, a.last = steps;
     sheet_say(sheet,
               "A network on images of %zu x %zu x 3 with a block of %zu x %zu: two hidden layers of %zu, Adam with "
               "rate 0.0001 on all rows, "
@@ -115,8 +118,11 @@ static void grokking_network(const trial *t, text *sheet) {
               "rows are right.",
               side, side, high, wide, width);
     sheet_table(sheet, "steps|training %|test %|paper: test %");
+    sheet_chart(&chart, "The network", "steps", "% right");
     look_at(&a, 0);
     net_train(t, &w, &train, &o, "grokking of a network", steps / 10, look_at, &a);
+    text_bytes(sheet, chart.at, chart.size);
+    free(chart.at);
     net_free(&w);
     rows_free(&train);
     rows_free(&test);
@@ -130,6 +136,7 @@ void grokking(const trial *t, text *sheet) {
     unsigned char *inside = allocate(train.d, 1, "a mask");
     double *diagonal = allocate(train.d, sizeof *diagonal, "a diagonal");
     lab_rows mask = rows_make(1, train.d, 1);
+    text chart = {NULL, 0, 0};
     for (i = 0; i < train.d; i++) mask.x[i] = 2;
     star(side, high, wide, 1, mask.x);
     for (i = 0; i < train.d; i++) inside[i] = mask.x[i] != 2;
@@ -144,16 +151,21 @@ void grokking(const trial *t, text *sheet) {
         rfm_options o = laplace(i, RFM_DIAGONAL);
         double on_train, on_test;
         lab_model f;
+        if (i == 0) sheet_chart(&chart, "The RFM", "updates of M", "% right");
         o.ridge = (rfm_real)2.5e-3;
         f = lab_fit(t, &train, &o, NULL);
         on_train = lab_accuracy(t, &f, &train), on_test = lab_accuracy(t, &f, &test);
         lab_diagonal(&f, diagonal);
         sheet_row(sheet, "%zu|%.1f|%.1f|%s|%.2f", i, 100 * on_train, 100 * on_test, paper[i],
                   100 * share(diagonal, inside, train.d));
+        sheet_point(&chart, "training", (double)i, 100 * on_train);
+        sheet_point(&chart, "test", (double)i, 100 * on_test);
         progress_show("grokking", (double)i + 1, 4);
         lab_model_free(&f);
     }
     progress_end();
+    text_bytes(sheet, chart.at, chart.size);
+    free(chart.at);
     sheet_say(sheet,
               "The paper has airplanes and trucks, which differ besides the star; these images do not, so the plain "
               "kernel has nothing else to go by.");
@@ -326,6 +338,7 @@ void simplicity(const trial *t, text *sheet) {
     rfm_options o = laplace(1, RFM_DIAGONAL);
     lab_rows only_train, only_test;
     lab_model f;
+    text image = {NULL, 0, 0};
     for (j = 0; j < train.d; j++) inside[j] = j % width < side, right[j] = !inside[j];
     only_train = rows_columns(&train, right), only_test = rows_columns(&test, right);
     f = lab_fit(t, &train, &o, NULL);
@@ -354,6 +367,7 @@ void simplicity(const trial *t, text *sheet) {
         sheet_row(sheet, "diagonal of a network's W'W on the digit|%.1f|nearly all, as a picture",
                   100 * share(of_network, inside, d));
         sheet_row(sheet, "test accuracy of the network|%.2f|", 100 * net_accuracy(t, &w, &test));
+        sheet_image(&image, "Diagonal of the network's W'W", of_network, width, side);
         net_free(&w);
         free(w_w);
         free(of_network);
@@ -365,6 +379,8 @@ void simplicity(const trial *t, text *sheet) {
               "The paper has CIFAR-10 in place of the stripes, 50,000 rows and full M. The stripes alone tell the "
               "class, too; the machine looks at the digit all the same.");
     sheet_image(sheet, "Diagonal of M: the digit's half and the stripes' half", diagonal, width, side);
+    text_bytes(sheet, image.at, image.size);
+    free(image.at);
     free(inside);
     free(right);
     free(diagonal);

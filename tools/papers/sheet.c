@@ -1,5 +1,6 @@
 #include "sheet.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -35,10 +36,14 @@ static void add_formatted(text *sheet, const char *kind, char separator, const c
 }
 
 void sheet_say(text *sheet, const char *format, ...) {
+    size_t first = sheet->size + strlen("say\t"), end;
     va_list list;
     va_start(list, format);
     add_formatted(sheet, "say", 0, format, list);
     va_end(list);
+    for (end = first; isalpha((unsigned char)sheet->at[end]);) end++;
+    if (end > first + 1 && sheet->at[end] == ' ') /* a word, and no formula or file */
+        sheet->at[first] = (char)toupper((unsigned char)sheet->at[first]);
 }
 
 void sheet_table(text *sheet, const char *columns) { add_line(sheet, "table", columns, '|'); }
@@ -71,6 +76,14 @@ void sheet_image(text *sheet, const char *title, const double *values, size_t wi
         for (j = 0; j < width; j++) text_add(sheet, "\t%.3f", most > 0 ? values[i * width + j] / most : 0);
         text_add(sheet, "\n");
     }
+}
+
+void sheet_square(text *sheet, const char *title, const rfm_real *m, size_t d) {
+    double *values = allocate(d, d * sizeof *values, "a picture");
+    size_t i;
+    for (i = 0; i < d * d; i++) values[i] = (double)m[i];
+    sheet_image(sheet, title, values, d, d);
+    free(values);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -170,13 +183,15 @@ void sheet_json(text *t, const char *experiment, const char *lines) {
 
 /* ---- for a page ----------------------------------------------------------------------------- */
 
+#define SHORT_CELL 16 /* letters that stay on one line */
+
 static void html_cells(text *t, const char *line, const char *tag) {
     const char *at;
     size_t i;
     text_add(t, "<tr>");
     for (i = 1; (at = field_at(line, i)) != NULL; i++) {
         char *cell = copy_text(at, field(at));
-        text_add(t, "<%s%s>", tag, i == 1 ? " class=\"l\"" : "");
+        text_add(t, "<%s%s>", tag, i == 1 ? " class=\"l\"" : strlen(cell) <= SHORT_CELL ? " class=\"n\"" : "");
         html_text(t, cell);
         text_add(t, "</%s>", tag);
         free(cell);

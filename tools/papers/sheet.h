@@ -16,6 +16,7 @@
 #define SHEET_H
 
 #include "host/text.h"
+#include "rfm.h"
 
 void sheet_say(text *sheet, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -30,6 +31,8 @@ void sheet_dot(text *sheet, const char *series, double x, double y);
 
 /* values (height, width) are divided by the largest of them. */
 void sheet_image(text *sheet, const char *title, const double *values, size_t width, size_t height);
+
+void sheet_square(text *sheet, const char *title, const rfm_real *m, size_t d); /* the same of a matrix (d, d) */
 
 /* 1: every line is one of the above. */
 int sheet_right(const char *lines);

@@ -1,7 +1,7 @@
 #include "command.h"
 #include "compress/compress.h"
+#include "export/extras.h"
 #include "export/identifier.h"
-#include "export/standalone.h"
 #include "large/tree.h"
 #include "signal/signal_model.h"
 
@@ -120,11 +120,19 @@ static void say_losses(const rfm_model *model) {
     }
 }
 
+/* Vectors are of rows of a table, for one model. */
+static void no_vectors(const any_model *any, const call *c, const char *file) {
+    if (c->vectors != SIZE_MAX && (is_filters(any) || any->of_tree))
+        fail("%s: %s; expected a model of rows for --vectors", file,
+             any->of_tree ? "a tree of leaf machines" : "a bank of filters");
+}
+
 int command_export(const call *c) {
     const char *file = c->operands[0], *out = c->out;
     size_t size, i, classes;
     any_model any;
     rfm_model model;
+    header more;
     text t = {NULL, 0, 0}, guard = {NULL, 0, 0};
     char *file_blob, *id, *upper;
     unsigned char *blob;
@@ -132,13 +140,16 @@ int command_export(const call *c) {
     if (out == NULL) usage("export: expected -o model.h");
     if (c->certify && !c->standalone)
         usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
+    if ((c->vectors != SIZE_MAX) != (c->data != NULL)) usage("export: expected --vectors N and --data DATA.csv together");
+    if (c->vectors == 0) usage("--vectors: expected at least 1");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
     if (c->standalone) {
-        standalone_export(file, out, id, c->certify);
+        standalone_export(c, file, out, id);
         free(id);
         return 0;
     }
     any_read(file, &file_blob, &size, &any);
+    no_vectors(&any, c, file);
     if (is_filters(&any)) return signal_export(&any.filters, id, out);
     if (any.of_tree) return tree_export(&any, file_blob, size, id, out);
     blob = firmware_blob(&any, file_blob, size, &size);
@@ -165,6 +176,7 @@ int command_export(const call *c) {
              is_tiny(&any) ? "rfm_tiny.h"
              : integers    ? "rfm_small.h"
                            : "rfm.h");
+    if (has_sensor(&any)) text_add(&t, "#include \"rfm_signal.h\"\n\n");
     text_add(&t,
              "#define %s_BYTES   %zu\n#define %s_INPUTS  %zu\n#define %s_OUTPUTS %zu\n#define %s_CENTERS %zu\n#define "
              "%s_RANK    %zu\n",
@@ -198,7 +210,13 @@ int command_export(const call *c) {
     }
     text_add(&t, "RFM_ALIGNED static const unsigned char %s[%s_BYTES] = {", id, upper);
     for (i = 0; i < size; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
-    text_add(&t, "\n};\n\n#endif\n");
+    text_add(&t, "\n};\n");
+    memset(&more, 0, sizeof more);
+    more.t = t, more.id = id, more.upper = upper;
+    put_sensor(&more, &any, 0);
+    put_vectors(&more, &any, c, 0);
+    t = more.t;
+    text_add(&t, "\n#endif\n");
     file_write(out, t.at, t.size);
     if (!integers)
         say_losses(&model);

@@ -1,6 +1,7 @@
 #include "command.h"
 #include "conv/conv.h"
 #include "large/tree.h"
+#include "signal/sensor.h"
 #include "signal/signal_model.h"
 
 #include <math.h>
@@ -278,6 +279,7 @@ static void record_json(text *t, const any_model *any) {
     text inside = {NULL, 0, 0};
     if (r->targets != NULL) json_names(t, "targets", r->targets, model_targets(&any->numbers));
     json_number(t, "fills_missing", r->fill != NULL);
+    sensor_json(t, r);
     if (r->coverage > 0) json_number(t, "coverage", r->coverage), json_number(t, "threshold", r->threshold);
     if (!r->has_options) return;
     json_text(&inside, "kernel", rfm_kernels[o->kernel].name);
@@ -381,6 +383,7 @@ int command_info(const call *c) {
         if (any.record.targets != NULL) text_add(&t, "\n");
         if (any.record.fill != NULL) text_add(&t, "missing       cells are filled in as in training\n");
         show_table(&t, &any);
+        sensor_show(&t, &any.record);
         if (any.record.coverage > 0)
             text_add(&t, "sets          coverage %g, threshold %.4g\n", any.record.coverage, any.record.threshold);
         if (any.record.has_options) show_options(&t, &any);

@@ -7,6 +7,7 @@
 #include "learn/learn.h"
 #include "learn/measures.h"
 #include "learn/search.h"
+#include "signal/sensor.h"
 #include "signal/signal_model.h"
 
 #include <float.h>
@@ -563,6 +564,7 @@ static void record_table(job *t) {
     if (t->left.count > 0)
         record_add(record, RFM_RECORD_LEFT, t->left.at, (size_t)(rfm_name(t->left.at, 2 * t->left.count) - t->left.at));
     record_words(t->a, record);
+    sensor_record(record, t->a->operands[0], t->inputs.names, t->d);
     if (t->passes == NULL) record_add_rows(record, prints, t->learn.rows);
     free(prints);
     free(fill);

@@ -29,6 +29,7 @@ typedef bool boolean;
 struct SerialPort {
     void begin(unsigned long baud);
     void print(const char *text);
+    int read();
     explicit operator bool() const { return true; }
 };
 extern SerialPort Serial;

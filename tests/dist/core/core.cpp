@@ -6,6 +6,7 @@ extern "C" {
 
 SerialPort Serial;
 void SerialPort::begin(unsigned long) {}
+int SerialPort::read() { return board_getchar(); }
 void SerialPort::print(const char *text) { board_print(text); }
 
 /* A sketch of ours waits only when it is done. */

@@ -1,6 +1,5 @@
 /* What all standalone headers have: the comment, sizes and names; arrays; and which kind a model is of. */
-#include "standalone.h"
-
+#include "extras.h"
 #include "identifier.h"
 
 #include <ctype.h>
@@ -224,7 +223,8 @@ static facts facts_of(const any_model *any) {
     return f;
 }
 
-void standalone_export(const char *file, const char *out, const char *id, int certify) {
+void standalone_export(const call *c, const char *file, const char *out, const char *id) {
+    const int certify = c->certify;
     header h;
     facts f;
     any_model any;
@@ -243,6 +243,8 @@ void standalone_export(const char *file, const char *out, const char *id, int ce
         fail("%s: --standalone is for kernels of distances, found %s; without it rfm export makes a header for rfm.c",
              file, kernel_has_depth(any.numbers.kernel) ? "a network kernel" : "unit rows");
     if (certify) certifiable(&any, file);
+    if (c->vectors != SIZE_MAX && is_filters(&any))
+        fail("%s: a bank of filters; expected a model of rows for --vectors", file);
     file_check(out);
     put_head(&h, &f, certify, rfm_crc32(0, blob, size));
     if (is_tiny(&any)) {
@@ -257,6 +259,8 @@ void standalone_export(const char *file, const char *out, const char *id, int ce
         put_floats(&h, &any.numbers, certify);
         if (certify) put_certify_floats(&h, &any.numbers, file);
     }
+    put_sensor(&h, &any, 1);
+    put_vectors(&h, &any, c, 1);
     put(&h, "\n#endif\n");
     file_write(out, h.t.at, h.t.size);
     note("%s: %s, everything that it needs is in it", out, f.words);

@@ -14,8 +14,6 @@ typedef struct {
     size_t column;          /* of the array that is being written */
 } header;
 
-/* Reads the model `file`, of any kind, and writes the header for it; `certify`: with certificates. */
-void standalone_export(const char *file, const char *out, const char *id, int certify);
 
 /* Text with `@` for the name and `$` for the name in capitals. */
 void put(header *h, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -203,21 +203,28 @@ void chart_sets(text *t, const char *title, const char *x_name, const char *y_na
         "rgb(var(--blue))",     "rgb(var(--orange))",     "rgb(var(--green))",     "var(--soft)",
         "rgb(var(--blue)/.55)", "rgb(var(--orange)/.55)", "rgb(var(--green)/.55)", "var(--ink)"};
     double low[2], high[2], left = 58, right = 748, top = 10, bottom = 300;
-    size_t i, k, rows = (count + 3) / 4;
+    size_t i, k, longest = 0, columns, rows;
+    int whole = 1;
     axis a, b;
     low[0] = high[0] = sets[0].x[0], low[1] = high[1] = sets[0].y[0];
     for (k = 0; k < count; k++) {
         range_of(sets[k].x, sets[k].count, &low[0], &high[0]);
         range_of(sets[k].y, sets[k].count, &low[1], &high[1]);
+        for (i = 0; i < sets[k].count; i++) whole = whole && sets[k].x[i] == floor(sets[k].x[i]);
+        if (strlen(sets[k].name) > longest) longest = strlen(sets[k].name);
     }
+    columns = longest <= 21 ? 4 : longest <= 45 ? 2 : 1; /* of the legend, at 7 units for a letter */
+    rows = (count + columns - 1) / columns;
     a = axis_around(low[0], high[0], 8);
+    if (whole && high[0] > low[0] && a.step < 1) a.low = low[0], a.high = high[0], a.step = 1;
     b = axis_around(low[1], high[1], 5);
     open_svg(t, 760, 352 + 22 * (int)rows, title);
     draw_x_axis(t, &a, left, right, top, bottom);
     draw_y_axis(t, &b, left, right, top, bottom);
     for (k = 0; k < count; k++) {
         const char *colour = colours[k % (sizeof colours / sizeof *colours)];
-        double from = left + (right - left) * (double)(k % 4) / 4, below = bottom + 60 + 22 * (double)(k / 4);
+        double from = left + (right - left) * (double)(k % columns) / (double)columns;
+        double below = bottom + 60 + 22 * (double)(k / columns);
         if (sets[k].joined) {
             text_add(t, "<polyline class=\"curve\" style=\"stroke:%s\" points=\"", colour);
             for (i = 0; i < sets[k].count; i++)

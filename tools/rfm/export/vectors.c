@@ -1,0 +1,165 @@
+/* Rows of a table with the scores that this machine computes for them, for firmware to compare with its own. */
+#include "extras.h"
+
+#include "rfm/learn/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* (count, d) rows spread over those of a file that miss no cell. */
+static rfm_real *rows_spread(const any_model *any, const call *c, size_t count) {
+    const rfm_model *m = &any->numbers;
+    size_t d = m->d, whole = 0, i, j;
+    csv file;
+    unsigned char *use;
+    row_list rows;
+    input_list inputs;
+    rfm_real *x, *chosen;
+    record_absent(&any->record);
+    csv_read(&file, c->data, !c->no_header);
+    use = split_read(NULL, &file, USE_TEST), rows = rows_of(&file, use, USE_TEST);
+    inputs = model_inputs(&file, any, NULL, model_targets(m));
+    x = allocate(rows.count, d * sizeof *x, "inputs");
+    inputs_fill(&file, inputs, rows, 1, NULL, x);
+    for (i = 0; i < rows.count; i++) {
+        for (j = 0; j < d && isfinite(x[i * d + j]); j++) continue;
+        if (j == d) memmove(x + whole++ * d, x + i * d, d * sizeof *x);
+    }
+    if (whole < count) fail("%s: %zu rows without an empty cell, expected --vectors %zu", c->data, whole, count);
+    chosen = allocate(count, d * sizeof *chosen, "vectors");
+    for (i = 0; i < count; i++) {
+        size_t from = count > 1 ? i * (whole - 1) / (count - 1) : 0;
+        memcpy(chosen + i * d, x + from * d, d * sizeof *x);
+    }
+    free(x);
+    free(use);
+    free(rows.at);
+    inputs_free(&inputs);
+    csv_free(&file);
+    return chosen;
+}
+
+/* Inputs and scores of a model of integers, as firmware has them. */
+static void integers_of(const any_model *any, const rfm_real *x, int16_t *xi, int32_t *scores) {
+    const size_t d = any->numbers.d, r = any->numbers.r;
+    int status;
+    if (is_tiny(any)) {
+        int8_t *scratch = allocate(r, sizeof *scratch, "vectors");
+        status = rfm_tiny_integers(&any->tiny, x, xi);
+        if (status == RFM_OK) status = rfm_tiny_predict(&any->tiny, xi, scores, scratch, NULL);
+        free(scratch);
+    } else {
+        int16_t *scratch = allocate(RFM_PREDICT_I_SCRATCH(d, r), sizeof *scratch, "vectors");
+        status = rfm_input_integers(&any->integers, x, xi);
+        if (status == RFM_OK) status = rfm_predict_i(&any->integers, xi, scores, scratch, NULL, NULL);
+        free(scratch);
+    }
+    must(status, "--vectors");
+}
+
+/* What floats may be off: processors fuse and order operations in their own ways. A score is a sum of alpha times what is
+ * at most 1, so its error is in proportion to the sum of |alpha|. */
+static double tolerance_of(const rfm_model *m) {
+    double most = 0;
+    size_t i, k;
+    for (k = 0; k < m->c; k++) {
+        double sum = m->offset != NULL ? fabs((double)m->offset[k]) : 0;
+        for (i = 0; i < m->n; i++) sum += fabs((double)m->alpha[i * m->c + k]);
+        if (sum > most) most = sum;
+    }
+    return 1e-5 * most;
+}
+
+/* `text` (count) */
+static void put_numbers(header *h, const char *type, const char *name, const rfm_real *at, size_t count, const char *end) {
+    size_t i;
+    put(h, "static const %s @_%s[%zu] = {", type, name, count);
+    for (i = 0; i < count; i++) {
+        char word[40];
+        (void)snprintf(word, sizeof word, "%.*g", RFM_REAL_BYTES == 4 ? 9 : 17, (double)at[i]);
+        text_add(&h->t, "%s%s%s%s,", i % 8 == 0 ? "\n    " : " ", word, strpbrk(word, ".en") != NULL ? "" : ".0", end);
+    }
+    put(h, "\n};\n");
+}
+
+static void put_integer_vectors(header *h, const any_model *any, const rfm_real *x, size_t count) {
+    const size_t d = any->numbers.d, c = any->numbers.c;
+    int16_t *xi = allocate(count, d * sizeof *xi, "vectors");
+    int32_t *scores = allocate(count, c * sizeof *scores, "vectors");
+    size_t i;
+    for (i = 0; i < count; i++) integers_of(any, x + i * d, xi + i * d, scores + i * c);
+    array_begin(h, "int16_t", "vectors", count * d);
+    for (i = 0; i < count * d; i++) array_integer(h, xi[i]);
+    array_end(h);
+    array_begin(h, "int32_t", "expected", count * c);
+    for (i = 0; i < count * c; i++) array_integer(h, scores[i]);
+    array_end(h);
+    free(xi);
+    free(scores);
+}
+
+static void put_real_vectors(header *h, const any_model *any, const rfm_real *x, size_t count, int standalone) {
+    const rfm_model *m = &any->numbers;
+    const char *type = standalone ? "float" : "rfm_real", *end = standalone || RFM_REAL_BYTES == 4 ? "f" : "";
+    rfm_real *scores = allocate(count, m->c * sizeof *scores, "vectors");
+    rfm_real *scratch = allocate(RFM_PREDICT_SCRATCH(m->d, m->r), sizeof *scratch, "vectors");
+    size_t i;
+    for (i = 0; i < count; i++) must(rfm_predict_one(m, x + i * m->d, scores + i * m->c, scratch, NULL, NULL), "--vectors");
+    put_numbers(h, type, "vectors", x, count * m->d, end);
+    put_numbers(h, type, "expected", scores, count * m->c, end);
+    put(h, "#define $_TOLERANCE ((%s)%.3g) /* 1e-5 of the sum of |alpha| */\n", type, tolerance_of(m));
+    free(scores);
+    free(scratch);
+}
+
+/* The lines of @_self_test that differ: what opens the model, and what makes the scores of x. */
+static void put_open(header *h, const any_model *any, int standalone) {
+    if (standalone) {
+        put(h, "    %s scores[$_OUTPUTS];\n    uint32_t i, k;\n", has_integers(any) ? "int32_t" : "float");
+        return;
+    }
+    put(h, "    %s m;\n", is_tiny(any) ? "rfm_tiny" : has_integers(any) ? "rfm_model_i" : "rfm_model");
+    put(h, "    %s scores[$_OUTPUTS];\n", has_integers(any) ? "int32_t" : "rfm_real");
+    put(h, "    %s scratch[$_SCRATCH];\n", is_tiny(any) ? "int8_t" : has_integers(any) ? "int16_t" : "rfm_real");
+    put(h, "    uint32_t i, k;\n    int status = %s(@, $_BYTES, &m);\n    if (status != RFM_OK) return status;\n",
+        is_tiny(any) ? "rfm_tiny_open" : has_integers(any) ? "rfm_model_open_i" : "rfm_model_open");
+}
+
+static void put_score(header *h, const any_model *any, int standalone) {
+    if (standalone)
+        put(h, "        (void)@_scores(@_vectors + i * $_INPUTS, scores);\n");
+    else
+        put(h, "        status = %s(&m, @_vectors + i * $_INPUTS, scores, scratch, NULL%s);\n"
+               "        if (status != RFM_OK) return status;\n",
+            is_tiny(any) ? "rfm_tiny_predict" : has_integers(any) ? "rfm_predict_i" : "rfm_predict_one",
+            is_tiny(any) ? "" : ", NULL");
+}
+
+void put_vectors(header *h, const any_model *any, const call *c, int standalone) {
+    const size_t count = c->vectors;
+    rfm_real *x;
+    if (count == SIZE_MAX) return;
+    x = rows_spread(any, c, count);
+    put(h,
+        "\n/* A self-test: rows of a table, and the scores that rfm export computed for them. 0: the scores here are the "
+        "same%s;\n * i: those of row i, from 1 on, are not%s. */\n#define $_VECTORS %zu\n",
+        has_integers(any) ? "" : ", up to $_TOLERANCE", standalone ? "" : "; negative: a status of rfm.h", count);
+    if (has_integers(any))
+        put_integer_vectors(h, any, x, count);
+    else
+        put_real_vectors(h, any, x, count, standalone);
+    put(h, "%s int @_self_test(void) {\n", standalone ? "$_CODE" : "static inline");
+    put_open(h, any, standalone);
+    put(h, "    for (i = 0; i < $_VECTORS; i++) {\n");
+    put_score(h, any, standalone);
+    put(h, "        for (k = 0; k < $_OUTPUTS; k++) {\n");
+    if (has_integers(any))
+        put(h, "            if (scores[k] != @_expected[i * $_OUTPUTS + k]) return (int)i + 1;\n");
+    else
+        put(h, "            const %s off = scores[k] - @_expected[i * $_OUTPUTS + k];\n"
+               "            if (!(off <= $_TOLERANCE && -off <= $_TOLERANCE)) return (int)i + 1;\n",
+            standalone ? "float" : "rfm_real");
+    put(h, "        }\n    }\n    return 0;\n}\n");
+    free(x);
+}
