@@ -4,8 +4,8 @@
     tools/accuracy/calibrated_svm.py FOLDER [SET...]
 
 FOLDER has SET.csv, the target in the last column, and SET.split. The SVM has standardised inputs; C and gamma are
-chosen by five folds of the training rows; its probabilities come from CalibratedClassifierCV with five folds, or, in the
-last column, from SVC(probability=True).
+chosen by five folds of the training rows. Its probabilities come from CalibratedClassifierCV with five folds; in the
+last column from SVC(probability=True).
 MODELS is passed to `rfm train --models`; 1 without it.
 """
 import csv
