@@ -66,7 +66,7 @@ static void test_fft(void) {
             rfm_real *y;
             test_reset();
             x = (double *)test_take(n * sizeof *x), y = (rfm_real *)test_take(n * sizeof *y);
-            if (x == NULL || y == NULL || (TEST_FEW && n > 512 && kind > 1)) break;
+            if (x == NULL || y == NULL || (TEST_FEW && n > 128 && kind > 1)) break;
             test_note("n, kind", n, (size_t)kind, 0);
             for (k = 0; k < n; k++) y[k] = (rfm_real)sample(kind, n, k), x[k] = (double)y[k];
             CHECK_INT(RFM_OK, rfm_fft(n, y));
@@ -92,7 +92,7 @@ static void test_fft_integers(void) {
             int16_t *y;
             test_reset();
             x = (double *)test_take(n * sizeof *x), y = (int16_t *)test_take(n * sizeof *y);
-            if (x == NULL || y == NULL || (TEST_FEW && n > 512 && kind > 1)) break;
+            if (x == NULL || y == NULL || (TEST_FEW && n > 128 && kind > 1)) break;
             test_note("n, kind", n, (size_t)kind, 0);
             for (k = 0; k < n; k++) {
                 double v = floor(sample(kind, n, k) * 32768 + 0.5);
