@@ -66,11 +66,29 @@ $(BUILD)/obj/predict/%.o: rfm/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile) $(firmware_flags) -ffp-contract=off
 
-$(BUILD)/predict $(BUILD)/predict_i: $(BUILD)/%: $(BUILD)/obj/predict/%.o $(firmware)
+$(BUILD)/predict: $(BUILD)/obj/predict/predict.o $(firmware)
+	$(link_program)
+
+# The same with models of integers of the kernel L1.
+firmware_l1 = $(startup) $(patsubst %,$(BUILD)/obj/predict_l1/%.o,rfm rfm_small m4f dsp helium)
+
+$(BUILD)/obj/predict_l1/%.o: boards/predict/%.c $(MODELS)/models.h $(MODELS)/models_i.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(compile) $(firmware_flags) -DRFM_SMALL_L1
+
+$(BUILD)/obj/predict_l1/%.o: port/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(compile) $(firmware_flags) -DRFM_SMALL_L1
+
+$(BUILD)/obj/predict_l1/%.o: rfm/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(compile) $(firmware_flags) -DRFM_SMALL_L1 -ffp-contract=off
+
+$(BUILD)/predict_i: $(BUILD)/obj/predict_l1/predict_i.o $(firmware_l1)
 	$(link_program)
 
 # What boards/size measures: measure-empty, measure-train, measure-predict-LOOP, measure-run-LOOP, and in integers
-# measure-integers-predict-LOOP, measure-integers-run-LOOP.
+# measure-integers-predict-LOOP, measure-integers-run-LOOP; of these LOOP l1 is the portable one and models of that kernel.
 $(BUILD)/obj/predict/measure-%.o: boards/predict/measure.c $(MODELS)/models.h $(MODELS)/models_i.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile) $(if $(filter train,$*),-Iboards,$(firmware_flags)) $(patsubst %,-DMEASURE_%,$(subst -, ,$*))
@@ -83,6 +101,14 @@ $(BUILD)/measure-train: $(BUILD)/obj/predict/measure-train.o $(startup) $(BUILD)
 	$(link_program)
 
 $(BUILD)/measure-%: $(BUILD)/obj/predict/measure-%.o $(firmware)
+	$(link_program)
+
+$(BUILD)/obj/predict_l1/measure-%.o: boards/predict/measure.c $(MODELS)/models_i.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(compile) $(firmware_flags) -DRFM_SMALL_L1 $(patsubst %,-DMEASURE_%,$(subst -, ,$*))
+
+$(BUILD)/measure-integers-predict-l1 $(BUILD)/measure-integers-run-l1: $(BUILD)/measure-%: \
+    $(BUILD)/obj/predict_l1/measure-%.o $(firmware_l1)
 	$(link_program)
 
 # Standalone code of two tiny models: standalone-gesture-code, standalone-gesture-run, and those of digits. The headers are

@@ -660,29 +660,45 @@ static void equations_layout(rfm_arena *arena, equations *e) {
     desk_for(e->desk, rfm_trsm_need(e->desk->ctx, e->m, e->c, &bytes), &bytes);
 }
 
-/* V'V = G + ridge I. G is on and above the diagonal of v. The ridge is at least the rounding of G, and grows until the
- * factor exists. */
+/* A power of two near d^-1/2. */
+static rfm_real scale_of(rfm_real d) {
+    int e = 0;
+    (void)RFM_MATH(frexp)(d, &e);
+    return d > R(0) ? power(-(e >= 0 ? e / 2 : -(-e / 2))) : R(1);
+}
+
+/* V'V = G + ridge I. G is on and above the diagonal of v. Features differ much in size, the first of them is nearly
+ * constant: so what is factored is D (G + ridge I) D with a diagonal of about 1, and V is that factor times D^-1. What
+ * rounding costs is then a share of each feature, not of the largest. That share grows until the factor exists. */
 static int factor_gram(equations *e, rfm_real ridge) {
     size_t m = e->m, i, j;
-    rfm_real most = R(0);
+    rfm_real share = R(2) * REAL_EPS, most = R(0);
     int status;
     for (i = 0; i < m; i++) {
         e->diagonal[i] = e->v[i * (m + 1)];
         most = max_real(most, e->diagonal[i]);
         for (j = 0; j < i; j++) e->v[i * m + j] = e->v[j * m + i];
     }
-    if (!(most > R(0))) most = R(1); /* no row has any feature */
-    e->ridge = max_real(ridge, REAL_EPS * most);
+    e->ridge = ridge;
+    if (!(most + ridge > R(0))) e->ridge = R(1); /* no row has any feature */
     for (;;) {
         for (i = 0; i < m; i++) {
-            e->v[i * (m + 1)] = e->diagonal[i] + e->ridge;
-            for (j = i + 1; j < m; j++) e->v[i * m + j] = e->v[j * m + i];
+            const rfm_real d = e->diagonal[i] + e->ridge, unit = scale_of(d);
+            e->v[i * (m + 1)] = d * unit * unit + share;
+            for (j = i + 1; j < m; j++)
+                e->v[i * m + j] = e->v[j * m + i] * unit * scale_of(e->diagonal[j] + e->ridge);
         }
         status = rfm_chol(&e->desk->room.ctx, rfm_view(e->v, m, m), NULL);
+        if (status == RFM_OK) break;
         if (status != RFM_ENOTPD) return status;
-        e->ridge = max_real(R(10) * e->ridge, R(m) * REAL_EPS * most);
-        if (!(e->ridge < R(10) * R(m) * most)) return RFM_ERANGE;
+        share = max_real(R(10) * share, R(m) * REAL_EPS);
+        if (!(share < R(10) * R(m))) return RFM_ERANGE;
     }
+    for (j = 0; j < m; j++) {
+        const rfm_real unit = R(1) / scale_of(e->diagonal[j] + e->ridge);
+        for (i = 0; i <= j; i++) e->v[i * m + j] *= unit;
+    }
+    return RFM_OK;
 }
 
 /* alpha (m, c) = U^-1 g in the order of the model's centres, from units. */
@@ -867,7 +883,7 @@ static int precondition(conjugate *s, rfm_real weight, rfm_real ridge) {
     size_t m = s->m;
     int status =
         rfm_syrk(&e->desk->room.ctx, RFM_NT, weight / R(m), rfm_cview(e->basis->u, m, m), R(0), rfm_view(e->v, m, m));
-    return status == RFM_OK ? factor_gram(e, max_real(ridge, R(0.25) * REAL_EPS * weight)) : status;
+    return status == RFM_OK ? factor_gram(e, ridge) : status;
 }
 
 static int solve_with(const conjugate *s, const rfm_real *factor, int op, rfm_real *b) {

@@ -61,7 +61,8 @@ typedef struct {
     size_t passes;     /* over the rows */
     size_t steps;      /* of conjugate gradients; 0: direct */
     rfm_real residual; /* where they ended */
-    rfm_real ridge;    /* as used: more than asked for if rounding is larger, about eps n */
+    rfm_real ridge;    /* as used: that asked for, unless no row has any feature. Rounding adds a share of every
+                          feature's own size, about eps, more where the equations have no factor otherwise */
     size_t rank;       /* of K_mm: centres with alpha */
 } rfm_solve_report;
 

@@ -233,20 +233,25 @@ static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, 
 }
 
 #ifdef RFM_SMALL_L1
-/* sum_p |row_p - z_p|, p < n, both of the model's type. A branch, because a Cortex-M0 has no shorter absolute value. */
+/* sum_p |row_p - z_p|, p < n, both of the model's type, so that one index serves both. A branch, because a Cortex-M0 has
+ * no shorter absolute value. */
 static RFM_ALONE uint32_t distance_absolute(int type, const void *row, const void *z, size_t n) {
     const int8_t *a8 = (const int8_t *)row, *z8 = (const int8_t *)z;
     const int16_t *a16 = (const int16_t *)row, *z16 = (const int16_t *)z;
     uint32_t sum = 0;
     int32_t diff;
     n--;
-    do {
-        diff = type == RFM_I8 ? a8[n] - z8[n] : a16[n] - z16[n];
-        if (diff >= 0)
+    if (type == RFM_I8) do {
+            diff = a8[n] - z8[n];
+            if (diff < 0) diff = -diff;
             sum += (uint32_t)diff;
-        else
-            sum -= (uint32_t)diff;
-    } while (n-- > 0);
+        } while (n-- > 0);
+    else
+        do {
+            diff = a16[n] - z16[n];
+            if (diff < 0) diff = -diff;
+            sum += (uint32_t)diff;
+        } while (n-- > 0);
     return sum;
 }
 #endif

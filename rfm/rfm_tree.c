@@ -754,18 +754,23 @@ static int leaf_need(const growing *g, size_t rows, size_t *most) {
 
 static uint32_t at_most_a_blob(size_t bytes) { return bytes > TREE_MOST ? UINT32_MAX : (uint32_t)bytes; }
 
-/* The parts of the blob, and *bytes of all of it at most. */
-static int plan_blob(growing *g, size_t *bytes) {
+/* What comes before the leaves of so many trees. */
+static int plan_parts(growing *g) {
     const rfm_contents *p = g->parts;
-    size_t trees = g->o->trees, i, leaf = 0;
-    int status;
+    size_t trees = g->o->trees;
     if (trees > TREE_MOST / g->shape.leaves) return RFM_EOVERFLOW;
     size_parts(&g->plan, (uint32_t)g->d, (uint32_t)trees, (uint32_t)(trees * g->shape.nodes),
                (uint32_t)(trees * g->shape.leaves));
     g->plan.bytes[PART_CLASS_NAMES] = at_most_a_blob(names_bytes(p->class_names, g->c == 1 ? 2 : g->c));
     g->plan.bytes[PART_INPUT_NAMES] = at_most_a_blob(names_bytes(p->input_names, g->d));
     g->plan.bytes[PART_RECORD] = at_most_a_blob(p->record_bytes);
-    status = place_parts(&g->plan);
+    return place_parts(&g->plan);
+}
+
+/* The parts of the blob, and *bytes of all of it at most. */
+static int plan_blob(growing *g, size_t *bytes) {
+    size_t trees = g->o->trees, i, leaf = 0;
+    int status = plan_parts(g);
     *bytes = g->plan.end;
     for (i = 0; i < 3 && status == RFM_OK; i++) {
         if (g->shape.count[i] == 0) continue;
@@ -1135,6 +1140,57 @@ int rfm_tree_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_tree_option
     status = grow(&g, tree, report);
     if (status != RFM_OK) memset(blob, 0, TREE_HEAD);
     return leave(ctx->arena, used, status);
+}
+
+/* Sizes that all models have, and the bytes of each of them to their sum. */
+static int joined_sizes(growing *g, size_t count, const void *const *blobs, const size_t *sizes, size_t *sum) {
+    size_t i;
+    for (i = 0, *sum = 0; i < count; i++) {
+        rfm_model m;
+        int status = blobs[i] == NULL ? RFM_ENULL : rfm_model_open(blobs[i], sizes[i], &m);
+        uint32_t bytes;
+        if (status != RFM_OK) return status;
+        if (i == 0) g->d = m.d, g->c = m.c;
+        if (m.d != g->d || m.c != g->c || m.task != g->parts->task) return RFM_ESHAPE;
+        bytes = rfm_get_u32((const unsigned char *)blobs[i] + 12);
+        if (bytes % RFM_ALIGN != 0) return RFM_ECONTENT;
+        if (bytes > TREE_MOST - *sum) return RFM_EOVERFLOW;
+        *sum += bytes;
+        if (m.r > g->rank) g->rank = (uint32_t)m.r;
+    }
+    return RFM_OK;
+}
+
+int rfm_tree_join(const rfm_contents *contents, size_t count, const void *const *blobs, const size_t *sizes, void *to,
+                  size_t size, size_t *bytes) {
+    growing g;
+    rfm_tree_options o;
+    size_t i, sum = 0;
+    int status;
+    if (contents == NULL || blobs == NULL || sizes == NULL || bytes == NULL) return RFM_ENULL;
+    if (count == 0) return RFM_EVALUE;
+    memset(&g, 0, sizeof g);
+    memset(&o, 0, sizeof o);
+    o.trees = count, g.o = &o, g.parts = contents, g.shape.leaves = 1;
+    status = joined_sizes(&g, count, blobs, sizes, &sum);
+    if (status == RFM_OK) status = plan_parts(&g);
+    if (status == RFM_OK && g.plan.end > TREE_MOST - sum) status = RFM_EOVERFLOW;
+    if (status != RFM_OK) return status;
+    *bytes = g.plan.end + sum;
+    if (to == NULL) return RFM_OK;
+    if ((uintptr_t)to % RFM_ALIGN != 0) return RFM_EALIGN;
+    if (size < *bytes) return RFM_EARENA;
+    g.blob = (unsigned char *)to, g.bytes = g.plan.end;
+    memset(to, 0, g.plan.end);
+    for (i = 0; i < count; i++) {
+        uint32_t own = rfm_get_u32((const unsigned char *)blobs[i] + 12);
+        rfm_put_u32(g.blob + g.plan.at[PART_ROOTS] + 4 * i, ~(uint32_t)i); /* -1 - i */
+        rfm_put_u32(g.blob + g.plan.at[PART_LEAVES] + 4 * i, (uint32_t)g.bytes);
+        memcpy(g.blob + g.bytes, blobs[i], own);
+        g.bytes += own;
+    }
+    finish_blob(&g);
+    return RFM_OK;
 }
 
 int rfm_tree_set(void *blob, size_t size, rfm_real softness, rfm_real temperature) {

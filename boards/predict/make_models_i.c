@@ -27,14 +27,16 @@ typedef struct {
     size_t nodes; /* of RANDOM_PHI */
 } spec;
 
-/* The first four are those that are measured. */
+/* The first eight are those that are measured. */
 static const spec specs[] = {
     {"rank16_i8", RFM_I8, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
     {"rank8_i8", RFM_I8, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
     {"rank16_i16", RFM_I16, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
     {"rank8_i16", RFM_I16, RFM_FULL, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
     {"rank16_l1_i8", RFM_I8, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
+    {"rank8_l1_i8", RFM_I8, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
     {"rank16_l1_i16", RFM_I16, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 64, 16, 4, 16, USUAL, 0},
+    {"rank8_l1_i16", RFM_I16, RFM_FULL + RFM_ABSOLUTE, RFM_CLASSIFY, 64, 16, 4, 8, USUAL, 0},
     {"largest_l1_i8", RFM_I8, RFM_FULL + RFM_ABSOLUTE, RFM_REGRESS, 31, 17, 4, 13, LARGEST, 0},
     {"largest_l1_i16", RFM_I16, RFM_FULL + RFM_ABSOLUTE, RFM_REGRESS, 31, 18, 4, 14, LARGEST, 0},
     {"diagonal_l1_i8", RFM_I8, RFM_DIAGONAL + RFM_ABSOLUTE, RFM_CLASSIFY, 21, 11, 1, 11, USUAL, 0},

@@ -1,6 +1,6 @@
 /* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one
  * that runs and says how much stack it took, while the plug-in counts its instructions; with MEASURE_integers those
- * that predict and run do it in integers. LOOP is the loop that rfm_predict_one or rfm_predict_i is given. */
+ * that predict and run do it in integers, with MEASURE_l1 by models of that kernel. LOOP is the loop that rfm_predict_one or rfm_predict_i is given. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,6 +79,12 @@ int main(void) {
 #include "models.h"
 #endif
 
+#ifdef MEASURE_l1
+#define MODELS_FROM 4
+#else
+#define MODELS_FROM 0
+#endif
+
 /* The calls are made from here alone: the counting ends when control comes back to main. */
 #ifdef MEASURE_integers
 
@@ -89,7 +95,7 @@ int main(void) {
     rfm_model_i model;
     size_t i, j;
     int status;
-    for (i = 0; i < 4; i++) { /* rank 16 and 8 of 8 bits, of 16 bits */
+    for (i = MODELS_FROM; i < MODELS_FROM + 4; i++) { /* rank 16 and 8 of 8 bits, of 16 bits */
         PAINT_STACK();
         status = rfm_model_open_i(examples_i[i].blob, examples_i[i].bytes, &model);
         PRINT_STACK("open_stack");

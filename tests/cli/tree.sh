@@ -77,3 +77,21 @@ refuse 'tree: --balance' 2 'method tree: expected none of' "$rfm" train "$dir/qu
 refuse 'tree: damaged' 1 'expected a tree of rfm train --method tree: .*damaged' "$rfm" evaluate "$dir/damaged.rfm" "$dir/all.csv"
 head -c 2000 "$dir/tree.rfm" >"$dir/cut.rfm"
 refuse 'tree: cut off' 1 'expected a tree of rfm train --method tree' "$rfm" predict "$dir/cut.rfm" "$dir/all.csv"
+
+# The mean of several models of a search, in the same form.
+check 'models' train "$out/noisy.csv" --models auto --test "$out/noisy.csv" -o "$dir/mean.rfm" --metric auto --ridge 1 --json
+says 'models: how many' '"models": [2-6], "mean_of": \["(laplace|l1) (full|diag|identity) after [0-4] iterations", '
+check 'models: text' train "$out/noisy.csv" --models auto -o "$dir/again.rfm" --ridge 1 --threads 1
+says 'models: text' '^mean +of [2-6] models, the first being that: (laplace|l1) '
+same 'models: one thread' "$dir/mean.rfm" "$dir/again.rfm"
+check 'models: info' "$rfm" info "$dir/mean.rfm"
+says 'models: info' '^tree +[2-6] leaves of .* in [2-6] trees'
+check 'models: evaluate' "$rfm" evaluate "$dir/mean.rfm" "$out/noisy.csv" --json
+says 'models: the same score' '"accuracy": 0\.[89]'
+check 'models: one' train "$out/noisy.csv" --models 1 -o "$dir/one.rfm" --metric diag --iterations 1 --ridge 1
+check 'models: one is the default' train "$out/noisy.csv" -o "$dir/again.rfm" --metric diag --iterations 1 --ridge 1
+same 'models: one is the default' "$dir/one.rfm" "$dir/again.rfm"
+refuse 'models: too many' 2 '\-\-models: expected auto or 1 to 6, found "7"' "$rfm" train "$out/noisy.csv" --models 7 -o "$out/refused.rfm"
+refuse 'models: none' 2 '\-\-models: expected auto or 1 to 6, found "0"' "$rfm" train "$out/noisy.csv" --models 0 -o "$out/refused.rfm"
+refuse 'models: a tree' 2 '\-\-models: expected --method exact' "$rfm" train "$out/noisy.csv" --models 3 --method tree -o "$out/refused.rfm"
+refuse 'models: compress' 1 'expected one model' "$rfm" compress "$dir/mean.rfm" --data "$out/noisy.csv" -o "$out/refused.rfm"

@@ -781,6 +781,10 @@ static void test_few_weights(void) {
     p.from.passes = 0;
     ctx.tick = tick, ctx.tick_arg = &last, ticks_left = 2;
     CHECK_INT(RFM_ECANCEL, fit(&p, &ctx, &o, &m, &report));
+    test_rewind(mark);
+    ctx.tick = NULL, p.from.passes = 0;
+    weights[3] = weights[11] = weights[12] = weights[29] = (rfm_real)1e-4; /* below the last digits of the sums */
+    CHECK_INT(RFM_ERANGE, fit(&p, &ctx, &o, &m, &report));
 }
 
 /* K of rows and centres, and its transpose; a centre of zeros has no angle: 0. */
@@ -880,6 +884,9 @@ static void test_eigenpro(void) {
         CHECK(arena.used == 0 && report.best > 0 && report.best <= report.epochs && report.batch > 0);
         CHECK(directions[t] == 0 || report.directions == directions[t]);
         CHECK_BELOW((double)report.score, (directions[t] == 1 ? 3 : 1.3) * direct);
+        o.directions = 0, o.subsample = 2, o.epochs = 3, data.x_validation.at = NULL, data.y_validation.at = NULL;
+        if (t == 0) CHECK_INT(RFM_ECONVERGE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, NULL)); /* too small */
+        o.subsample = 80, data.x_validation = rfm_const(x_test), data.y_validation = rfm_const(y_test);
         o.directions = 80;
         CHECK_INT(RFM_EVALUE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
         o.directions = 1, o.epochs = 0;

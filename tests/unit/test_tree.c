@@ -728,6 +728,70 @@ static void test_blob(void) {
     CHECK(rfm_tree_record(p.blob, bytes, NULL) == NULL);
 }
 
+/* The blob of a fit to rows of its own, with this kernel. NULL: no room. */
+static void *one_blob(size_t d, int kernel, size_t iterations, rfm_model *opened, size_t *bytes) {
+    model_case p;
+    rfm_contents parts;
+    void *blob;
+
+    if (!model_make(&p, 12, d, 2)) return NULL;
+    p.o.kernel = kernel, p.o.iterations = iterations;
+    p.o.metric = RFM_DIAGONAL;
+    if (model_fit(&p) != RFM_OK) return NULL;
+    memset(&parts, 0, sizeof parts);
+    parts.model = &p.m, parts.task = RFM_CLASSIFY;
+    CHECK_INT(RFM_OK, rfm_model_size(&parts, bytes));
+    blob = test_take(*bytes);
+    if (blob == NULL) return NULL;
+    CHECK_INT(RFM_OK, rfm_model_write(&parts, blob, *bytes));
+    CHECK_INT(RFM_OK, rfm_model_open(blob, *bytes, opened));
+    return blob;
+}
+
+/* The mean of two models with other kernels and metrics, by what each of them says. */
+static void test_join(void) {
+    const void *blobs[3];
+    rfm_model models[3];
+    size_t sizes[3], bytes = 0, found = 0, i, k;
+    rfm_contents parts;
+    rfm_tree tree;
+    rfm_real x[3], scratch[RFM_TREE_SCRATCH(3, 2, 3)], mean[2], one[2], two[2];
+    unsigned char *joined;
+
+    if (!test_little_endian()) TEST_IGNORE_MESSAGE("blobs are little-endian");
+    blobs[0] = one_blob(3, RFM_LAPLACE, 1, &models[0], &sizes[0]);
+    blobs[1] = one_blob(3, RFM_L1, 0, &models[1], &sizes[1]);
+    blobs[2] = one_blob(2, RFM_LAPLACE, 0, &models[2], &sizes[2]);
+    if (blobs[0] == NULL || blobs[1] == NULL || blobs[2] == NULL) TEST_IGNORE_MESSAGE("no room");
+    memset(&parts, 0, sizeof parts);
+    parts.task = RFM_CLASSIFY, parts.class_names = "left\0right", parts.temperature = (rfm_real)0.5;
+    CHECK_INT(RFM_OK, rfm_tree_join(&parts, 2, blobs, sizes, NULL, 0, &bytes));
+    joined = (unsigned char *)test_take(bytes + 16);
+    if (joined == NULL) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_EARENA, rfm_tree_join(&parts, 2, blobs, sizes, joined, bytes - 1, &found));
+    CHECK_INT(RFM_EALIGN, rfm_tree_join(&parts, 2, blobs, sizes, joined + 4, bytes, &found));
+    CHECK_INT(RFM_OK, rfm_tree_join(&parts, 2, blobs, sizes, joined, bytes, &found));
+    CHECK_SIZE(bytes, found);
+    CHECK_INT(RFM_OK, rfm_tree_open(joined, bytes, &tree));
+    CHECK(tree.trees == 2 && tree.leaves == 2 && tree.nodes == 0 && tree.temperature == (rfm_real)0.5);
+    for (i = 0; i < 20; i++) {
+        for (k = 0; k < 3; k++) x[k] = (rfm_real)(2 * test_number(7, i, k));
+        CHECK_INT(RFM_OK, rfm_tree_predict_one(&tree, x, mean, scratch, NULL, NULL));
+        CHECK_INT(RFM_OK, rfm_predict_one(&models[0], x, one, scratch, NULL, NULL));
+        CHECK_INT(RFM_OK, rfm_predict_one(&models[1], x, two, scratch, NULL, NULL));
+        for (k = 0; k < 2; k++)
+            CHECK_BELOW(fabs((double)mean[k] - ((double)one[k] + (double)two[k]) / 2),
+                        4 * TEST_EPS * fmax(fabs((double)one[k]) + fabs((double)two[k]), 1e-3));
+    }
+    CHECK_INT(RFM_EVALUE, rfm_tree_join(&parts, 0, blobs, sizes, NULL, 0, &bytes));
+    CHECK_INT(RFM_ESHAPE, rfm_tree_join(&parts, 3, blobs, sizes, NULL, 0, &bytes));
+    CHECK_INT(RFM_ENULL, rfm_tree_join(&parts, 2, NULL, sizes, NULL, 0, &bytes));
+    parts.task = RFM_REGRESS;
+    CHECK_INT(RFM_ESHAPE, rfm_tree_join(&parts, 2, blobs, sizes, NULL, 0, &bytes));
+    sizes[1]--;
+    CHECK_INT(RFM_ETRUNCATED, rfm_tree_join(&parts, 2, blobs + 1, sizes + 1, NULL, 0, &bytes));
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_shapes);
@@ -743,5 +807,6 @@ int main(void) {
     RUN_TEST(test_ticks);
     RUN_TEST(test_refusals);
     RUN_TEST(test_blob);
+    RUN_TEST(test_join);
     return UNITY_END();
 }

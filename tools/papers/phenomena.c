@@ -347,7 +347,7 @@ void simplicity(const trial *t, text *sheet) {
               "%s, and beside each a pattern of stripes whose direction is the class and whose place is random, under "
               "noise. %zu rows to "
               "train, %zu to test. Laplace, L = 10, ridge 0.001, one update of a diagonal M. Network: two hidden "
-              "layers of 128, the first of deviation 0.01, rate 0.1, "
+              "layers of 128, the first of deviation 0.001, rate 0.1, "
               "batches of 100.",
               digits.name, train.n, test.n);
     sheet_table(sheet, "quantity|ours %|paper");
@@ -357,7 +357,7 @@ void simplicity(const trial *t, text *sheet) {
         size_t steps = t->quick ? 200 : 2000, d = train.d;
         rfm_real *w_w = allocate(d, d * sizeof *w_w, "W'W");
         double *of_network = allocate(d, sizeof *of_network, "a diagonal");
-        net w = net_make(t, 2, d, 128, 10, 0.01);
+        net w = net_make(t, 2, d, 128, 10, 0.001);
         rfm_nfa_options n;
         rfm_nfa_options_init(&n);
         n.batch = 100, n.rate = (rfm_real)0.1, n.steps = steps, n.look = steps;

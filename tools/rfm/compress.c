@@ -97,9 +97,9 @@ static size_t read_features(const char *word, double *threshold) {
 static void read_model(job *t) {
     model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
     t->source = t->any.numbers;
-    if (on_sphere(&t->source))
-        fail("%s: a model of %s cannot be made smaller; train one with --kernel laplace and without --unit-rows",
-             t->a->operands[0], kernel_has_depth(t->source.kernel) ? "a network kernel" : "unit rows");
+    if (on_sphere(&t->source) && read_type(t->a->type) != TYPE_TINY)
+        fail("%s: a model of %s becomes smaller only as a tiny one; expected --type tiny", t->a->operands[0],
+             kernel_has_depth(t->source.kernel) ? "a network kernel" : "unit rows");
     if (metric_given(&t->any))
         fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
              t->a->operands[0]);

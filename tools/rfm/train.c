@@ -31,6 +31,16 @@ static int kernel_is_auto(const call *a) { return strcmp(a->kernel, "auto") == 0
 /* The kernel, of auto the first that is tried. */
 static int kernel_wanted(const call *a) { return kernel_is_auto(a) ? RFM_LAPLACE : kernel_of("--kernel", a->kernel); }
 
+/* How many models a mean may have. */
+static size_t models_wanted(const call *a) {
+    char *end;
+    double number = strtod(a->models, &end);
+    if (strcmp(a->models, "auto") == 0) return MOST_MODELS;
+    if (*a->models == 0 || *end != 0 || number != floor(number) || number < 1 || number > MOST_MODELS)
+        usage("--models: expected auto or 1 to %d, found \"%s\"", MOST_MODELS, a->models);
+    return (size_t)number;
+}
+
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -70,6 +80,9 @@ static void check_arguments(const call *a) {
         usage("--method large: expected no --coverage, --image or --signal with it");
     if (is_network(a) && a->coverage > 0)
         usage("--coverage: expected --method exact with it, for its threshold is of the exact model");
+    if (models_wanted(a) > 1 && (is_plain(a) || a->metric_from != NULL || is_network(a) ||
+                                 method_given(a) == METHOD_LARGE || method_given(a) == METHOD_TREE))
+        usage("--models: expected --method exact and none of --image, --signal and --metric-from with it");
     if (a->network_centers == 0) usage("--centers: expected at least 1, found 0");
     conv_check(a);
     if (a->network_rank == 0) usage("--rank: expected at least 1, found 0");
@@ -172,6 +185,7 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
     if (kernel_is_auto(a) && p->bandwidth_count > 1 && d > 1 && !a->unit_rows && a->metric_from == NULL &&
         a->signal == NULL && !is_network(a))
         p->kernels[p->kernel_count++] = RFM_L1;
+    p->models = models_wanted(a);
     p->time_limit = a->time_limit;
     p->coverage = fmax(a->coverage, 0);
     p->interrupted = interrupt_flag();
@@ -685,6 +699,7 @@ static void choose(job *t) {
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
     p->weights = t->weights, p->apart = t->hold, p->apart.labels = NULL, p->tune = t->tune;
+    if (t->method != METHOD_EXACT || t->lesson.moved.x != NULL || t->lesson.moved.y != NULL) p->models = 1;
     p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;
@@ -696,7 +711,7 @@ static void choose(job *t) {
         t->choice.options.bandwidth_rule = p->bandwidth_rule;
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
-        t->choice.validation = t->choice.spread = (double)NAN, t->choice.threshold = -1;
+        t->choice.validation = t->choice.spread = (double)NAN, t->choice.threshold = -1, t->choice.models = 1;
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
@@ -751,6 +766,26 @@ static void fit_tree(job *t) {
     t->opened = any_of_tree(&tree);
 }
 
+/* The other models of a mean; that of the fit is its first. */
+static void fit_mean(job *t) {
+    size_t count = t->choice.models, sizes[MOST_MODELS], i;
+    void *blobs[MOST_MODELS];
+    const void *all[MOST_MODELS];
+    rfm_tree tree;
+    fitted *f = allocate(1, sizeof *f, "a model");
+    f->shift = t->fit.shift;
+    for (i = 0; i < count; i++) {
+        if (i > 0 && lesson_fit(t->machine, &t->lesson, &t->choice.mean[i], fit_tick, f) != RFM_OK)
+            fail("interrupted; no model was written");
+        all[i] = blobs[i] = lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit, &sizes[i]);
+    }
+    t->blob = lesson_join(&t->lesson, &t->choice.options, &t->fit, t->choice.temperature, count, all, sizes,
+                          &t->blob_bytes, &tree);
+    t->opened = any_of_tree(&tree);
+    for (i = 0; i < count; i++) free(blobs[i]);
+    free(f);
+}
+
 /* A fit with centres to all rows, of the lesson or in passes. */
 static int fit_large(job *t) {
     passes_form form;
@@ -788,6 +823,10 @@ static void fit(job *t) {
     t->bandwidth = (double)t->fit.model.bandwidth;
     t->fit.shift = t->choice.shift;
     if (is_network(t->a)) teach(t);
+    if (t->choice.models > 1) {
+        fit_mean(t);
+        return;
+    }
     t->blob = lesson_pack(&t->lesson, o, &t->fit, is_network(t->a) ? (double)NAN : t->choice.validation,
                           t->choice.temperature, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
@@ -849,6 +888,16 @@ static void dropped_json(text *out, const left_out *left) {
     free(names.at);
 }
 
+/* What each model of a mean is, one string after the other. */
+static void mean_names(const job *t, text *list) {
+    size_t i;
+    for (i = 0; i < t->choice.models; i++) {
+        const rfm_options *o = &t->choice.mean[i];
+        text_add(list, "%s %s after %zu iterations%c", rfm_kernels[o->kernel].name,
+                 metric_words[o->iterations == 0 ? RFM_IDENTITY : o->metric], o->iterations, 0);
+    }
+}
+
 static void report(job *t, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
@@ -882,6 +931,13 @@ static void report(job *t, double seconds) {
             json_number(&out, "validation_tree", t->compared.tree);
         }
         if (t->method == METHOD_TREE) tree_json(&out, &t->tree);
+        if (t->choice.models > 1) {
+            text list = {NULL, 0, 0};
+            mean_names(t, &list);
+            json_number(&out, "models", (double)t->choice.models);
+            json_names(&out, "mean_of", list.at, t->choice.models);
+            free(list.at);
+        }
         if (t->method == METHOD_LARGE) {
             json_number(&out, "centers", (double)t->fit.model.n);
             json_number(&out, "passes", (double)t->large.passes);
@@ -928,6 +984,15 @@ static void report(job *t, double seconds) {
         } else
             text_add(&out, "metric        %s after %zu iterations%s\n", metric, o->iterations,
                      o->center && o->iterations > 0 ? ", gradients centred" : "");
+        if (t->choice.models > 1) {
+            text list = {NULL, 0, 0};
+            size_t i;
+            mean_names(t, &list);
+            text_add(&out, "mean          of %zu models, the first being that:", t->choice.models);
+            for (i = 1; i < t->choice.models; i++) text_add(&out, "%s %s", i > 1 ? "," : "", rfm_name(list.at, i));
+            text_add(&out, "\n");
+            free(list.at);
+        }
         if (isfinite(t->choice.validation)) {
             text_add(&out, "validation    %s %.4f", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation);
             if (t->choice.folds > 1)

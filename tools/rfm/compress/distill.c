@@ -189,7 +189,7 @@ static void set_teacher(school *s, const rfm_model *teacher) {
     s->teacher.p = s->p, s->teacher.shift = s->shift, s->teacher.alpha = s->alpha, s->teacher.offset = s->offset;
     if (teacher->metric != RFM_FULL) s->teacher.metric = RFM_DIAGONAL;
     s->start = s->teacher;
-    if (rfm_kernels[teacher->kernel].axes) s->start.kernel = RFM_LAPLACE;
+    if (rfm_kernels[teacher->kernel].axes || on_sphere(teacher)) s->start.kernel = RFM_LAPLACE, s->start.radius = 0;
 }
 
 /* `tiny` 0: inputs are taken as they are. Returns a status of the exponents. */

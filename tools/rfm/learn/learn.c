@@ -185,17 +185,28 @@ void lesson_record(const lesson *l, const rfm_options *options, const fitted *f,
     text_bytes(record, l->record.at, l->record.size);
 }
 
-void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
-                  size_t *bytes, rfm_model *opened) {
+/* What is said of the rows, for one model or for a mean. */
+static rfm_contents contents_of(const lesson *l, double temperature) {
     rfm_contents parts;
+    int regress = l->form->classes == 0;
+    memset(&parts, 0, sizeof parts);
+    parts.task = regress ? RFM_REGRESS : RFM_CLASSIFY;
+    parts.temperature = (rfm_real)temperature;
+    if (!l->raw) parts.x_mean = l->mean, parts.x_scale = l->scale;
+    if (!l->raw && regress) parts.y_mean = l->y_mean, parts.y_scale = l->y_scale;
+    return parts;
+}
+
+static void *pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
+                  int bare, size_t *bytes, rfm_model *opened) {
+    rfm_contents parts = contents_of(l, temperature);
     rfm_summary summary;
     rfm_model moved, shifted;
     rfm_real *room = NULL, offset;
     text record = {NULL, 0, 0};
     void *blob = NULL;
-    int status, regress = l->form->classes == 0;
+    int status;
     size_t last = options->iterations;
-    memset(&parts, 0, sizeof parts);
     memset(&summary, 0, sizeof summary);
     summary.bandwidth = f->model.bandwidth, summary.ridge = f->path[last].ridge;
     summary.validation = isfinite(validation) ? (rfm_real)validation : 0;
@@ -206,14 +217,12 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     if (f->shift != 0 && l->c == 1) shifted.offset = &offset;
     parts.model = &shifted;
     if (l->moved.x != NULL) moved = without_shift(&shifted, l->moved.x, &room), parts.model = &moved;
-    parts.task = regress ? RFM_REGRESS : RFM_CLASSIFY;
-    parts.temperature = (rfm_real)temperature;
-    if (!l->raw) parts.x_mean = l->mean, parts.x_scale = l->scale;
-    if (!l->raw && regress) parts.y_mean = l->y_mean, parts.y_scale = l->y_scale;
-    parts.class_names = l->form->class_names, parts.input_names = l->input_names;
     parts.summary = &summary;
-    lesson_record(l, options, f, &record);
-    parts.record = record.at, parts.record_bytes = record.size;
+    if (!bare) {
+        parts.class_names = l->form->class_names, parts.input_names = l->input_names;
+        lesson_record(l, options, f, &record);
+        parts.record = record.at, parts.record_bytes = record.size;
+    }
     status = rfm_model_size(&parts, bytes);
     if (status == RFM_OK) {
         blob = allocate_aligned(*bytes, "the model");
@@ -222,6 +231,36 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     if (status == RFM_OK) status = rfm_model_open(blob, *bytes, opened);
     if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
     free(room);
+    free(record.at);
+    return blob;
+}
+
+void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
+                  size_t *bytes, rfm_model *opened) {
+    return pack(l, options, f, validation, temperature, 0, bytes, opened);
+}
+
+void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, size_t *bytes) {
+    rfm_model opened;
+    return pack(l, options, f, (double)NAN, 0, 1, bytes, &opened);
+}
+
+void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,
+                  const void *const *blobs, const size_t *sizes, size_t *bytes, rfm_tree *opened) {
+    rfm_contents parts = contents_of(l, temperature);
+    text record = {NULL, 0, 0};
+    void *blob = NULL;
+    int status;
+    parts.class_names = l->form->class_names, parts.input_names = l->input_names;
+    lesson_record(l, options, f, &record);
+    parts.record = record.at, parts.record_bytes = record.size;
+    status = rfm_tree_join(&parts, count, blobs, sizes, NULL, 0, bytes);
+    if (status == RFM_OK) {
+        blob = allocate_aligned(*bytes, "the model");
+        status = rfm_tree_join(&parts, count, blobs, sizes, blob, *bytes, bytes);
+    }
+    if (status == RFM_OK) status = rfm_tree_open(blob, *bytes, opened);
+    if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
     free(record.at);
     return blob;
 }

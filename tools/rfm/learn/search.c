@@ -8,6 +8,10 @@
  *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
  *    of the confidence comes from the same predictions.
  *
+ * Where a mean of models is wanted, the short list has the best of every kernel and metric. Beginning with the least
+ * squared error, the model is added whose company lowers that of the held-out rows most, until none lowers it. The
+ * choice is by squared error for classes, too: accuracy has few steps.
+ *
  * The pieces of work do not depend on the number of threads, nor does what is made of them. */
 #include "search.h"
 
@@ -465,6 +469,25 @@ static int by_loss(const void *a, const void *b) {
     return x->t < y->t ? -1 : x->t > y->t;
 }
 
+static int same_family(const work *w, const candidate *a, const candidate *b) {
+    const setting *x = &w->tried[a->tried].s, *y = &w->tried[b->tried].s;
+    return x->kernel == y->kernel && (a->t == 0 ? RFM_IDENTITY : x->metric) == (b->t == 0 ? RFM_IDENTITY : y->metric);
+}
+
+/* The best of every kernel and metric, then the best of the rest. */
+static size_t list_of_families(const work *w, const candidate *every, size_t all, candidate *list, size_t most) {
+    size_t i, k, pass, count = 0;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < all && count < most; i++) {
+            int is_there = 0;
+            for (k = 0; k < count; k++)
+                is_there = is_there || (pass == 0 ? same_family(w, &list[k], &every[i])
+                                                  : list[k].tried == every[i].tried && list[k].t == every[i].t);
+            if (!is_there) list[count++] = every[i];
+        }
+    return count;
+}
+
 /* The best by squared error, at most two T of a setting, and the best plain kernel among them. */
 static size_t short_list(work *w, candidate *list, size_t most) {
     size_t i, t, all = 0, count = 0, room = w->tried_count * (w->p->last_iterations + 1);
@@ -478,7 +501,8 @@ static size_t short_list(work *w, candidate *list, size_t most) {
             if (isfinite(s->loss[t])) every[all].tried = i, every[all].t = t, every[all++].loss = s->loss[t];
     }
     qsort(every, all, sizeof *every, by_loss);
-    for (i = 0; i < all && count < most; i++) {
+    if (w->p->models > 1) count = list_of_families(w, every, all, list, most);
+    for (i = 0; w->p->models <= 1 && i < all && count < most; i++) {
         int is_plain = every[i].t == 0;
         if (taken[every[i].tried] >= 2 || (count + 1 == most && !plain && !is_plain)) continue;
         if (is_plain && plain >= 3) continue;
@@ -723,9 +747,48 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
     return best;
 }
 
+/* The mean of some of the list in `mean`, whose out is to be freed; the members by their places. */
+static size_t find_mean(const work *w, const candidate *list, size_t count, candidate *mean, size_t *members) {
+    const search_problem *p = w->p;
+    size_t size = w->repeats * p->x.rows * p->y.cols, taken = 0, i, j, most = MOST_MODELS;
+    candidate trial;
+    double least = (double)INFINITY;
+    memset(&trial, 0, sizeof trial);
+    memset(mean, 0, sizeof *mean);
+    trial.out = allocate(size, sizeof *trial.out, "held-out predictions");
+    mean->out = allocate(size, sizeof *mean->out, "held-out predictions");
+    if (most > p->models) most = p->models;
+    while (taken < most) {
+        size_t best = count;
+        double lowest = (double)INFINITY;
+        for (i = 0; i < count; i++) {
+            for (j = 0; j < taken && members[j] != i; j++) continue;
+            if (j < taken || !list[i].complete) continue;
+            for (j = 0; j < size; j++)
+                trial.out[j] = mean->out[j] + (list[i].out[j] - mean->out[j]) / (rfm_real)(taken + 1);
+            weigh(w, &trial);
+            if (trial.squared < lowest) lowest = trial.squared, best = i;
+        }
+        if (best == count || lowest >= least) break;
+        for (j = 0; j < size; j++) mean->out[j] += (list[best].out[j] - mean->out[j]) / (rfm_real)(taken + 1);
+        least = lowest, members[taken++] = best;
+    }
+    weigh(w, mean);
+    mean->complete = 1;
+    if (p->balance && p->y.cols == 1 && p->labels != NULL) mean->shift = find_shift(w, mean, decided_by(p->tune));
+    if (p->tune >= 0) mean->tuned = tuned_of(w, mean, p->tune);
+    free(trial.out);
+    return taken;
+}
+
 int search_needed(const search_problem *p) {
     return p->kernel_count * p->bandwidth_count * p->ridge_count * p->metric_count * p->center_count > 1 ||
            p->first_iterations < p->last_iterations;
+}
+
+/* Length of the short list. */
+static size_t listed(const search_problem *p) {
+    return p->x.rows <= FOLD_ROWS ? SHORT_LIST : p->models > 1 ? MOST_MODELS : SHORT_LIST / 2;
 }
 
 search_cost search_estimate(const search_problem *p) {
@@ -748,7 +811,7 @@ search_cost search_estimate(const search_problem *p) {
         few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
         cost.work = fmax(cost.work, fit_work(second, d, c, &o));
     }
-    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : SHORT_LIST / 2);
+    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : listed(p));
     if (search_needed(p)) cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few;
     cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
                  sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
@@ -757,11 +820,13 @@ search_cost search_estimate(const search_problem *p) {
 
 search_result search(const search_problem *p) {
     work *w = allocate(1, sizeof *w, "the search");
-    candidate list[SHORT_LIST], *best;
+    candidate list[SHORT_LIST], mean, *best, *judged;
     search_result result;
-    size_t n = p->x.rows, i, count;
+    size_t n = p->x.rows, i, count, members[MOST_MODELS];
     int one = !search_needed(p);
     memset(list, 0, sizeof list);
+    memset(&mean, 0, sizeof mean);
+    memset(&result, 0, sizeof result);
     w->p = p;
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
     w->work_all = search_estimate(p).work;
@@ -777,7 +842,7 @@ search_result search(const search_problem *p) {
                                        : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
         first_stage(w);
         free_parts(w->parts, w->part_count);
-        count = short_list(w, list, n <= FOLD_ROWS ? SHORT_LIST : SHORT_LIST / 2);
+        count = short_list(w, list, listed(p));
         if (count == 0) { /* no time for anything: a plain kernel machine */
             add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
             list[0].tried = w->tried_count - 1;
@@ -798,8 +863,14 @@ search_result search(const search_problem *p) {
         w->repeats = 1, w->last = 1;
         best = second_stage(w, list, 1);
     }
+    judged = best, result.models = 1;
+    if (best != NULL && p->models > 1 && !w->last) {
+        result.models = find_mean(w, list, count, &mean, members);
+        best = &list[members[0]], judged = result.models > 1 ? &mean : best;
+        for (i = 0; i < result.models; i++)
+            result.mean[i] = options_of(w, &w->tried[list[members[i]].tried].s, list[members[i]].t);
+    }
     progress_end();
-    result.tried = 0;
     for (i = 0; !one && i < w->tried_count; i++)
         result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0
                         : w->tried[i].s.metric == RFM_IDENTITY      ? 1
@@ -809,17 +880,18 @@ search_result search(const search_problem *p) {
     if (best != NULL) {
         result.folds = w->part_count / w->repeats;
         for (i = 0; i < result.folds; i++) result.held += w->parts[i].v;
-        if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, best, result.held);
-        if (p->labels != NULL) result.temperature = find_temperature(w, best);
-        result.validation = p->labels != NULL ? best->accuracy : r2_of(w, best);
-        result.spread = fold_spread(w, best);
-        result.shift = best->shift;
+        if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, judged, result.held);
+        if (p->labels != NULL) result.temperature = find_temperature(w, judged);
+        result.validation = p->labels != NULL ? judged->accuracy : r2_of(w, judged);
+        result.spread = fold_spread(w, judged);
+        result.shift = judged->shift;
     } else
         best = &list[0];
     result.options = options_of(w, &w->tried[best->tried].s, best->t);
     if (w->stopped) note("the search was stopped; the best of %zu settings so far is taken", result.tried);
     for (i = 0; i < w->tried_count; i++) free(w->tried[i].loss);
     for (i = 0; i < SHORT_LIST; i++) free(list[i].out);
+    free(mean.out);
     free_parts(w->parts, w->part_count);
     free(w->tried);
     pthread_mutex_destroy(&w->lock);

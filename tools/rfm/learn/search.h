@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #define CANDIDATES 8
+#define MOST_MODELS 6 /* of a mean */
 
 typedef struct {
     machine *machine;
@@ -28,13 +29,16 @@ typedef struct {
     double bandwidths[CANDIDATES], ridges[CANDIDATES];
     size_t bandwidth_count, ridge_count;
     size_t first_iterations, last_iterations; /* T is between them */
+    size_t models;                            /* of a mean, at most; 1: one model */
     double time_limit;                        /* seconds from the start; 0: none */
     double coverage;                          /* of conformal sets; 0: none are wanted */
     volatile const sig_atomic_t *interrupted;
 } search_problem;
 
 typedef struct {
-    rfm_options options; /* of the last fit */
+    rfm_options options; /* of the last fit; of a mean its first model */
+    size_t models;       /* 1, or so many whose mean does better on held-out rows: */
+    rfm_options mean[MOST_MODELS];
     double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
     double spread;       /* its standard deviation over the folds; NaN: not known */
     double shift;        /* to be added to the output of two classes */
