@@ -637,12 +637,13 @@ double ref_loss(const rfm_model *m, const rfm_data *data, double ridge, const do
     return loss;
 }
 
-double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge) {
+double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge, double least) {
     double *x = ref_doubles(data->x), *y = ref_doubles(data->y),
            *centers = ref_doubles(rfm_cview(m->centers, m->n, m->r));
     double *z = doubles(m->r), *scores = doubles(m->c), *slope = doubles(m->n * m->c), *terms = doubles(m->n * m->c),
-           most = 0, least = ridge * (double)m->n * (double)RFM_LIMIT(MIN);
+           most = 0;
     size_t i, j, k;
+    least += ridge * (double)m->n * (double)RFM_LIMIT(MIN);
     for (i = 0; i < data->x.rows; i++) {
         const double w = data->weights != NULL ? (double)data->weights[i] : 1;
         ref_project(m, x + i * m->d, z);

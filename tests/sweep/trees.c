@@ -12,6 +12,8 @@
 #include "rfm_large.h"
 #include "rfm_tree.h"
 
+#define FIXED_UNIT (RFM_REAL_BYTES == 4 ? 0x1p-32 : 0x1p-64) /* of rfm_sums */
+
 /* A part of a problem's rows, with what is taken out of y; to be freed by the case. */
 static rfm_data part_of(const rfm_data *all, size_t rows, const uint32_t *index, const rfm_real *mean) {
     rfm_mat x = draw_view(rows, all->x.cols), y = draw_view(rows, all->y.cols);
@@ -78,10 +80,10 @@ static int by_key(const void *a, const void *b) {
 static void mean_of(const rfm_data *all, size_t rows, const uint32_t *index, rfm_real *mean) {
     size_t i, k;
     for (k = 0; k < all->y.cols; k++) {
-        double sum = 0, weight = 0;
+        long double sum = 0, weight = 0; /* no product is beyond its range */
         for (i = 0; i < rows; i++) {
-            const double w = all->weights != NULL ? (double)all->weights[index[i]] : 1;
-            sum += w * (double)all->y.at[index[i] * all->y.stride + k], weight += w;
+            const long double w = all->weights != NULL ? (long double)all->weights[index[i]] : 1;
+            sum += w * (long double)all->y.at[index[i] * all->y.stride + k], weight += w;
         }
         mean[k] = (rfm_real)(sum / weight);
     }
@@ -536,7 +538,7 @@ static int steps_run(const rfm_ctx *ctx, void *arg, rfm_arena *store) {
 /* Alpha, as a view without gaps, is the minimum of the loss of all rows: its slope is that of rounding, or of where
  * conjugate gradients end. */
 static void check_minimum(const char *what, const rfm_model *model, const rfm_data *data, double ridge, double bound) {
-    double heaviest = 1, slope;
+    double heaviest = 1, most = 0, slope;
     size_t i;
     if (!rfm_finite(model->n * model->c, model->alpha)) fail("%s: alpha is not finite", what);
     for (i = 0; data->weights != NULL && i < data->x.rows; i++) heaviest = fmax(heaviest, (double)data->weights[i]);
@@ -544,8 +546,12 @@ static void check_minimum(const char *what, const rfm_model *model, const rfm_da
         not_compared(what);
         return;
     }
-    slope = ref_alpha_slope(model, data, ridge);
-    if (!(slope <= bound + sqrt(EPSILON))) fail("%s: alpha is not the minimum: slope %.3g", what, slope);
+    for (i = 0; i < data->y.rows * data->y.cols; i++)
+        most = fmax(most, fabs((double)data->y.at[i / data->y.cols * data->y.stride + i % data->y.cols]));
+    /* Sums are fixed-point numbers, in units of the largest y. alpha = U^-1 g, with pivots of U'U = K down to rounding:
+     * what g has lost is divided by their roots, and there is one for each centre. */
+    slope = ref_alpha_slope(model, data, ridge, 64 * (double)data->x.rows * heaviest * most * FIXED_UNIT);
+    if (!(slope <= bound + 2 * sqrt((double)model->n * EPSILON))) fail("%s: alpha is not the minimum: slope %.3g", what, slope);
 }
 
 static void check_alpha(const reading *t, const char *what, double bound) {
