@@ -104,13 +104,14 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 	$(link_program) $(if $(bare),,-lpthread)
 
 # Host and boards shall agree bit for bit where they can: the core's a * b + c never becomes one fused operation.
-$(BUILD)/obj/rfm/%.o $(BUILD)/pic/rfm/%.o: flags += -ffp-contract=off
-$(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
+$(BUILD)/obj/rfm/%.o $(BUILD)/pic/rfm/%.o: private flags += -ffp-contract=off
+$(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: private flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
     -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
-# What is tested is the library: its tests compile in half the time. (What has little flash keeps its -Os.)
-$(BUILD)/obj/tests/%: flags += $(if $(bare),,-O1)
+# What is tested is the library: its tests compile in half the time. Boards keep their options: gcc for ARMv7 loses half
+# of a constant by -O1.
+$(BUILD)/obj/tests/%: private flags += $(if $(host),-O1)
 
-$(BUILD)/obj/tools/%.o $(BUILD)/pic/tools/%.o: flags += -Itools
+$(BUILD)/obj/tools/%.o $(BUILD)/pic/tools/%.o: private flags += -Itools
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -124,7 +125,8 @@ $(BUILD)/obj/unity.o: $(unity)/unity.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile) -w
 
-# Changes when the way of compiling changes, and then everything is compiled again.
+# Changes when the way of compiling changes, and then everything is compiled again. Flags of single folders are private,
+# so that this file has the same contents whoever asks for it.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' | cmp -s - $@ || \

@@ -40,7 +40,7 @@ static uint32_t semihost(uint32_t request, const void *argument) {
 static uint32_t semihost(uint32_t request, const void *argument) {
     register uint32_t a0 __asm__("a0") = request;
     register const void *a1 __asm__("a1") = argument;
-    __asm__ volatile(".option push\n\t.option norvc\n\t.balign 16\n\t"
+    __asm__ volatile(".balign 16\n\t.option push\n\t.option norvc\n\t"
                      "slli x0, x0, 0x1f\n\tebreak\n\tsrai x0, x0, 7\n\t"
                      ".option pop"
                      : "+r"(a0)

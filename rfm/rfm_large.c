@@ -539,7 +539,8 @@ static int outer_add(outer *o, const passing *p, const sums_shape *shape, int un
     for (i = 0; i < (m->metric == RFM_FULL ? r : 1); i++) { /* below the diagonal there is nothing */
         rfm_real *row = o->sum + i * r + i;
         for (j = 0; j < r - i; j++) row[j] *= scale * scale;
-        right &= rfm_finite(r - i, row) && fixed_add(r - i, row, numbers + (m->metric == RFM_FULL ? row_at(r, i) : 0) + i);
+        right &=
+            rfm_finite(r - i, row) && fixed_add(r - i, row, numbers + (m->metric == RFM_FULL ? row_at(r, i) : 0) + i);
     }
     right &= fixed_add(m->c * r, o->mean, numbers + shape->triangle) && fixed_add(1, &weight, numbers + shape->squares);
     return right ? RFM_OK : RFM_ERANGE;

@@ -106,8 +106,8 @@ int rfm_sums_init(const rfm_model *model, int kind, rfm_real unit_y, rfm_sums *s
 int rfm_sums_check(const rfm_model *model, const rfm_sums *sums, size_t size);
 uint64_t rfm_sums_rows(const rfm_sums *sums);
 
-/* Adds a pass over the rows. After a failure sums are unchanged. RFM_ERANGE: numbers are too large for the units, or all
- * weights together are below 2^-8, too small for fixed-point numbers. */
+/* Adds a pass over the rows. After a failure sums are unchanged. RFM_ERANGE: numbers are too large for the units, or
+ * all weights together are below 2^-8, too small for fixed-point numbers. */
 int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, rfm_sums *sums);
 int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, int kind, size_t *bytes);
 

@@ -291,8 +291,8 @@ static RFM_ALONE int16_t root_of(wide a, int exponent) {
     return most_16(shift > 17 ? 0 : ((root >> (shift - 1)) + 1) >> 1);
 }
 
-/* 1024 log2(1 + a 2^exponent), to within 1; at most 32767. Where the power is 2^16 or more the 1 is left out. The digits
- * of log2 of m, 1 <= m < 2, come one by one: squaring m doubles its logarithm. */
+/* 1024 log2(1 + a 2^exponent), to within 1; at most 32767. Where the power is 2^16 or more the 1 is left out. The
+ * digits of log2 of m, 1 <= m < 2, come one by one: squaring m doubles its logarithm. */
 static RFM_ALONE int16_t log_of(wide a, int exponent) {
     int shift, bits, i;
     uint32_t v = top_of(a, &shift), m, result;
@@ -326,8 +326,9 @@ static rfm_real log2_real(rfm_real x) {
 
 /* ==== 3. Spectra =============================================================================
  *
- * The n real numbers are n / 2 complex ones. Their transform is made in place: the order is reversed bit by bit, then come
- * a pass of sums and differences if log2(n / 2) is odd, passes of four, and a last pass that separates the two halves:
+ * The n real numbers are n / 2 complex ones. Their transform is made in place: the order is reversed bit by bit, then
+ * come a pass of sums and differences if log2(n / 2) is odd, passes of four, and a last pass that separates the two
+ * halves:
  *
  *   four     a + b w^2j + c w^j + d w^3j,  a - b w^2j -+ i (c w^j - d w^3j),  ...         w = exp(-2 pi i / (4 L))
  *   last     X_k = (Z_k + Z*_h-k) / 2 - i / 2 exp(-2 pi i k / n) (Z_k - Z*_h-k)           h = n / 2
@@ -342,11 +343,12 @@ static rfm_real log2_real(rfm_real x) {
  * The error of one pass, in units of its results, for each part: 0.5 of rounding, 3 * 2^-12 of >> 3, and 3 * 2^-16 *
  * 2 M / 2^s < 0.38 of sines with 15 bits: below 0.9, as a complex number below 1.27. A unit is not coarser than what is
  * needed: s > 0 says that M >= 2^(11 + s), so the unit is at most 2^-11 of the largest part that goes into the pass.
- * That one is at most sqrt(2) max|x| times the growth g of the passes before, in absolute values: 4, 2, 2. Passes behind
- * it let an error grow by no more than n / g / 4. So a pass adds at most 1.27 sqrt(2) / 2^11 / 4 n max|x| = 2.2e-4 n
- * max|x|. The pass of sums rounds by less than 1, in units of at most 2^-13 max|x|. The last one has 0.5 more, of sines with 14 bits, because its
- * differences have a bit more, and M >= 2^(12 + s): 1.42 sqrt(2) / 2^12 / 2 = 2.5e-4. Where s = 0 in all passes up to
- * this one, the unit is that of the numbers when they came in, at most 2^-14 max|x|, and the same holds. */
+ * That one is at most sqrt(2) max|x| times the growth g of the passes before, in absolute values: 4, 2, 2. Passes
+ * behind it let an error grow by no more than n / g / 4. So a pass adds at most 1.27 sqrt(2) / 2^11 / 4 n max|x| =
+ * 2.2e-4 n max|x|. The pass of sums rounds by less than 1, in units of at most 2^-13 max|x|. The last one has 0.5 more,
+ * of sines with 14 bits, because its differences have a bit more, and M >= 2^(12 + s): 1.42 sqrt(2) / 2^12 / 2 =
+ * 2.5e-4. Where s = 0 in all passes up to this one, the unit is that of the numbers when they came in, at most 2^-14
+ * max|x|, and the same holds. */
 
 /* The bits of i, i < h, in reverse order. */
 static uint32_t reversed(uint32_t i, uint32_t h) {
@@ -707,7 +709,8 @@ static void pushed_one(rfm_stream *s) {
     store_release(&s->pushed, s->pushed + 1);
 }
 
-/* What a filter gives for a constant x: nothing if its b have the sum 0, else x, as the compiler of specs makes them. */
+/* What a filter gives for a constant x: nothing if its b have the sum 0, else x, as the compiler of specs makes
+ * them. */
 static int passes_constant(const unsigned char *c) { return signed_16(c) + signed_16(c + 2) + signed_16(c + 4) != 0; }
 
 /* y = b0 x + b1 x1 + b2 x2 - a1 y1 - a2 y2. What is cut off goes into the next sum, so nothing of it is lost. */

@@ -1,4 +1,5 @@
-/* rfm_signal - from the samples of sensors to the inputs of a model: windows with overlap, filters, statistics, spectra.
+/* rfm_signal - from the samples of sensors to the inputs of a model: windows with overlap, filters, statistics,
+ * spectra.
  *
  *   rfm_signal   what is computed, compiled from text on a PC: "acc_x, acc_y: mean std fft8; mic: high0.05 mfcc8"
  *   rfm_stream   the samples of C channels in a ring of yours; each whole window gives the features
@@ -22,8 +23,9 @@
  *   bandF-G          0.005 to 0.495, or in Hz if the rate is given. bandF-G is highF and lowG
  *
  * Spectra are of x - mean, weighed by a Hann window w_i = (1 - cos(2 pi i / W)) / 2. The power of a band is the sum of
- * |X_k|^2 (2 / W)^2 over its bins. The bins of all bands are k = 1 to W / 2. A sine of amplitude a has 3/8 a^2 of power.
- * In integers results are rounded, and at most 32767. Without -DRFM_NO_TRAIN there is also the compiler of specs.
+ * |X_k|^2 (2 / W)^2 over its bins. The bins of all bands are k = 1 to W / 2. A sine of amplitude a has 3/8 a^2 of
+ * power. In integers results are rounded, and at most 32767. Without -DRFM_NO_TRAIN there is also the compiler of
+ * specs.
  */
 #ifndef RFM_SIGNAL_H
 #define RFM_SIGNAL_H
@@ -140,9 +142,9 @@ typedef struct {
     const char *why;
 } rfm_signal_fault;
 
-/* The bytes of a signal, or with bytes NULL only their number, *size. The signal has the channels that the spec names, in
- * the order in which it does. RFM_ENULL, RFM_EZERO (window, step, channels), RFM_EVALUE (an option outside its range:
- * fault->length is 0; or the spec is wrong: *fault says where), RFM_EARENA (room): *size is unchanged. */
+/* The bytes of a signal, or with bytes NULL only their number, *size. The signal has the channels that the spec names,
+ * in the order in which it does. RFM_ENULL, RFM_EZERO (window, step, channels), RFM_EVALUE (an option outside its
+ * range: fault->length is 0; or the spec is wrong: *fault says where), RFM_EARENA (room): *size is unchanged. */
 int rfm_signal_compile(const char *spec, const rfm_signal_options *options, void *bytes, size_t room, size_t *size,
                        rfm_signal_fault *fault);
 

@@ -233,8 +233,8 @@ static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, 
 }
 
 #ifdef RFM_SMALL_L1
-/* sum_p |row_p - z_p|, p < n, both of the model's type, so that one index serves both. A branch, because a Cortex-M0 has
- * no shorter absolute value. */
+/* sum_p |row_p - z_p|, p < n, both of the model's type, so that one index serves both. A branch, because a Cortex-M0
+ * has no shorter absolute value. */
 static RFM_ALONE uint32_t distance_absolute(int type, const void *row, const void *z, size_t n) {
     const int8_t *a8 = (const int8_t *)row, *z8 = (const int8_t *)z;
     const int16_t *a16 = (const int16_t *)row, *z16 = (const int16_t *)z;

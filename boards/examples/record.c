@@ -1,5 +1,5 @@
-/* Records the machine of machine.h as a table, to standard output: windows with `record states` and `record wear`, samples
- * with `record vibration SEED`. */
+/* Records the machine of machine.h as a table, to standard output: windows with `record states` and `record wear`,
+ * samples with `record vibration SEED`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

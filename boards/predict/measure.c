@@ -1,6 +1,7 @@
 /* The programs that boards/size measures, by MEASURE_...: an empty one, one that predicts, one that trains, and one
  * that runs and says how much stack it took, while the plug-in counts its instructions; with MEASURE_integers those
- * that predict and run do it in integers, with MEASURE_l1 by models of that kernel. LOOP is the loop that rfm_predict_one or rfm_predict_i is given. */
+ * that predict and run do it in integers, with MEASURE_l1 by models of that kernel. LOOP is the loop that
+ * rfm_predict_one or rfm_predict_i is given. */
 #include <stddef.h>
 #include <stdint.h>
 

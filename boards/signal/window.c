@@ -1,5 +1,6 @@
-/* What boards/signal/window measures: a window of 128 samples and 8 bands, in integers, or in reals with -DMEASURE_reals. Prints a
- * hash of all features, which is the same on every machine, bytes of RAM, and the stack. MEASURE_empty: nothing. */
+/* What boards/signal/window measures: a window of 128 samples and 8 bands, in integers, or in reals with
+ * -DMEASURE_reals. Prints a hash of all features, which is the same on every machine, bytes of RAM, and the stack.
+ * MEASURE_empty: nothing. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -177,7 +177,8 @@ static int fit_alone(const growing *t, const rfm_data *own_rows, const rfm_optio
     return rfm_fit(&ctx, own_rows, o, &arena, m, &report);
 }
 
-/* A leaf is the machine of its rows and the mean of their targets. In a blob L is folded into P: so not the same bits. */
+/* A leaf is the machine of its rows and the mean of their targets. In a blob L is folded into P: so not the same
+ * bits. */
 static void check_leaf(const growing *t, size_t leaf, size_t rows, const uint32_t *index) {
     const size_t c = t->tree.c;
     rfm_model m, own;
@@ -211,8 +212,8 @@ static void check_leaf(const growing *t, size_t leaf, size_t rows, const uint32_
     z = draw_view(rows, t->tree.d), y = draw_view(rows, c), expected = draw_view(rows, c);
     for (i = 0; i < rows; i++) /* between two of its rows */
         for (k = 0; k < z.cols; k++)
-            z.at[i * z.stride + k] =
-                own_rows.x.at[i * own_rows.x.stride + k] / 2 + own_rows.x.at[(i * 7 + 1) % rows * own_rows.x.stride + k] / 2;
+            z.at[i * z.stride + k] = own_rows.x.at[i * own_rows.x.stride + k] / 2 +
+                                     own_rows.x.at[(i * 7 + 1) % rows * own_rows.x.stride + k] / 2;
     if (predict_at(&m, rfm_const(z), y) != RFM_OK || predict_at(&own, rfm_const(z), expected) != RFM_OK) {
         if (!slack.statuses) fail("predictions of leaf %lu", (unsigned long)leaf);
         return;
@@ -312,7 +313,8 @@ static void spread(const rfm_tree *t, int32_t branch, const double *x, double we
     if (left < 1) spread(t, t->node[branch].right, x, weight * (1 - left), list, count, doubt);
 }
 
-/* The mean over the trees by the formula of rfm_tree.h; 0: which leaves count, or what they say, depends on rounding. */
+/* The mean over the trees by the formula of rfm_tree.h; 0: which leaves count, or what they say, depends on
+ * rounding. */
 static int plain_scores(const rfm_tree *t, const double *x, double *scores, double *all) {
     share *list = take((t->leaves + 1) * sizeof *list);
     double *one = take(t->c * sizeof *one);
@@ -551,7 +553,8 @@ static void check_minimum(const char *what, const rfm_model *model, const rfm_da
     /* Sums are fixed-point numbers, in units of the largest y. alpha = U^-1 g, with pivots of U'U = K down to rounding:
      * what g has lost is divided by their roots, and there is one for each centre. */
     slope = ref_alpha_slope(model, data, ridge, 64 * (double)data->x.rows * heaviest * most * FIXED_UNIT);
-    if (!(slope <= bound + 2 * sqrt((double)model->n * EPSILON))) fail("%s: alpha is not the minimum: slope %.3g", what, slope);
+    if (!(slope <= bound + 2 * sqrt((double)model->n * EPSILON)))
+        fail("%s: alpha is not the minimum: slope %.3g", what, slope);
 }
 
 static void check_alpha(const reading *t, const char *what, double bound) {

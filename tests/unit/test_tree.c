@@ -361,7 +361,8 @@ static void test_softness(void) {
             if (tree_predict(&p, rfm_const(p.xv), y) == TEST_SKIP) break;
             for (i = 0; i < 40; i++)
                 if (score == RFM_SCORE_SQUARED)
-                    for (k = 0; k < 2; k++) sum += pow(model_at(y, i, k) / (double)scale[k] - model_at(p.yv, i, k), 2) / 80;
+                    for (k = 0; k < 2; k++)
+                        sum += pow(model_at(y, i, k) / (double)scale[k] - model_at(p.yv, i, k), 2) / 80;
                 else
                     sum += (model_at(y, i, 1) > model_at(y, i, 0)) == (model_at(p.yv, i, 1) > model_at(p.yv, i, 0))
                                ? 1.0 / 40

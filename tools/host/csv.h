@@ -45,7 +45,8 @@ void csv_of_text(csv *c, const char *file, int header, char delimiter, char *tex
 const char *csv_row(const csv *c, size_t row, size_t *length);
 
 /* A file in parts of whole rows, so that it need not be in memory. A part is a table of its own, to be freed, with the
- * header of the file. Images and tables of a session are one part. What is said of a table is said of the first part. */
+ * header of the file. Images and tables of a session are one part. What is said of a table is said of the first
+ * part. */
 typedef struct csv_parts csv_parts;
 csv_parts *csv_parts_open(const char *file, int header);
 int csv_parts_next(csv_parts *p, csv *c); /* 0: there are no more */

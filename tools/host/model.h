@@ -45,7 +45,7 @@ typedef struct {
     int of_patches;       /* 1: the model is the next; numbers has its sizes, task and class names */
     rfm_conv_model patches;
     rfm_filters filters; /* TYPE_FILTERS */
-    int of_tree;         /* 1: a tree of models, the next; numbers has its sizes, task, shift and names, n of all leaves */
+    int of_tree; /* 1: a tree of models, the next; numbers has its sizes, task, shift and names, n of all leaves */
     rfm_tree tree;
     model_record record; /* of a file */
 } any_model;

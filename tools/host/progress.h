@@ -19,8 +19,8 @@ void must(int status, const char *what);
 void progress_show(const char *label, double done, double total);
 void progress_end(void);
 
-/* Not 0: the work is to end. Ctrl-C sets it once interrupt_catch is called, and no longer ends the program; in a session
- * its owner does. interrupt_forget: what comes next goes on, unless it is a session's. */
+/* Not 0: the work is to end. Ctrl-C sets it once interrupt_catch is called, and no longer ends the program; in a
+ * session its owner does. interrupt_forget: what comes next goes on, unless it is a session's. */
 const volatile sig_atomic_t *interrupt_flag(void);
 void interrupt_catch(void);
 void interrupt_forget(void);

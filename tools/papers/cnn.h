@@ -1,7 +1,7 @@
 /* A small convolutional network, for the columns that the paper on convolutional features has of one.
  *
- * One or two layers, each: convolution with patches of side q, stride 1, zero padded; ReLU; pooling, of 2 x 2 places unless it is said
- * otherwise. Then one
+ * One or two layers, each: convolution with patches of side q, stride 1, zero padded; ReLU; pooling, of 2 x 2 places
+ * unless it is said otherwise. Then one
  * dense layer on what is left. No biases. Images and features lie as (row, column, channel); a patch likewise, so that
  * W_l (filters, q q channels) has the patch as its second index. */
 #ifndef CNN_H

@@ -145,7 +145,8 @@ static void proposition2(const trial *t, text *sheet) {
 
 /* ---- Propositions 4 and 5: linear networks ---------------------------------------------------- */
 
-/* How far B'B and grad grad' are apart. f = A B x / sqrt(k), B = 0 at the start. With W_1 = A / sqrt(k), a step of A is one of W_1 with rate / k. */
+/* How far B'B and grad grad' are apart. f = A B x / sqrt(k), B = 0 at the start. With W_1 = A / sqrt(k), a step of A is
+ * one of W_1 with rate / k. */
 static double linear(const trial *t, text *sheet, int both, size_t steps, size_t k) {
     const size_t n = 50, d = 6;
     uint64_t state = t->seed + 11;

@@ -82,8 +82,8 @@ typedef struct {
 /* Fits without the last fifth of the rows; scores (iterations + 1), as above, by T. */
 void lab_path(const trial *t, const lab_rows *s, int classes, const rfm_options *options, double *scores);
 
-/* Tries these options with T up to their iterations. The last fifth of the rows is held out. Equal scores keep what came
- * first, and of one fit the smallest T. */
+/* Tries these options with T up to their iterations. The last fifth of the rows is held out. Equal scores keep what
+ * came first, and of one fit the smallest T. */
 void lab_try(const trial *t, const lab_rows *s, int classes, const rfm_options *options, lab_choice *best);
 
 void lab_predict(const trial *t, const lab_model *f, const lab_rows *s, rfm_real *y); /* y (n, c) */

@@ -176,7 +176,8 @@ static double show_kernel(const trial *a, text *sheet, const char *name, const t
     return r2;
 }
 
-/* f (d, d) becomes W'W. One hidden layer, as the paper trains it: descent from a small first layer for 16a, Adam for the others. */
+/* f (d, d) becomes W'W. One hidden layer, as the paper trains it: descent from a small first layer for 16a, Adam for
+ * the others. */
 static void show_network(const trial *a, text *sheet, const task *t, const drawn *s, rfm_real *f) {
     rfm_real *y = allocate(s->test.n, sizeof *y, "predictions");
     int plain = t->draw == rademacher;

@@ -62,7 +62,8 @@ static void begin(text *t, const trial *a) {
     const experiment *e;
     html_page_open(t, "The papers, measured");
     text_add(t,
-             "<style>section .wide,section figure,section .gallery{margin:16px 0}td.n{white-space:nowrap}</style>\n<header>\n<p "
+             "<style>section .wide,section figure,section .gallery{margin:16px "
+             "0}td.n{white-space:nowrap}</style>\n<header>\n<p "
              "class=\"over\">rfm-papers</p>\n<h1>The papers, measured</h1>\n<p class=\"lead\">Every "
              "experiment with the paper's number beside ours.%s%s Seed %.0f.</p>\n<nav>\n",
              a->quick ? " A quick run: small sets, so the numbers say little." : "",

@@ -255,8 +255,10 @@ void tabular(const trial *t, text *sheet) {
     sheet_say(
         sheet,
         "%zu sets%s. L = 10; ridge, T up to %d, form of M and depth chosen on a fifth of the training rows, of which "
-        "at most %d are used; with fewer than %d each fifth is held out in turn. Scores of the test rows: accuracy, or R^2, in %%.",
-        sets, t->data == NULL ? " that come with the library" : "", t->quick ? 2 : T_MAX, t->quick ? 200 : 2500, ONE_FIFTH);
+        "at most %d are used; with fewer than %d each fifth is held out in turn. Scores of the test rows: accuracy, or "
+        "R^2, in %%.",
+        sets, t->data == NULL ? " that come with the library" : "", t->quick ? 2 : T_MAX, t->quick ? 200 : 2500,
+        ONE_FIFTH);
     sheet_table(&rows, "set|rows|inputs|RFM|form of M, T|Laplace|NTK, depth|error of Laplace that RFM takes away %");
     for (i = 0; i < sets; i++) {
         table_set s = set_read(t, folder, names[i]);

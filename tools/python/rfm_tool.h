@@ -1,5 +1,5 @@
-/* rfm_tool - the commands of rfm as functions on a caller's memory. They are in build/librfm.so (make shared) beside the
- * library itself; tools/python/rfm.py is made of them.
+/* rfm_tool - the commands of rfm as functions on a caller's memory. They are in build/librfm.so (make shared) beside
+ * the library itself; tools/python/rfm.py is made of them.
  *
  * Every function runs the code that the command of that name runs, with the same options, and gives the same bits.
  * Nothing is printed, no file is touched, the program is never ended: what a command would say comes back as text.
@@ -93,8 +93,8 @@ int rfm_tool_predict(const void *model, size_t size, const rfm_tool_rows *rows, 
                      size_t c, size_t class_count, double *y, uint32_t *classes, double *probabilities,
                      rfm_tool_result *result);
 
-/* M in standardised features unless the model was trained with --raw: m (d, d), or (d) if `full` is 0, that is, if it is
- * diagonal or the identity. `full` and d are those of the model. */
+/* M in standardised features unless the model was trained with --raw: m (d, d), or (d) if `full` is 0, that is, if it
+ * is diagonal or the identity. `full` and d are those of the model. */
 int rfm_tool_metric(const void *model, size_t size, size_t d, int full, double *m, rfm_tool_result *result);
 
 /* Frees what is in the result; it may be used again. */

@@ -140,7 +140,8 @@ int command_export(const call *c) {
     if (out == NULL) usage("export: expected -o model.h");
     if (c->certify && !c->standalone)
         usage("export: --certify goes with --standalone; rfm_certify.h has it for others");
-    if ((c->vectors != SIZE_MAX) != (c->data != NULL)) usage("export: expected --vectors N and --data DATA.csv together");
+    if ((c->vectors != SIZE_MAX) != (c->data != NULL))
+        usage("export: expected --vectors N and --data DATA.csv together");
     if (c->vectors == 0) usage("--vectors: expected at least 1");
     id = c->name != NULL ? identifier_given(c->name) : identifier_of_file(file);
     if (c->standalone) {

@@ -90,7 +90,8 @@ static void compile_spec(job *t) {
     size_t j;
     int status;
     memset(&o, 0, sizeof o);
-    if (a->spec == NULL || a->window == SIZE_MAX) usage("features: expected --window N and --spec TEXT, or --like MODEL.rfm");
+    if (a->spec == NULL || a->window == SIZE_MAX)
+        usage("features: expected --window N and --spec TEXT, or --like MODEL.rfm");
     if (a->window < 1 || a->window > 32767) usage("--window: expected 1 to 32767 samples, found %zu", a->window);
     o.window = a->window, o.step = a->step != SIZE_MAX ? a->step : (a->window + 1) / 2;
     if (o.step < 1 || o.step > 65535) usage("--step: expected 1 to 65535 samples, found %zu", o.step);
@@ -98,7 +99,8 @@ static void compile_spec(job *t) {
     if (a->rate == 0) usage("--rate: expected a number above 0");
     for (j = 0; j < c->columns; j++) {
         int8_t exponent;
-        if ((t->target != NULL && strcmp(c->names[j], t->target) == 0) || csv_kind(csv_value(c, 0, j)) == CSV_TEXT) continue;
+        if ((t->target != NULL && strcmp(c->names[j], t->target) == 0) || csv_kind(csv_value(c, 0, j)) == CSV_TEXT)
+            continue;
         exponent = a->reals ? 0 : exponent_of(t, c->names[j]);
         text_bytes(&names, c->names[j], strlen(c->names[j]) + 1);
         text_bytes(&exponents, (const char *)&exponent, 1);
@@ -167,7 +169,8 @@ static void add_head(job *t) {
 
 static void add_window(job *t, const char *label) {
     size_t i;
-    int status = t->signal.reals ? rfm_stream_take(&t->stream, t->features) : rfm_stream_take_i(&t->stream, t->features_i);
+    int status =
+        t->signal.reals ? rfm_stream_take(&t->stream, t->features) : rfm_stream_take_i(&t->stream, t->features_i);
     must(status, "features");
     for (i = 0; i < t->signal.features; i++)
         if (t->signal.reals)
@@ -259,7 +262,8 @@ int command_features(const call *a) {
     add_head(&t);
     for (i = 0; i < t.file_count; i++) read_recording(&t, &t.files[i]);
     if (t.windows == 0)
-        fail("%s: no window of %lu samples without a change of the target; expected a longer recording or a shorter --window",
+        fail("%s: no window of %lu samples without a change of the target; expected a longer recording or a shorter "
+             "--window",
              a->operands[0], (unsigned long)t.signal.window);
     file_write(a->out, t.table.at, t.table.size);
     if (beside) file_write(signal_file, t.bytes, t.size);

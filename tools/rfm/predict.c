@@ -139,8 +139,8 @@ static void label_add(text *lines, const rfm_model *m, size_t k) {
         text_add(lines, "%zu", k);
 }
 
-/* A header of the classes if that is wanted, and for each row its probabilities. They are rounded so that what is printed has sum 1: the
- * largest one takes what is over. */
+/* A header of the classes if that is wanted, and for each row its probabilities. They are rounded so that what is
+ * printed has sum 1: the largest one takes what is over. */
 static void proba_add(text *lines, const rfm_model *m, const rfm_real *y, size_t rows, double temperature,
                       size_t header) {
     size_t classes = model_classes(m), i, k;

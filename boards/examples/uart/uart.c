@@ -1,7 +1,7 @@
 /* A device on the other end of a serial line: samples or vectors in, classes out. One line each way.
  *
- *     s 12            a sample, one number for each channel. At the end of a window: "well 175 8 149 ...", the class and
- *                     the features; nothing before that
+ *     s 12            a sample, one number for each channel. At the end of a window: "well 175 8 149 ...", the
+ *                     class and the features; nothing before that
  *     x 175 8 149 ... a vector of inputs, as rfm features writes it: "well 650 1237594 -196", the class and the scores
  *     t               the self-test of the model: "self-test 0"; else the vector that failed, or a status
  *     ?               what this is
@@ -11,12 +11,16 @@
  *
  * The model knows three vibrations of the machine in machine.h. How it was made:
  *     $ out=build/examples/uart
- *     $ cc -std=c99 -Iboards/examples -o $out/record boards/examples/record.c && $out/record vibration 1 >$out/train.csv
- *     $ build/rfm features $out/train.csv --window 128 --step 64 --spec "acceleration: std zero fft8" -q -o $out/features.csv
+ *     $ cc -std=c99 -Iboards/examples -o $out/record boards/examples/record.c
+ *     $ $out/record vibration 1 >$out/train.csv
+ *     $ build/rfm features $out/train.csv --window 128 --step 64 --spec "acceleration: std zero fft8" \
+ *     $     -q -o $out/features.csv
  *     $ build/rfm train $out/features.csv --kernel laplace --metric full --bandwidth 2m --ridge 0.001 --iterations 2 \
  *     $     --port scalar -q -o $out/full.rfm
- *     $ build/rfm compress $out/full.rfm --data $out/features.csv --type i8 --budget 2048 --port scalar -q -o $out/small.rfm
- *     $ build/rfm export $out/small.rfm --name vibration --data $out/features.csv --vectors 12 -q -o $out/vibration_model.h
+ *     $ build/rfm compress $out/full.rfm --data $out/features.csv --type i8 --budget 2048 --port scalar \
+ *     $     -q -o $out/small.rfm
+ *     $ build/rfm export $out/small.rfm --name vibration --data $out/features.csv --vectors 12 \
+ *     $     -q -o $out/vibration_model.h
  */
 #include "rfm_signal.h"
 #include "rfm_small.h"

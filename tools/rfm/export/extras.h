@@ -6,8 +6,8 @@
 
 #include "rfm/command.h"
 
-/* Of a model that was trained on features of sensors: the bytes of its signal, its sizes, @_inputs. Nothing else is put.
- * Of a standalone header: for those who include rfm_signal.h before it. */
+/* Of a model that was trained on features of sensors: the bytes of its signal, its sizes, @_inputs. Nothing else is
+ * put. Of a standalone header: for those who include rfm_signal.h before it. */
 void put_sensor(header *h, const any_model *any, int standalone);
 int has_sensor(const any_model *any); /* 1: there is something to be put */
 

@@ -53,7 +53,8 @@ static void put_comment(header *h, const rfm_signal *s) {
     const char *kind = s->reals ? "" : "_i", *number = s->reals ? "rfm_real" : "int16_t";
     size_t i;
     put(h,
-        "\n/* From samples to x. Compile rfm_signal.c beside it; -DRFM_SIGNAL_LONGEST=%lu makes its table of sines as short\n"
+        "\n/* From samples to x. Compile rfm_signal.c beside it; -DRFM_SIGNAL_LONGEST=%lu makes its table of sines as "
+        "short\n"
         " * as it may be.\n *\n"
         " *     RFM_ALIGNED static unsigned char memory[$_STREAM_BYTES(0)];    0: samples that may come in between\n"
         " *     static %s sample[$_CHANNELS], features[$_FEATURES];\n"

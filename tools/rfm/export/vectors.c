@@ -58,8 +58,8 @@ static void integers_of(const any_model *any, const rfm_real *x, int16_t *xi, in
     must(status, "--vectors");
 }
 
-/* What floats may be off: processors fuse and order operations in their own ways. A score is a sum of alpha times what is
- * at most 1, so its error is in proportion to the sum of |alpha|. */
+/* What floats may be off: processors fuse and order operations in their own ways. A score is a sum of alpha times what
+ * is at most 1, so its error is in proportion to the sum of |alpha|. */
 static double tolerance_of(const rfm_model *m) {
     double most = 0;
     size_t i, k;
@@ -72,7 +72,8 @@ static double tolerance_of(const rfm_model *m) {
 }
 
 /* `text` (count) */
-static void put_numbers(header *h, const char *type, const char *name, const rfm_real *at, size_t count, const char *end) {
+static void put_numbers(header *h, const char *type, const char *name, const rfm_real *at, size_t count,
+                        const char *end) {
     size_t i;
     put(h, "static const %s @_%s[%zu] = {", type, name, count);
     for (i = 0; i < count; i++) {
@@ -105,7 +106,8 @@ static void put_real_vectors(header *h, const any_model *any, const rfm_real *x,
     rfm_real *scores = allocate(count, m->c * sizeof *scores, "vectors");
     rfm_real *scratch = allocate(RFM_PREDICT_SCRATCH(m->d, m->r), sizeof *scratch, "vectors");
     size_t i;
-    for (i = 0; i < count; i++) must(rfm_predict_one(m, x + i * m->d, scores + i * m->c, scratch, NULL, NULL), "--vectors");
+    for (i = 0; i < count; i++)
+        must(rfm_predict_one(m, x + i * m->d, scores + i * m->c, scratch, NULL, NULL), "--vectors");
     put_numbers(h, type, "vectors", x, count * m->d, end);
     put_numbers(h, type, "expected", scores, count * m->c, end);
     put(h, "#define $_TOLERANCE ((%s)%.3g) /* 1e-5 of the sum of |alpha| */\n", type, tolerance_of(m));
@@ -142,7 +144,8 @@ void put_vectors(header *h, const any_model *any, const call *c, int standalone)
     if (count == SIZE_MAX) return;
     x = rows_spread(any, c, count);
     put(h,
-        "\n/* A self-test: rows of a table, and the scores that rfm export computed for them. 0: the scores here are the "
+        "\n/* A self-test: rows of a table, and the scores that rfm export computed for them. 0: the scores here are "
+        "the "
         "same%s;\n * i: those of row i, from 1 on, are not%s. */\n#define $_VECTORS %zu\n",
         has_integers(any) ? "" : ", up to $_TOLERANCE", standalone ? "" : "; negative: a status of rfm.h", count);
     if (has_integers(any))

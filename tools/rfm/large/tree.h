@@ -1,5 +1,5 @@
-/* rfm train --method tree: rows are divided into leaves, each with a machine of its own; and what other commands do with
- * such a model. */
+/* rfm train --method tree: rows are divided into leaves, each with a machine of its own; and what other commands do
+ * with such a model. */
 #ifndef TREE_H
 #define TREE_H
 
