@@ -323,6 +323,8 @@ def test_bad_labels():
     raises(ValueError, "NaN", fit, X, [float("nan")] + [1.0] * 19)
     raises(ValueError, "several types", fit, X, [1, "a"] * 10)
     raises(ValueError, "zero character", fit, X, ["a\0", "b"] * 10)
+    raises(ValueError, "half of a pair", fit, X, ["\ud800", "b"] * 10)
+    raises(ValueError, "too large", fit, X, [10**400, 1] * 10)
     raises(ValueError, "inconsistent", fit, X, [0, 1])
     raises((TypeError, ValueError), "y", fit, X, 3)
     raises(ValueError, "1D", fit, X, [[0, 1]] * 20)
@@ -423,6 +425,10 @@ def test_labels():
             assert p[as_list(model.classes_).index(label)] == max(p)
             assert (s > 0) == (label == as_list(model.classes_)[1])
         assert model.evaluate(X, labels)["accuracy"] == right
+        again = rfm.RFMClassifier.from_bytes(model.model_)
+        assert all(a == b or str(a) == str(b) for a, b in zip(as_list(again.predict(X)), found)), labels[0]
+    zeros = rfm.RFMClassifier(**FIXED).fit(X, [1.0 if v > 0 else -0.0 for v in y])
+    assert as_list(zeros.classes_) == [0.0, 1.0]
 
 
 def test_many_classes():
@@ -486,6 +492,9 @@ def test_weights():
     one = rfm.RFMRegressor(**FIXED).fit(X, y, [1.0] * 40)
     none = rfm.RFMRegressor(**FIXED).fit(X, y)
     assert max(abs(a - b) for a, b in zip(as_list(one.predict(X)), as_list(none.predict(X)))) < 1e-5
+    assert abs(one.score(X, y, 2) - one.score(X, y)) < 1e-12
+    for bad in ([0.0] * 40, [-1.0] + [1.0] * 39, [float("nan")] + [1.0] * 39, [float("inf")] * 40):
+        raises(ValueError, "not negative", one.score, X, y, bad)
 
 
 def test_missing():
@@ -540,6 +549,9 @@ def test_data_frame():
         model.predict(X)
     assert "valid feature names" in str(said[0].message)
     raises(TypeError, "string names", model.fit, Frame(X, ["a", 1, 2]), y)
+    raises(ValueError, "2 names", model.fit, Frame(X, ["a", "b"]), y)
+    raises(ValueError, "4 names", model.fit, Frame(X, ["a", "b", "c", "d"]), y)
+    raises(ValueError, "zero character", model.fit, Frame(X, ["a\0", "b", "c"]), y)
 
 
 def test_threads():

@@ -447,17 +447,25 @@ def _classes(labels: List[Any]) -> Tuple[List[Any], array.array]:
 def _label_names(classes: List[Any]) -> Tuple[List[str], bool]:
     """Names for the model, and whether they are texts."""
     numbers = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in classes)
-    names = ["%.15g" % label if numbers else str(label) for label in classes]
+    try:
+        names = ["%.15g" % (label or 0) if numbers else str(label) for label in classes]  # -0.0 is 0
+    except OverflowError:
+        raise ValueError("y: a label is too large a number, expected one that a float can hold") from None
     if len(set(names)) < len(names):
         names, numbers = [repr(label) for label in classes], False
     for name in names:
-        if "\0" in name:
-            raise ValueError(f"y: the label {name!r} has a zero character, expected none")
+        _check_name("y: the label", name)
     return names, not numbers
 
 
+def _check_name(what: str, name: str) -> None:
+    """Names are kept as UTF-8 with a zero behind each."""
+    if "\0" in name or any("\ud800" <= sign <= "\udfff" for sign in name):
+        raise ValueError(f"{what} {name!r} has a zero character or half of a pair, expected none")
+
+
 def _packed(names: Sequence[str]) -> bytes:
-    return b"".join(name.encode("utf-8", "backslashreplace") + b"\0" for name in names)
+    return b"".join(name.encode("utf-8") + b"\0" for name in names)
 
 
 def _column_names(data: Any) -> Optional[List[str]]:
@@ -475,6 +483,8 @@ def _column_names(data: Any) -> Optional[List[str]]:
             "X.columns.astype(str) for example. Otherwise you can remove feature / column names from your input data, or "
             "convert them all to a non-string data type."
         )
+    for name in names if all(texts) else ():
+        _check_name("X: the column", name)
     return names if names and all(texts) else None
 
 
@@ -535,15 +545,13 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
 
     # ---- rows
 
-    def _rows(self, X: Matrix, names: Optional[List[str]]) -> Tuple[_Rows, List[Any]]:
+    def _rows(self, X: Matrix) -> Tuple[_Rows, List[Any]]:
         """X for the library, and what has to stay alive meanwhile."""
         view = _View("X", X, (2,))
         rows, keep = _Rows(), [view]
         if view.shape[0] == 0 or view.shape[1] == 0:
             raise ValueError(_empty("X", *view.shape))
         rows.x = view.array
-        if names is not None:
-            rows.names = _packed(names)
         return rows, keep
 
     def _fit_rows(
@@ -555,7 +563,11 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
         names = _column_names(X)
-        rows, keep = self._rows(X, names)
+        rows, keep = self._rows(X)
+        if names is not None:
+            if len(names) != rows.x.cols:
+                raise ValueError(f"X has {rows.x.cols} columns and {len(names)} names of columns, expected as many")
+            rows.names = _packed(names)
         n = rows.x.rows
         about: Dict[str, Any] = {"n_features_in_": int(rows.x.cols)}
         if names is not None:
@@ -672,9 +684,11 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         """The library's array of scores, classes or probabilities, and its rows."""
         self._fitted()
         names = self._check_names(X)
-        rows, keep = self._rows(X, names)
+        rows, keep = self._rows(X)
         n = rows.x.rows
         self._check_count(rows.x.cols)
+        if names is not None:
+            rows.names = _packed(names)
         words = ["--missing", str(self.missing)]
         threads = 1 if n < _FEW_ROWS else self.threads
         if threads is not None:
@@ -692,6 +706,8 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
     def M_(self) -> Any:
         """The feature matrix M, in standardised features unless ``raw``: (d, d), or (d) if it is diagonal."""
         self._fitted()
+        if "metric" not in self.info_:
+            raise AttributeError("this model has several machines, each with a metric of its own: there is no M_")
         full, d = self.info_["metric"] == "full", int(self.info_["features"])
         shape = (d, d) if full else (d,)
         room = (ctypes.c_double * (d * d if full else d))()
@@ -855,12 +871,15 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
 
 
 def _values_of(names: List[str]) -> List[Any]:
-    """Labels that are all numbers, as numbers."""
+    """Labels that are all numbers, as numbers: those that are named so, and stay apart."""
     for kind in (int, float):
         try:
-            return [kind(name) for name in names]
+            values = [kind(name) for name in names]
         except ValueError:
             continue
+        named = all(name in ("%.15g" % value, repr(value)) for name, value in zip(names, values))
+        if named and len(set(values)) == len(names) and all(math.isfinite(value) for value in values):
+            return values
     return list(names)
 
 
@@ -1014,9 +1033,13 @@ class RFMClassifier(*((_base.ClassifierMixin,) if _base else ()), _RFM):  # type
 
 
 def _weights_of(sample_weight: Optional[Vector], n: int) -> List[float]:
-    weights = [1.0] * n if sample_weight is None else [float(w) for w in sample_weight]
+    if sample_weight is None or isinstance(sample_weight, (int, float)):
+        sample_weight = [1.0 if sample_weight is None else sample_weight] * n
+    weights = [float(w) for w in sample_weight]
     if len(weights) != n:
         raise ValueError(f"sample_weight has {len(weights)} numbers, X has {n} rows")
+    if not all(math.isfinite(w) and w >= 0 for w in weights) or not sum(weights) > 0:
+        raise ValueError("sample_weight: expected finite numbers that are not negative, not all of them 0")
     return weights
 
 
