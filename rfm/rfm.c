@@ -3456,11 +3456,24 @@ static rfm_real median_distance(const training *f) {
     return l1 ? median : RFM_MATH(sqrt)(median);
 }
 
+/* Has a projected row lost its direction? It is below the normal range, or 0 by products that are below it. */
+static int directions_lost(const training *f) {
+    size_t n = f->n, r = f->m.r, d = f->m.d, i;
+    rfm_real p = f->is_identity || f->m.p == NULL ? R(1) : rfm_largest(f->m.metric == RFM_FULL ? r * d : d, f->m.p);
+    for (i = 0; i < n; i++) {
+        rfm_real largest = rfm_largest(r, f->centers + i * r);
+        if (largest == R(0)) largest = p * rfm_largest(d, f->data->x.at + i * f->data->x.stride);
+        if (largest > R(0) && largest < REAL_LEAST) return 1;
+    }
+    return 0;
+}
+
 /* On the sphere centres are directions. Their lengths go into `factor`, if the kernel sees them; a network kernel has 0
  * there for a row of zeros. A fixed ridge takes part in the unit, so that it is no more than 2^20 in it. */
 static int place_on_sphere(training *f) {
     size_t n = f->n, i;
     rfm_real most = R(0);
+    if (directions_lost(f)) return RFM_ERANGE;
     scale_rows(&f->m, n, f->centers, f->lengths);
     if (!finite_row(f->solve.pack.port, n, f->lengths)) return RFM_ERANGE;
     f->length_unit = unit_of(rfm_largest(n, f->lengths));

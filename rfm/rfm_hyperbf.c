@@ -24,8 +24,9 @@
 
 #define NORM_MOST     (RFM_LIMIT(MAX) / R(8)) /* what rfm_kernel_row takes */
 #define BLOCK_ROWS    256
-#define WORTH_SHARING 4194304 /* multiply-adds of a product, below which one thread is faster than several */
-#define FAR_FROM_ZERO R(16)   /* |Z| or |U| in units of L, above which pairs take the place of products */
+#define WORTH_SHARING 4194304   /* multiply-adds of a product, below which one thread is faster than several */
+#define FAR_FROM_ZERO R(16)     /* |Z| or |U| in units of L, above which pairs take the place of products */
+#define NEAR          R(0.0625) /* distances in units of L below which they do */
 
 /* ==== 1. Arguments ============================================================================ */
 
@@ -413,9 +414,42 @@ static rfm_real sum_of(size_t n, const rfm_real *x) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* dz = A U - diag(A 1) Z, du += A'Z - diag(A'1) U; *spread += <A, S o S>, S o S being |Z|^2 + |U|^2 - 2 Z U'. */
-static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) {
+/* Adds one pair to dz and du, and returns A_ia s_ia^2; where centres are inputs also
+ * dW += A_ia (u_a - z_i)(x_i - t_a)'. */
+static rfm_real pull_pair(pass *s, rfm_real weight, size_t i, size_t a, rfm_real *du, rfm_real *dw) {
+    rfm_real square = R(0);
+    size_t q, j;
+    for (q = 0; q < s->r; q++) {
+        rfm_real off = s->u[a * s->r + q] - s->z[i * s->r + q], pull = weight * off;
+        s->dz[i * s->r + q] += pull;
+        du[a * s->r + q] -= pull;
+        square += off * off;
+        for (j = 0; dw != NULL && j < s->d; j++) dw[q * s->d + j] += pull * (s->x[i * s->d + j] - s->t[a * s->d + j]);
+    }
+    return weight * square;
+}
+
+/* Takes pairs with phi > near out of A: their weights go to phi, which has been used up and is 0 elsewhere. Returns how
+ * many there are. */
+static size_t part_near(pass *s, size_t count, rfm_real near) {
+    size_t i, a, found = 0;
+    for (i = 0; i < count; i++) {
+        rfm_real *phi = s->phi + i * (s->n + 1), *w = s->w + i * s->n;
+        for (a = 0; a < s->n; a++) {
+            const int is_near = phi[a] > near;
+            phi[a] = is_near ? w[a] : R(0);
+            w[a] = is_near ? R(0) : w[a];
+            found += (size_t)is_near;
+        }
+    }
+    return found;
+}
+
+/* dz = A U - diag(A 1) Z, du += A'Z - diag(A'1) U; *spread += <A, S o S>, S o S being |Z|^2 + |U|^2 - 2 Z U'. That has
+ * no digits left where s is small, and there w may be large: such pairs are added one by one. */
+static int pull_products(pass *s, size_t count, rfm_real near, rfm_real *du, rfm_real *spread) {
     const rfm_cmat a = rfm_cview(s->w, count, s->n), z = rfm_cview(s->z, count, s->r), u = rfm_cview(s->u, s->n, s->r);
+    const size_t close = part_near(s, count, near);
     rfm_real *column = s->q; /* the first row of what has been used up */
     size_t i, j;
     int status = multiply(s, RFM_TN, R(1), a, z, R(1), rfm_view(du, s->n, s->r));
@@ -436,26 +470,22 @@ static int pull_products(pass *s, size_t count, rfm_real *du, rfm_real *spread) 
         *spread += column[i] * s->norms[i];
         for (j = 0; j < s->r; j++) du[i * s->r + j] -= column[i] * s->u[i * s->r + j];
     }
+    for (i = 0; close > 0 && i < count; i++)
+        for (j = 0; j < s->n; j++) {
+            const rfm_real weight = s->phi[i * (s->n + 1) + j];
+            if (weight != R(0)) *spread += pull_pair(s, weight, i, j, du, NULL);
+        }
     return status;
 }
 
-/* The same pair by pair; where centres are inputs also dW += A_ia (u_a - z_i)(x_i - t_a)'. */
+/* The same pair by pair. */
 static void pull_pairs(pass *s, size_t count, rfm_real *du, rfm_real *spread, rfm_real *dw) {
-    size_t i, a, q, j;
+    size_t i, a;
     memset(s->dz, 0, count * s->r * sizeof *s->dz);
     for (i = 0; i < count; i++)
         for (a = 0; a < s->n; a++) {
             const rfm_real weight = s->w[i * s->n + a];
-            rfm_real square = R(0);
-            for (q = 0; weight != R(0) && q < s->r; q++) {
-                rfm_real off = s->u[a * s->r + q] - s->z[i * s->r + q], pull = weight * off;
-                s->dz[i * s->r + q] += pull;
-                du[a * s->r + q] -= pull;
-                square += off * off;
-                for (j = 0; dw != NULL && j < s->d; j++)
-                    dw[q * s->d + j] += pull * (s->x[i * s->d + j] - s->t[a * s->d + j]);
-            }
-            *spread += weight * square;
+            if (weight != R(0)) *spread += pull_pair(s, weight, i, a, du, dw);
         }
 }
 
@@ -470,7 +500,8 @@ static int pass_pull(pass *s, const rfm_hyperbf *f, size_t count, const arrays *
     if (s->far)
         pull_pairs(s, count, du, g->at[BANDWIDTH], placed ? dw.at : NULL);
     else
-        status = pull_products(s, count, du, g->at[BANDWIDTH]);
+        status =
+            pull_products(s, count, rfm_phi(f->kernel, f->exponent, R(1), NEAR * NEAR, NULL), du, g->at[BANDWIDTH]);
     if (status == RFM_OK && !(placed && s->far))
         status = multiply(s, RFM_TN, R(1), rfm_cview(s->dz, count, s->r), rfm_cview(s->x, count, s->d), R(1), dw);
     if (status == RFM_OK && placed && !s->far)
