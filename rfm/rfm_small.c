@@ -234,24 +234,32 @@ static RFM_ALONE uint32_t distance(int type, const void *row, const int16_t *z, 
 
 #ifdef RFM_SMALL_L1
 /* sum_p |row_p - z_p|, p < n, both of the model's type, so that one index serves both. A branch, because a Cortex-M0
- * has no shorter absolute value. */
-static RFM_ALONE uint32_t distance_absolute(int type, const void *row, const void *z, size_t n) {
-    const int8_t *a8 = (const int8_t *)row, *z8 = (const int8_t *)z;
-    const int16_t *a16 = (const int16_t *)row, *z16 = (const int16_t *)z;
+ * has no shorter absolute value. `type` is there to have the shape of distance(). */
+static RFM_ALONE uint32_t distance_absolute_8(int type, const void *row, const int16_t *z, size_t n) {
+    const int8_t *a8 = (const int8_t *)row, *z8 = (const int8_t *)(const void *)z;
     uint32_t sum = 0;
-    int32_t diff;
+    (void)type;
     n--;
-    if (type == RFM_I8) do {
-            diff = a8[n] - z8[n];
-            if (diff < 0) diff = -diff;
-            sum += (uint32_t)diff;
-        } while (n-- > 0);
-    else
-        do {
-            diff = a16[n] - z16[n];
-            if (diff < 0) diff = -diff;
-            sum += (uint32_t)diff;
-        } while (n-- > 0);
+    do {
+        int32_t diff = a8[n] - z8[n];
+        if (diff < 0) diff = -diff;
+        sum += (uint32_t)diff;
+    } while (n-- > 0);
+    return sum;
+}
+
+/* The index counts bytes: compilers leave it alone then, and its step tells whether there is one more. */
+static RFM_ALONE uint32_t distance_absolute_16(int type, const void *row, const int16_t *z, size_t n) {
+    ptrdiff_t i = (ptrdiff_t)n * 2 - 2;
+    uint32_t sum = 0;
+    (void)type;
+    do {
+        int32_t diff = *(const int16_t *)(const void *)((const char *)row + i) -
+                       *(const int16_t *)(const void *)((const char *)z + i);
+        if (diff < 0) diff = -diff;
+        sum += (uint32_t)diff;
+        i -= 2;
+    } while (i >= 0);
     return sum;
 }
 #endif
@@ -269,13 +277,25 @@ static RFM_ALONE void add(int type, const void *row, int32_t phi, int32_t *score
         while (n-- > 0);
 }
 
-/* Is z of 8 bits, to be read as centres are? It takes the first half of its room then. */
+typedef uint32_t (*distance_loop)(int type, const void *row, const int16_t *z, size_t n);
+
 #ifdef RFM_SMALL_L1
+/* Is z of 8 bits, to be read as centres are? It takes the first half of its room then. */
 static int z_is_bytes(const rfm_model_i *m) { return m->absolute && m->type == RFM_I8; }
+
+static distance_loop distance_of(const rfm_model_i *m) {
+    if (z_is_bytes(m)) return distance_absolute_8;
+    return m->absolute ? distance_absolute_16 : distance;
+}
+#else
+#define z_is_bytes(m)  0
+#define distance_of(m) distance
 #endif
 
 static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch, int32_t *scores) {
     const char *row = (const char *)m->p, *alpha = (const char *)m->alpha;
+    const distance_loop distance_to = distance_of(m);
+    const int bytes = z_is_bytes(m);
     int16_t *z = scratch + m->d;
     size_t i;
     int32_t largest = 0;
@@ -287,22 +307,14 @@ static RFM_ALONE int32_t scores_portable(const rfm_model_i *m, int16_t *scratch,
             sum += scratch[i];
         if (sum > limit) sum = limit;
         if (sum < -limit) sum = -limit;
-#ifdef RFM_SMALL_L1
-        if (z_is_bytes(m))
+        if (bytes)
             ((int8_t *)z)[i] = (int8_t)sum;
         else
-#endif
             z[i] = (int16_t)sum;
     }
     row = (const char *)m->centers;
     for (i = 0; i < m->n; i++) {
-        int32_t phi;
-#ifdef RFM_SMALL_L1
-        if (m->absolute)
-            phi = phi_at(m, distance_absolute(m->type, row, z, m->r));
-        else
-#endif
-            phi = phi_at(m, distance(m->type, row, z, m->r));
+        int32_t phi = phi_at(m, distance_to(m->type, row, z, m->r));
         if (phi > largest) largest = phi;
         add(m->type, alpha, phi, scores, m->c);
         row += m->r * (size_t)m->type, alpha += m->c * (size_t)m->type;
