@@ -1,25 +1,10 @@
 /* What boards/signal/run measures: a bank of filters and its model, on windows of pseudo-random samples. Prints a hash
  * of all scores, which is the same on every machine, and the stack of a prediction. MEASURE_empty: nothing. */
-#include <stddef.h>
-#include <stdint.h>
+#include "program.h"
 
-#ifdef MEASURE_empty
-
-int main(void);
-int main(void) { return 0; }
-
-#else
+#ifndef MEASURE_empty
 
 #include "signal_model.h"
-
-#ifdef BOARD_BARE
-#include "measure.h"
-#else
-#include <stdio.h>
-#define PAINT_STACK()     (void)word, (void)top
-#define PRINT_STACK(name) (void)0
-static void print_number(const char *name, size_t value) { printf("%s %zu\n", name, value); }
-#endif
 
 static int16_t x[SIGNAL_MODEL_WINDOW], scratch[SIGNAL_MODEL_SCRATCH];
 static int32_t scores[SIGNAL_MODEL_OUTPUTS];

@@ -1,29 +1,14 @@
 /* What boards/signal/window measures: a window of 128 samples and 8 bands, in integers, or in reals with
  * -DMEASURE_reals. Prints a hash of all features, which is the same on every machine, bytes of RAM, and the stack.
  * MEASURE_empty: nothing. */
-#include <stddef.h>
-#include <stdint.h>
+#include "program.h"
 
-#ifdef MEASURE_empty
-
-int main(void);
-int main(void) { return 0; }
-
-#else
+#ifndef MEASURE_empty
 
 #include <string.h>
 
 #include "rfm_signal.h"
 #include "window_signal.h"
-
-#ifdef BOARD_BARE
-#include "measure.h"
-#else
-#include <stdio.h>
-#define PAINT_STACK()     (void)word, (void)top
-#define PRINT_STACK(name) (void)0
-static void print_number(const char *name, size_t value) { printf("%s %zu\n", name, value); }
-#endif
 
 #ifdef MEASURE_reals
 typedef rfm_real number;

@@ -98,6 +98,22 @@ void fuzz_seal(unsigned char *blob, size_t size) {
     fuzz_put32(blob + FUZZ_CRC, ~crc & 0xFFFFFFFFu);
 }
 
+void fuzz_use_sealed(const unsigned char *bytes, size_t size, unsigned long magic, size_t head,
+                     void (*inside)(unsigned char *, size_t), void (*use)(const unsigned char *, size_t)) {
+    static unsigned char sealed[FUZZ_LARGEST];
+
+    use(bytes, size);
+    if (size > sizeof sealed) size = sizeof sealed;
+    if (size < head) return;
+    memcpy(sealed, bytes, size);
+    size = size / RFM_ALIGN * RFM_ALIGN; /* a blob's length is a multiple of it */
+    if (inside != NULL) inside(sealed, size);
+    fuzz_put32(sealed, magic);
+    fuzz_put32(sealed + FUZZ_FILE_BYTES, (unsigned long)size);
+    fuzz_put32(sealed + FUZZ_CRC, rfm_crc32(0, sealed + FUZZ_COVERED, size - FUZZ_COVERED));
+    use(sealed, size);
+}
+
 static uint32_t next(uint32_t *x) {
     *x = *x * 1664525u + 1013904223u;
     return *x >> 16;

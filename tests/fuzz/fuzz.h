@@ -16,6 +16,7 @@ void require(int condition, const char *what);
 
 /* Where things are in a blob: rfm/FORMAT.md. */
 enum { FUZZ_CRC = 4, FUZZ_COVERED = 8, FUZZ_BYTES = 12, FUZZ_HEADER = 48, FUZZ_SECTIONS = 9, FUZZ_LARGEST = 4096 };
+enum { FUZZ_FILE_BYTES = 8 }; /* the length of trees and of models of patches */
 enum { FUZZ_TINY = 0x636d6672, FUZZ_TINY_BYTES = 8, FUZZ_TINY_HEADER = 24 };
 
 unsigned long fuzz_get32(const unsigned char *at);
@@ -31,6 +32,11 @@ size_t fuzz_seed(size_t index, unsigned char *blob);
 /* Opens a copy of the bytes in memory that ends with them, `shift` bytes past an aligned address, as a model of reals,
  * of integers and as a tiny one, and uses what there is. The status of opening. */
 int fuzz_use(const unsigned char *bytes, size_t size, size_t shift);
+
+/* Uses the bytes as they are; then those that make multiples of RFM_ALIGN, if there are `head`, with this magic and with
+ * a right length and checksum. `inside` comes first and mends what the blob holds; or NULL. */
+void fuzz_use_sealed(const unsigned char *bytes, size_t size, unsigned long magic, size_t head,
+                     void (*inside)(unsigned char *, size_t), void (*use)(const unsigned char *, size_t));
 
 /* ---- bytes as decisions --------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "rfm_conv.h"
 
-enum { CONV_MAGIC = 0x706d6672, CONV_BYTES = 8, CONV_HEAD = 80, MEMORY = 1 << 22 };
+enum { CONV_MAGIC = 0x706d6672, CONV_HEAD = 80, MEMORY = 1 << 22 };
 
 RFM_ALIGNED static unsigned char memory[MEMORY], kept[MEMORY / 4];
 
@@ -107,15 +107,6 @@ static void use(const unsigned char *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    unsigned char sealed[FUZZ_LARGEST];
-    use(bytes, size);
-    if (size > sizeof sealed) size = sizeof sealed;
-    if (size < CONV_HEAD) return 0;
-    memcpy(sealed, bytes, size);
-    size = size / RFM_ALIGN * RFM_ALIGN; /* a blob's length is a multiple of it */
-    fuzz_put32(sealed, CONV_MAGIC);
-    fuzz_put32(sealed + CONV_BYTES, (unsigned long)size);
-    fuzz_put32(sealed + FUZZ_CRC, rfm_crc32(0, sealed + FUZZ_COVERED, size - FUZZ_COVERED));
-    use(sealed, size);
+    fuzz_use_sealed(bytes, size, CONV_MAGIC, CONV_HEAD, NULL, use);
     return 0;
 }

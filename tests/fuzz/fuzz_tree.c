@@ -7,7 +7,7 @@
 
 #include "rfm_tree.h"
 
-enum { TREE_MAGIC = 0x746d6672, TREE_BYTES = 8, TREE_HEAD = 64, LEAF_BYTES = 12, MEMORY = 1 << 22, MOST = 4096 };
+enum { TREE_MAGIC = 0x746d6672, TREE_HEAD = 64, LEAF_BYTES = 12, MEMORY = 1 << 22, MOST = 4096 };
 
 RFM_ALIGNED static unsigned char memory[MEMORY], kept[1 << 16];
 
@@ -106,16 +106,6 @@ static void seal_leaves(unsigned char *b, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    static unsigned char sealed[FUZZ_LARGEST];
-    use(bytes, size);
-    if (size > sizeof sealed) size = sizeof sealed;
-    if (size < TREE_HEAD) return 0;
-    memcpy(sealed, bytes, size);
-    size = size / RFM_ALIGN * RFM_ALIGN;
-    seal_leaves(sealed, size);
-    fuzz_put32(sealed, TREE_MAGIC);
-    fuzz_put32(sealed + TREE_BYTES, (unsigned long)size);
-    fuzz_put32(sealed + FUZZ_CRC, rfm_crc32(0, sealed + FUZZ_COVERED, size - FUZZ_COVERED));
-    use(sealed, size);
+    fuzz_use_sealed(bytes, size, TREE_MAGIC, TREE_HEAD, seal_leaves, use);
     return 0;
 }
