@@ -3461,9 +3461,8 @@ static int directions_lost(const training *f) {
     size_t n = f->n, r = f->m.r, d = f->m.d, i;
     rfm_real p = f->is_identity || f->m.p == NULL ? R(1) : rfm_largest(f->m.metric == RFM_FULL ? r * d : d, f->m.p);
     for (i = 0; i < n; i++) {
-        rfm_real largest = rfm_largest(r, f->centers + i * r);
-        if (largest == R(0)) largest = p * rfm_largest(d, f->data->x.at + i * f->data->x.stride);
-        if (largest > R(0) && largest < REAL_LEAST) return 1;
+        rfm_real z = rfm_largest(r, f->centers + i * r), x = rfm_largest(d, f->data->x.at + i * f->data->x.stride);
+        if (z > R(0) ? z < REAL_LEAST : p > R(0) && x > R(0) && p * x < REAL_LEAST) return 1;
     }
     return 0;
 }

@@ -120,7 +120,7 @@ static int end_pass(passing *p) {
 
 typedef struct {
     const rfm_model *model;
-    size_t most_r; /* room for models of any rank up to this */
+    size_t least_r, most_r; /* room for models of these ranks and all between */
     size_t rank;
     rfm_real *u;       /* (m, m) */
     rfm_real *centers; /* (m, r) in the order of the pivots */
@@ -152,7 +152,7 @@ static void basis_layout(rfm_arena *arena, desk *s, size_t rows, basis *f) {
     f->centers = rfm_arena_reals(arena, m, f->most_r);
     f->zeros = rfm_arena_reals(arena, 1, f->most_r);
     f->perm = (uint32_t *)rfm_arena_take(arena, m, sizeof *f->perm);
-    for (r = model->metric == RFM_FULL && f->most_r > model->r ? 1 : model->r; r <= f->most_r; r++) {
+    for (r = f->least_r; r <= f->most_r; r++) {
         rfm_model k = of_rank(model, r), flat = flat_model(&k, &somewhere);
         desk_for(s, rfm_kernel_values_need(s->ctx, &k, rows, &bytes), &bytes);
         desk_for(s, rfm_kernel_values_need(s->ctx, &flat, m, &bytes), &bytes);
@@ -507,7 +507,7 @@ static int add_rows(adding *a, passing *p) {
 typedef struct {
     desk *desk;
     const rfm_model *model;
-    size_t most_r, b;
+    size_t least_r, most_r, b; /* ranks as for a basis */
     rfm_real *sum, *mean; /* (r, r) or (1, r); (c, r) of a block */
 } outer;
 
@@ -515,7 +515,7 @@ static void outer_layout(rfm_arena *arena, outer *o) {
     size_t full = o->model->metric == RFM_FULL, bytes = 0, r;
     o->sum = rfm_arena_reals(arena, full ? o->most_r : 1, o->most_r);
     o->mean = rfm_arena_reals(arena, o->model->c, o->most_r);
-    for (r = full && o->most_r > o->model->r ? 1 : o->model->r; r <= o->most_r; r++) {
+    for (r = o->least_r; r <= o->most_r; r++) {
         rfm_model k = of_rank(o->model, r);
         desk_for(o->desk, rfm_agop_need(o->desk->ctx, &k, o->b, &bytes), &bytes);
     }
@@ -567,7 +567,8 @@ static int adding_call_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm
     if (rows->d != model->d || rows->c != model->c) return RFM_ESHAPE;
     s->desk.ctx = ctx, s->desk.span = R(1);
     s->passing.rows = rows, s->passing.desk = &s->desk;
-    s->basis.model = s->outer.model = model, s->basis.most_r = s->outer.most_r = model->r;
+    s->basis.model = s->outer.model = model;
+    s->basis.least_r = s->basis.most_r = s->outer.least_r = s->outer.most_r = model->r;
     s->adding.desk = s->outer.desk = &s->desk, s->adding.basis = &s->basis;
     s->adding.m = model->n, s->adding.c = model->c, s->adding.shape = shape_of(model, kind);
     return RFM_OK;
@@ -738,7 +739,7 @@ static int sums_call_start(const rfm_ctx *ctx, const rfm_model *model, sums_call
     if (status != RFM_OK) return status;
     memset(s, 0, sizeof *s);
     s->desk.ctx = ctx, s->desk.span = R(1);
-    s->basis.model = model, s->basis.most_r = model->r;
+    s->basis.model = model, s->basis.least_r = s->basis.most_r = model->r;
     s->equations.desk = &s->desk, s->equations.basis = &s->basis, s->equations.m = model->n, s->equations.c = model->c;
     return RFM_OK;
 }
@@ -1009,12 +1010,13 @@ typedef struct {
     size_t bytes; /* of the sums */
 } solving;
 
-static void solving_start(desk *d, passing *p, const rfm_model *model, size_t most_r, const rfm_solve_options *o,
+/* With room for models of rank least_r up to that of `model`. */
+static void solving_start(desk *d, passing *p, const rfm_model *model, size_t least_r, const rfm_solve_options *o,
                           solving *s) {
     memset(s, 0, sizeof *s);
     s->desk = d, s->passing = p, s->o = o;
     s->direct = o->solver == RFM_SOLVER_DIRECT || (o->solver == RFM_SOLVER_AUTO && model->n <= RFM_DIRECT_CENTERS);
-    s->basis.model = model, s->basis.most_r = most_r;
+    s->basis.model = model, s->basis.least_r = least_r, s->basis.most_r = model->r;
     s->adding.desk = s->equations.desk = d, s->adding.basis = s->equations.basis = &s->basis;
     s->adding.m = s->equations.m = s->conjugate.m = model->n;
     s->adding.c = s->equations.c = s->conjugate.c = model->c;
@@ -1301,6 +1303,7 @@ static int rounds_layout(rfm_arena *arena, fitting *f) {
 
 /* All memory that there is at once: what stays, and each of the phases in turn. fit_all lays them out again. */
 static int fitting_layout(rfm_arena *store, rfm_arena *arena, fitting *f) {
+    size_t least_r = f->model.metric == RFM_FULL ? 1 : f->d;
     int status;
     f->shift = rfm_arena_reals(store, 1, f->d);
     f->p =
@@ -1321,8 +1324,8 @@ static int fitting_layout(rfm_arena *store, rfm_arena *arena, fitting *f) {
     status = choose_layout(arena, f);
     if (status != RFM_OK) return status;
     rfm_arena_release(arena, f->mark);
-    solving_start(&f->desk, &f->passing, &f->model, f->d, &f->o->solve, &f->solving);
-    f->outer.desk = &f->desk, f->outer.model = &f->model, f->outer.most_r = f->d;
+    solving_start(&f->desk, &f->passing, &f->model, least_r, &f->o->solve, &f->solving);
+    f->outer.desk = &f->desk, f->outer.model = &f->model, f->outer.least_r = least_r, f->outer.most_r = f->d;
     status = rounds_layout(arena, f);
     rfm_arena_release(arena, f->mark);
     return status;

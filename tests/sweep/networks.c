@@ -280,8 +280,8 @@ static int finite_net(const rfm_hyperbf *f) {
            (f->inputs == NULL || rfm_finite(f->n * f->d, f->inputs));
 }
 
-/* H of the reference without a ridge, and that of zeros. */
-static double plain_loss(const net *t, int zeros) {
+/* H of the reference without a ridge; or that of zeros. */
+static double plain_loss(const net *t, int zeros, double noise) {
     net other = *t;
     results all;
     other.cost.ridge = 0;
@@ -289,7 +289,7 @@ static double plain_loss(const net *t, int zeros) {
         other.f.alpha = take_reals(t->f.n * t->f.c), other.f.offset = NULL;
         memset(other.f.alpha, 0, t->f.n * t->f.c * sizeof *other.f.alpha);
     }
-    reference_of(&other, 0, &all);
+    reference_of(&other, noise, &all);
     return all.at[LOSS][0];
 }
 
@@ -316,14 +316,16 @@ static int descend_run(const rfm_ctx *ctx, void *arg, rfm_arena *store) {
 
 static uint64_t descend_hash(const void *arg) { return hash_net(&((const net *)arg)->moved); }
 
-/* H / rows as a report has it. *rounding becomes at least what that of the scores adds, where a row is met exactly. */
+/* H / rows as a report has it. *rounding becomes at least what noise in the numbers changes, and what that of the scores
+ * adds where a row is met exactly. */
 static double mean_loss(const net *t, double *rounding) {
     const rfm_hyperbf *f = &t->f;
     const size_t rows = t->data.x.rows;
-    double loss = plain_loss(t, 0), weight = 0, size = 0, off;
+    double loss = plain_loss(t, 0, 0), noisy = plain_loss(t, 0, NOISE), weight = 0, size = 0, off;
     size_t i;
     for (i = 0; i < rows; i++) weight += (t->data.weights != NULL ? (double)t->data.weights[i] : 1) / (double)rows;
-    loss /= weight * (double)rows;
+    loss /= weight * (double)rows, noisy /= weight * (double)rows;
+    *rounding = fmax(*rounding, 32 * fabs(noisy - loss));
     for (i = 0; i < f->n * f->c; i++) {
         const double alpha = (double)f->alpha[i];
         loss += (double)t->cost.ridge * alpha * alpha / (double)rows, size += fabs(alpha);
@@ -381,7 +383,7 @@ static void check_start(net *t, size_t rows, size_t d, size_t c) {
     }
     if (!finite_net(&t->f)) fail("rfm_hyperbf_start is not finite");
     t->cost.kind = RFM_HYPERBF_SQUARED, t->cost.ridge = 0;
-    zeros = plain_loss(t, 1), fitted = plain_loss(t, 0);
+    zeros = plain_loss(t, 1, 0), fitted = plain_loss(t, 0, 0);
     if (!slack.no_values && !(fitted <= zeros * (1 + 1e3 * sqrt(EPSILON)) + slack.least))
         fail("alpha of the start has a loss of %g, zeros have %g", fitted, zeros);
     check_descent(t);

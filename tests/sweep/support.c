@@ -260,8 +260,8 @@ void compare(const char *what, rfm_cmat got, const double *expected, double boun
                 return;
             }
             if (bound >= 0 && !(fabs(value - expected[i * got.cols + j]) <= bound + slack.least)) {
-                fail("%s is %.9g at %lu, %lu, expected %.9g within %.2g", what, value, (unsigned long)i,
-                     (unsigned long)j, expected[i * got.cols + j], bound);
+                fail("%s is %.9g at %lu, %lu, expected %.9g within %.2g, is off by %.2g", what, value, (unsigned long)i,
+                     (unsigned long)j, expected[i * got.cols + j], bound, fabs(value - expected[i * got.cols + j]));
                 return;
             }
         }

@@ -328,6 +328,21 @@ static void move_away(kit *k, double away) {
     }
 }
 
+/* Centres next to rows that are several L away from the shift. Then the slope by log L is that of the near pairs. */
+static void move_near(kit *k) {
+    size_t i, j, q;
+    for (i = 0; i < k->s.m; i++)
+        for (j = 0; j < k->s.d; j++) k->x.at[i * k->x.stride + j] *= 4;
+    for (i = 0; i < k->s.n; i++)
+        for (q = 0; q < k->s.r; q++) {
+            double sum = 1 / 1024.0;
+            for (j = 0; j < k->s.d; j++)
+                sum += (double)k->p.at[q * k->s.d + j] *
+                       ((double)k->x.at[i % k->s.m * k->x.stride + j] - (double)k->shift.at[j]);
+            k->centers.at[i * k->s.r + q] = (rfm_real)sum;
+        }
+}
+
 static void check_gradient(shape s, int kind, double away) {
     rfm_hyperbf_gradient g;
     rfm_real loss = 0, again = 0;
@@ -343,6 +358,7 @@ static void check_gradient(shape s, int kind, double away) {
     cost.kind = kind, cost.temperature = (rfm_real)0.5, cost.ridge = (rfm_real)0.25;
     set_targets(&a);
     if (away > 0) move_away(&a, away);
+    if (away < 0) move_near(&a);
     memset(&g, 0, sizeof g);
     g.alpha = alpha.at, g.centers = centers.at, g.p = p.at;
     if (s.inputs) g.inputs = inputs.at;
@@ -403,6 +419,22 @@ static void test_gradient_far(void) {
             nudge_of_p = s.inputs ? 1e-5 : 1e-8, slope_error = 1e-5;
             test_note("shape, kernel:", i, (size_t)kernel, 0);
             check_gradient(s, RFM_HYPERBF_SQUARED, 4096);
+        }
+}
+
+/* Next to centres, where products have no digits left for the distance and the pull of a small exponent is large. */
+static void test_gradient_near(void) {
+    static const shape shapes[] = {
+        {3, 3, 2, 2, 1, 0, 0, 0, 0, 0}, {6, 6, 4, 3, 2, 0, 0, 0, 1, 0}, {31, 17, 9, 4, 3, 0, 0, 0, 1, 0}};
+    size_t i;
+    int kernel;
+    for (i = 0; i < TEST_LENGTH(shapes); i++)
+        for (kernel = RFM_LAPLACE; kernel <= RFM_GENERAL; kernel++) {
+            shape s = shapes[i];
+            s.kernel = kernel;
+            slope_error = 1e-3;
+            test_note("shape, kernel:", i, (size_t)kernel, 0);
+            check_gradient(s, RFM_HYPERBF_SQUARED, -1);
         }
 }
 
@@ -1561,6 +1593,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_gradient);
     RUN_TEST(test_gradient_far);
+    RUN_TEST(test_gradient_near);
     RUN_TEST(test_kernel_row);
     RUN_TEST(test_gradient_at_centers);
     RUN_TEST(test_model);

@@ -664,6 +664,34 @@ static void test_fit(void) {
     CHECK(done > 0 || TEST_RAM < 65536);
 }
 
+/* Fewer rows than inputs: the rank of M is known only after the sample's fit, and every rank has room. */
+static void test_fit_low_rank(void) {
+    size_t d, rounds, done = 0;
+
+    for (d = 2; d <= 80; d += d < 60 ? 5 : 1)
+        for (rounds = 0; rounds < 2; rounds++) {
+            rfm_large_options o;
+            rfm_large_report report;
+            rfm_ctx ctx = plain();
+            rfm_model m;
+            problem p;
+            int status;
+
+            test_reset();
+            test_note("inputs, rounds", d, rounds, 0);
+            if (!problem_make(&p, 9, 1, d, 12, RFM_GAUSSIAN)) break;
+            rfm_large_options_init(&o);
+            o.fit.kernel = RFM_GAUSSIAN, o.fit.metric = RFM_FULL, o.fit.iterations = 1, o.fit.bandwidth = 8;
+            o.fit.ridge = (rfm_real)0.1, o.centers = o.sample = 8, o.rounds = rounds;
+            status = fit(&p, &ctx, &o, &m, &report);
+            if (status == TEST_SKIP) break;
+            CHECK_INT(RFM_OK, status);
+            CHECK(m.r <= d && (d < 20 || m.r < d) && rfm_finite(m.n * m.c, m.alpha));
+            done++;
+        }
+    CHECK(done > 0 || TEST_RAM < 65536);
+}
+
 /* With one centre for every row of the sample, and all rows in it, it is rfm_fit: 2 updates of M, `rounds` of them by
  * the model of the centres. 0: no room. */
 static int fit_is_exact(size_t rounds, int metric) {
@@ -911,6 +939,7 @@ int main(void) {
     RUN_TEST(test_sums_solve);
     RUN_TEST(test_agop);
     RUN_TEST(test_fit);
+    RUN_TEST(test_fit_low_rank);
     RUN_TEST(test_fit_is_exact);
     RUN_TEST(test_fit_refuses);
     RUN_TEST(test_few_weights);

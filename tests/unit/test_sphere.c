@@ -726,6 +726,34 @@ static void test_range(void) {
         }
 }
 
+/* Rows whose products with P are below the normal range have no direction: that is no success. */
+static void test_lost_directions(void) {
+    static const model_shape s = {5, 3, 1};
+    const int least = RFM_LIMIT(MIN_EXP) - 1; /* of a normal number */
+    size_t kind, turn, i;
+
+    for (kind = 0; kind < TEST_LENGTH(kinds); kind++)
+        for (turn = 0; turn < 4; turn++) {
+            /* all is normal; just below; below every number; one row only */
+            const int power = turn == 0 ? least / 4 : turn == 1 ? 2 * (least - 6) / 3 : turn == 2 ? 7 * least / 8 : 0;
+            rfm_real start[3];
+            int status;
+
+            test_reset();
+            test_note("lost", kind, turn, 0);
+            if (!kinds[kind].unit_rows || !model_make(&a, s.n, s.d, s.c)) continue;
+            for (i = 0; i < s.d; i++) start[i] = (rfm_real)ldexp(1, power); /* M = P^2 */
+            for (i = 0; i < s.n * s.d; i++)
+                a.x.at[i / s.d * a.x.stride + i % s.d] *= (rfm_real)ldexp(1, turn == 3 && i < s.d ? least - 9 : power);
+            a.o.kernel = kinds[kind].kernel, a.o.exponent = (rfm_real)kinds[kind].q;
+            a.o.unit_rows = 1, a.o.metric = RFM_DIAGONAL, a.o.iterations = 0;
+            a.data.start = rfm_cview(start, 1, s.d);
+            status = model_fit(&a);
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(turn == 0 ? RFM_OK : RFM_ERANGE, status);
+        }
+}
+
 /* ---- memory and workers --------------------------------------------------------------------- */
 
 static void test_memory(void) {
@@ -1056,6 +1084,7 @@ int main(void) {
     RUN_TEST(test_scale);
     RUN_TEST(test_zero_rows);
     RUN_TEST(test_range);
+    RUN_TEST(test_lost_directions);
     RUN_TEST(test_memory);
     RUN_TEST(test_workers);
     RUN_TEST(test_blob);
