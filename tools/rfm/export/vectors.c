@@ -3,6 +3,7 @@
 
 #include "rfm/learn/score.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,17 +59,80 @@ static void integers_of(const any_model *any, const rfm_real *x, int16_t *xi, in
     must(status, "--vectors");
 }
 
-/* What floats may be off: processors fuse and order operations in their own ways. A score is a sum of alpha times what
- * is at most 1, so its error is in proportion to the sum of |alpha|. */
-static double tolerance_of(const rfm_model *m) {
-    double most = 0;
-    size_t i, k;
-    for (k = 0; k < m->c; k++) {
-        double sum = m->offset != NULL ? fabs((double)m->offset[k]) : 0;
-        for (i = 0; i < m->n; i++) sum += fabs((double)m->alpha[i * m->c + k]);
-        if (sum > most) most = sum;
+/* z (r) = P (x - shift), and *length of it. Returns what the rounding of its sums may come to, in the norm of the
+ * kernel. */
+static double place_of(const rfm_model *m, const rfm_real *x, double *z, double *length) {
+    const size_t terms = m->metric == RFM_FULL ? m->d : 1;
+    const int absolute = rfm_kernels[m->kernel].norm == 1;
+    double square = 0, off = 0;
+    size_t i, j;
+    for (i = 0; i < m->r; i++) {
+        double sum = 0, size = 0;
+        for (j = 0; j < terms; j++) {
+            const size_t at = terms > 1 ? j : m->metric == RFM_FULL ? 0 : i;
+            const double p = m->p == NULL ? 1 : (double)m->p[i * terms + j];
+            const double term = p * ((double)x[at] - (double)m->shift[at]);
+            sum += term, size += fabs(term);
+        }
+        size *= (double)FLT_EPSILON * sqrt((double)terms);
+        z[i] = sum, square += sum * sum, off += absolute ? size : size * size;
     }
-    return 1e-5 * most;
+    *length = sqrt(square);
+    return absolute ? off : sqrt(off);
+}
+
+/* By how much phi may change when z moves by `step`. */
+static double change_of(const rfm_model *m, const double *z, const rfm_real *center, double step) {
+    const int absolute = rfm_kernels[m->kernel].norm == 1;
+    const rfm_real inverse = 1 / m->bandwidth;
+    double s = 0, near, far;
+    size_t j;
+    for (j = 0; j < m->r; j++) {
+        const double off = z[j] - (double)center[j];
+        s += absolute ? fabs(off) : off * off;
+    }
+    if (!absolute) s = sqrt(s);
+    near = s > step ? s - step : 0, far = s + step;
+    if (!absolute) near *= near, far *= far;
+    return (double)(rfm_phi(m->kernel, m->exponent, inverse, (rfm_real)near, NULL) -
+                    rfm_phi(m->kernel, m->exponent, inverse, (rfm_real)far, NULL));
+}
+
+/* Into off (n): what each K(z, center) may be off. K is off by a share of the most that it can be, and by what the
+ * rounding of z changes in it: much where phi is a cusp. A network kernel is at most (depth + 1) |z|, and an angle t
+ * next to 0 changes it by (depth + 1) depth / (2 pi) |z| t. */
+static void terms_off(const rfm_model *m, const rfm_real *x, double *z, double *off) {
+    const double share = (double)FLT_EPSILON * (8 + sqrt((double)m->r));
+    double length, step = place_of(m, x, z, &length);
+    size_t i, j;
+    if (m->radius > 0 && length > 0) {
+        const double scale = (double)m->radius / length;
+        for (j = 0; j < m->r; j++) z[j] *= scale;
+        step *= scale, length = (double)m->radius;
+    }
+    for (i = 0; i < m->n; i++)
+        if (rfm_kernels[m->kernel].layers) {
+            const double depth = (double)m->exponent, most = m->kernel == RFM_NTK ? depth + 1 : 1;
+            off[i] = most * (share * length + (1 + depth / 2) * step) / (m->radius > 0 ? length : 1);
+        } else
+            off[i] = share + change_of(m, z, m->centers + i * m->r, step);
+}
+
+/* What floats may be off in the scores of these rows: processors fuse and order operations in their own ways. */
+static double tolerance_of(const rfm_model *m, const rfm_real *x, size_t count) {
+    double *z = allocate(m->r, sizeof *z, "vectors"), *off = allocate(m->n, sizeof *off, "vectors"), most = 0;
+    size_t row, i, k;
+    for (row = 0; row < count; row++) {
+        terms_off(m, x + row * m->d, z, off);
+        for (k = 0; k < m->c; k++) {
+            double sum = m->offset != NULL ? (double)FLT_EPSILON * fabs((double)m->offset[k]) : 0;
+            for (i = 0; i < m->n; i++) sum += fabs((double)m->alpha[i * m->c + k]) * off[i];
+            if (sum > most) most = sum;
+        }
+    }
+    free(z);
+    free(off);
+    return most;
 }
 
 /* `text` (count) */
@@ -110,7 +174,7 @@ static void put_real_vectors(header *h, const any_model *any, const rfm_real *x,
         must(rfm_predict_one(m, x + i * m->d, scores + i * m->c, scratch, NULL, NULL), "--vectors");
     put_numbers(h, type, "vectors", x, count * m->d, end);
     put_numbers(h, type, "expected", scores, count * m->c, end);
-    put(h, "#define $_TOLERANCE ((%s)%.3g) /* 1e-5 of the sum of |alpha| */\n", type, tolerance_of(m));
+    put(h, "#define $_TOLERANCE ((%s)%.3g) /* what rounding may change */\n", type, tolerance_of(m, x, count));
     free(scores);
     free(scratch);
 }
