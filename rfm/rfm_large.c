@@ -439,19 +439,13 @@ static void set_rows(rfm_sums *sums, uint64_t rows) {
     sums->rows_low = (uint32_t)(rows & 0xffffffffu), sums->rows_high = (uint32_t)(rows >> 32);
 }
 
-static int combine(rfm_sums *sums, const rfm_sums *part, int sign) {
-    int status = sums == NULL ? RFM_ENULL : rfm_sums_check(NULL, sums, SIZE_MAX), right = 1;
-    uint64_t rows;
-    size_t i, count;
-    if (status == RFM_OK) status = rfm_sums_check(NULL, part, SIZE_MAX);
-    if (status != RFM_OK) return status;
-    if (part->bytes != sums->bytes || part->kind != sums->kind || part->model != sums->model || part->m != sums->m ||
-        part->c != sums->c || part->r != sums->r || part->unit_k != sums->unit_k || part->unit_y != sums->unit_y)
-        return RFM_ECHANGED;
-    rows = rfm_sums_rows(sums);
+/* sums += part, or sums -= part; both are known to be right. */
+static int combine_right(rfm_sums *sums, const rfm_sums *part, int sign) {
+    uint64_t rows = rfm_sums_rows(sums);
+    size_t i, count = (sums->bytes - sizeof *sums) / sizeof(fixed);
+    int right = 1;
     if (rows > 0 && rfm_sums_rows(part) > 0 && part->order != sums->order) return RFM_ECHANGED;
     if (sign < 0 && rfm_sums_rows(part) > rows) return RFM_EVALUE;
-    count = (sums->bytes - sizeof *sums) / sizeof(fixed);
     for (i = 0; i < count; i++) right &= fixed_right(fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign));
     if (!right) return RFM_ERANGE;
     for (i = 0; i < count; i++) numbers_of(sums)[i] = fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign);
@@ -459,6 +453,16 @@ static int combine(rfm_sums *sums, const rfm_sums *part, int sign) {
     set_rows(sums, sign > 0 ? rows + rfm_sums_rows(part) : rows - rfm_sums_rows(part));
     seal(sums);
     return RFM_OK;
+}
+
+static int combine(rfm_sums *sums, const rfm_sums *part, int sign) {
+    int status = sums == NULL ? RFM_ENULL : rfm_sums_check(NULL, sums, SIZE_MAX);
+    if (status == RFM_OK) status = rfm_sums_check(NULL, part, SIZE_MAX);
+    if (status != RFM_OK) return status;
+    if (part->bytes != sums->bytes || part->kind != sums->kind || part->model != sums->model || part->m != sums->m ||
+        part->c != sums->c || part->r != sums->r || part->unit_k != sums->unit_k || part->unit_y != sums->unit_y)
+        return RFM_ECHANGED;
+    return combine_right(sums, part, sign);
 }
 
 int rfm_sums_merge(rfm_sums *sums, const rfm_sums *part) { return combine(sums, part, 1); }
@@ -697,10 +701,7 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
         s.part->order = s.basis.order;
     } else
         status = outer_rows(&s);
-    if (status == RFM_OK) {
-        seal(s.part);
-        status = combine(sums, s.part, 1);
-    }
+    if (status == RFM_OK) status = combine_right(sums, s.part, 1);
     return leave(ctx->arena, used, status);
 }
 

@@ -37,8 +37,8 @@ typedef struct {
 /* ---- solving for alpha ---------------------------------------------------------------------- */
 
 /* alpha (m, c) minimises  sum_i w_i |y_i - offset - sum_j alpha_j K(x_i, z_j)|^2 + ridge tr(alpha' K_mm alpha)  for the
- * metric and the centres z_j of a model. With all rows as centres that is alpha of rfm_fit. K_mm = U'U with pivoting:
- * centres that others represent to rounding have alpha 0. */
+ * metric and the centres z_j of a model. With all rows as centres that is alpha of rfm_fit. K_mm = U'U, with pivots
+ * where it is singular to rounding: centres that others represent have alpha 0. */
 
 #define RFM_SOLVER_AUTO      0 /* the direct one up to RFM_DIRECT_CENTERS centres */
 #define RFM_SOLVER_DIRECT    1 /* one pass, n m^2 operations: the sums below, solved */
