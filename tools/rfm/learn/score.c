@@ -36,13 +36,14 @@ static size_t target_recorded(const csv *c, const sample_form *form) {
 /* The target where its recorded name does not help. */
 static size_t target_unrecorded(const model_table *t, const char *model_file, const char *data, int header,
                                 const char *target) {
+    char room[GUESS_ROOM];
     if (target == NULL && t->form.targets == 1) {
         target = target_guess(&t->file, t->inputs);
         if (target == NULL && header && t->form.target_names != NULL &&
             csv_column(&t->file, "target") == t->file.columns)
-            fail("%s: line 1: expected a column %s, the target of %s, found none of that name (--target NAME for "
+            fail("%s: line 1: expected a column %s, the target of %s, found none of that name%s (--target NAME for "
                  "another)",
-                 data, t->form.target_names, model_file);
+                 data, t->form.target_names, model_file, csv_like(&t->file, t->form.target_names, room));
     }
     return target_find(&t->file, target, t->form.targets);
 }
