@@ -601,6 +601,13 @@ size_t csv_column(const csv *c, const char *name) {
     return j;
 }
 
+const char *csv_like(const csv *c, const char *name, char room[GUESS_ROOM]) {
+    guess g = guess_of(name, strlen(name));
+    size_t j;
+    for (j = 0; j < c->columns; j++) guess_try(&g, c->names[j]);
+    return guess_text(&g, room);
+}
+
 size_t csv_line(const csv *c, size_t row) {
     if (c->lines != NULL) return c->lines[row];
     return c->arrays != NULL ? row : line_of(c, c->starts[row]);

@@ -3,6 +3,7 @@
 #ifndef CSV_H
 #define CSV_H
 
+#include "guess.h"
 #include "text.h"
 
 #include "rfm.h"
@@ -70,6 +71,7 @@ size_t csv_line(const csv *c, size_t row); /* of the file, from 1; of arrays the
 
 /* The first column of that name, or c->columns. */
 size_t csv_column(const csv *c, const char *name);
+const char *csv_like(const csv *c, const char *name, char room[GUESS_ROOM]); /* guess_text of the columns' names */
 
 /* Ends the program: file, line, column, what was expected, what was found. */
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) NEVER_RETURNS;

@@ -11,6 +11,7 @@
 #include "csv.h"
 #include "files.h"
 #include "folds.h"
+#include "guess.h"
 #include "idx.h"
 #include "json.h"
 #include "machine.h"

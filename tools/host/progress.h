@@ -27,4 +27,7 @@ void interrupt_forget(void);
 
 double seconds_now(void); /* of a clock that never jumps */
 
+#define TIME_ROOM 40
+const char *time_text(double seconds, char room[TIME_ROOM]); /* "12 s", "40 min", "3.5 h" */
+
 #endif

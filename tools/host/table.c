@@ -259,6 +259,12 @@ input_list inputs_of_model(csv *c, const char *names, size_t count, const char *
     return list;
 }
 
+static void no_input(const csv *c, const char *name, size_t i, size_t count) {
+    char room[GUESS_ROOM];
+    fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that name%s",
+         c->file, name, i + 1, count, csv_like(c, name, room));
+}
+
 input_list inputs_of_names(csv *c, const char *names, size_t count) {
     input_list list;
     size_t i, bytes = 0;
@@ -273,10 +279,7 @@ input_list inputs_of_names(csv *c, const char *names, size_t count) {
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
             list.at[i].column = column_by_name(c, name, &list.at[i].level);
             list.at[i].what = list.at[i].level != NULL ? INPUT_LEVEL : INPUT_NUMBER;
-            if (list.at[i].column == c->columns)
-                fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
-                     "name",
-                     c->file, name, i + 1, count);
+            if (list.at[i].column == c->columns) no_input(c, name, i, count);
             only_column(c, list.at[i].column);
         }
     for (i = 0; i < count; i++)
@@ -393,11 +396,13 @@ static int listed(const char *list, const char *name) {
 
 /* Every name of the list is a column. */
 static void check_listed(const csv *c, const char *option_name, const char *list) {
+    char room[GUESS_ROOM];
     while (list != NULL && *list != 0) {
         size_t length = strcspn(list, ",");
         char *name = copy_text(list, length);
         if (csv_column(c, name) == c->columns)
-            fail("%s: line 1: expected a column %s (%s), found none of that name", c->file, name, option_name);
+            fail("%s: line 1: expected a column %s (%s), found none of that name%s", c->file, name, option_name,
+                 csv_like(c, name, room));
         free(name);
         list += length + (list[length] == ',');
     }
@@ -811,10 +816,7 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
         input *to = &list.at[i];
         if (!c->header && sources == c->columns) continue; /* in their order */
         to->column = csv_column(c, at + 2);
-        if (to->column == c->columns && c->header)
-            fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
-                 "name",
-                 c->file, at + 2, i + 1, count);
+        if (to->column == c->columns && c->header) no_input(c, at + 2, i, count);
         if (to->column == c->columns)
             fail("%s: %zu columns, expected the %zu inputs of the model", c->file, c->columns, sources);
         if (c->header) only_column(c, to->column);
@@ -828,11 +830,12 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
 
 static void no_target(const csv *c, const char *name) {
     text there = {NULL, 0, 0};
+    char room[GUESS_ROOM];
     size_t j;
     for (j = 0; j < c->columns && j < MOST_LISTED; j++) text_add(&there, j > 0 ? ", %s" : "%s", c->names[j]);
     if (c->columns > MOST_LISTED) text_add(&there, " and %zu more", c->columns - MOST_LISTED);
     text_bytes(&there, "", 1);
-    fail("%s: line 1: expected a column %s (--target), found %s", c->file, name, there.at);
+    fail("%s: line 1: expected a column %s (--target), found %s%s", c->file, name, there.at, csv_like(c, name, room));
 }
 
 void need_labels(const csv *c) {

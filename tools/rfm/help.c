@@ -144,11 +144,8 @@ static void man(text *t) {
 int command_help(const call *c) {
     text t = {NULL, 0, 0};
     const char *topic = c->operands[0];
-    size_t i;
     if (topic != NULL) {
-        for (i = 0; i < COMMAND_COUNT && strcmp(topic, commands[i].name) != 0; i++) continue;
-        if (i == COMMAND_COUNT) usage("help: no command \"%s\"", topic);
-        help_command(i);
+        help_command(command_find(topic, "help: "));
         return 0;
     }
     if (c->man)

@@ -289,10 +289,12 @@ static void read_target(job *t) {
 /* A column that is no input, by its name; NULL: none. */
 static size_t apart_column(job *t, const char *option_name, const char *name) {
     size_t column, i;
+    char room[GUESS_ROOM];
     if (name == NULL) return t->file.columns;
     column = csv_column(&t->file, name);
     if (column == t->file.columns)
-        fail("%s: line 1: expected a column %s (%s), found none of that name", t->file.file, name, option_name);
+        fail("%s: line 1: expected a column %s (%s), found none of that name%s", t->file.file, name, option_name,
+             csv_like(&t->file, name, room));
     if (column >= t->target && column < t->target + t->targets)
         fail("%s: column %zu (%s): %s is the target, expected another column", t->file.file, column + 1, name,
              option_name);
@@ -673,6 +675,7 @@ static void say_cost(job *t, int searched, size_t fit_bytes) {
     rfm_options o = t->problem.base;
     search_cost cost = {0, 0};
     double fit_cost, rate, workers = t->machine->ctx.run != NULL ? (double)t->machine->ctx.workers : 1;
+    char search_time[TIME_ROOM], fit_time[TIME_ROOM];
     o.metric = t->problem.metrics[t->problem.metric_count - 1], o.iterations = t->problem.last_iterations;
     if (searched) cost = search_estimate(&t->problem);
     if (machine_room() > 0 && cost.bytes > machine_room())
@@ -683,9 +686,13 @@ static void say_cost(job *t, int searched, size_t fit_bytes) {
     if (quiet || cost.work + fit_cost < 1e9) return;
     rate = speed(t);
     if (cost.work / rate / workers + fit_cost / rate < WORTH_SAYING) return;
-    note("%s%.2g s and %.0f MB, training about %.2g s and %.0f MB",
-         searched ? "the search will take about " : "no search: ", cost.work / rate / workers, cost.bytes / 1e6,
-         fit_cost / rate, (double)fit_bytes / 1e6);
+    (void)time_text(cost.work / rate / workers, search_time);
+    (void)time_text(fit_cost / rate, fit_time);
+    if (searched)
+        note("the search will take about %s and %.0f MB, training about %s and %.0f MB", search_time, cost.bytes / 1e6,
+             fit_time, (double)fit_bytes / 1e6);
+    else
+        note("training will take about %s and %.0f MB", fit_time, (double)fit_bytes / 1e6);
 }
 
 static void choose(job *t) {
