@@ -118,7 +118,8 @@ int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model 
 int rfm_sums_merge(rfm_sums *sums, const rfm_sums *part);
 int rfm_sums_subtract(rfm_sums *sums, const rfm_sums *part);
 
-/* alpha (m, c) of RFM_SUMS_SOLVE. RFM_EVALUE: of another kind, or no rows. RFM_ECHANGED: also as in merging. report may be NULL. */
+/* alpha (m, c) of RFM_SUMS_SOLVE. RFM_EVALUE: of another kind, or no rows. RFM_ECHANGED: also as in merging. report
+ * may be NULL. */
 int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *sums, rfm_real ridge, rfm_mat alpha,
                    rfm_solve_report *report);
 int rfm_sums_solve_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);
