@@ -444,7 +444,7 @@ static void test_merge(void) {
 
     for (kind = RFM_SUMS_SOLVE; kind <= RFM_SUMS_AGOP; kind++) {
         rfm_sums *a, *b, *c, *other;
-        size_t bytes = 0;
+        size_t bytes = 0, i;
         problem p;
         int status;
 
@@ -469,6 +469,12 @@ static void test_merge(void) {
         CHECK_INT(RFM_EVALUE, rfm_sums_subtract(a, b)); /* fewer rows than are taken out */
         CHECK_INT(RFM_OK, sums_add(&p, 7, 13, c));      /* adding to what is there */
         CHECK(memcmp(c, other, bytes) == 0);
+        for (i = 0; i < 100 && status == RFM_OK; i++) { /* twice as much, until the numbers have no more room */
+            memcpy(other, c, bytes);
+            status = rfm_sums_merge(c, other);
+        }
+        CHECK_INT(RFM_ERANGE, status);
+        CHECK(i > 10 && memcmp(c, other, bytes) == 0);
         p.from.fail_at = p.from.calls + 1;
         CHECK_INT(RFM_EREAD, sums_add(&p, 0, 7, a));
         p.from.fail_at = 0;
