@@ -1800,6 +1800,8 @@ typedef struct {
     rfm_real *x, *g, *ksb, *h, *t; /* (most, d), (most, c), (s, most), (s, c), (pairs, c) */
     rfm_real *predicted;           /* (v, c) */
     rfm_real eta;
+    rfm_real unit; /* the largest target; 1 if all are 0 */
+    int moved;     /* 1: a step is done */
 } descent;
 
 void rfm_eigenpro_options_init(rfm_eigenpro_options *o) {
@@ -1968,9 +1970,11 @@ static int descent_step(descent *s, size_t first) {
         for (k = 0; k < c; k++) s->alpha[s->order[(first + i) % s->n] * c + k] -= rate * s->g[i * c + k];
     for (i = 0; s->q > 0 && i < s->s; i++)
         for (k = 0; k < c; k++) s->alpha[s->chosen[i] * c + k] += s->h[i * c + k];
+    s->moved = 1;
     return rfm_finite(s->n * c, s->alpha) ? RFM_OK : RFM_ECONVERGE;
 }
 
+/* In units of the largest target, squared. */
 static int descent_score(descent *s, rfm_real *score) {
     rfm_cmat x = s->data->x_validation, y = s->data->y_validation;
     size_t i, k;
@@ -1978,32 +1982,41 @@ static int descent_score(descent *s, rfm_real *score) {
     *score = R(0);
     for (i = 0; status == RFM_OK && i < x.rows; i++)
         for (k = 0; k < s->c; k++) {
-            rfm_real diff = s->predicted[i * s->c + k] - y.at[i * y.stride + k];
+            rfm_real diff = s->predicted[i * s->c + k] / s->unit - y.at[i * y.stride + k] / s->unit;
             *score += diff * diff / R(x.rows * s->c);
         }
     return status;
 }
 
-/* Is alpha worse than no model at all on the rows that it was made from? In units of the largest target. */
+/* Is alpha worse than no model at all on the rows that it was made from? */
 static int descent_check(descent *s) {
     const rfm_cmat x = s->data->x, y = s->data->y;
-    rfm_real most = R(0), error = R(0), zero = R(0);
+    rfm_real error = R(0), zero = R(0);
     size_t first, count, i, k;
     int status = RFM_OK;
-    for (i = 0; i < s->n; i++)
-        for (k = 0; k < s->c; k++) most = max_real(most, RFM_MATH(fabs)(y.at[i * y.stride + k]));
-    for (first = 0; first < s->n && status == RFM_OK && most > R(0); first += count) {
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
         rfm_cmat rows = x;
         count = min_size(s->batch, s->n - first);
         rows.at += first * x.stride, rows.rows = count;
         status = rfm_predict(&s->desk.room.ctx, &s->model, rows, rfm_view(s->g, count, s->c));
         for (i = 0; status == RFM_OK && i < count; i++)
             for (k = 0; k < s->c; k++) {
-                rfm_real target = y.at[(first + i) * y.stride + k] / most, diff = s->g[i * s->c + k] / most - target;
+                rfm_real target = y.at[(first + i) * y.stride + k] / s->unit;
+                rfm_real diff = s->g[i * s->c + k] / s->unit - target;
                 error += diff * diff, zero += target * target;
             }
     }
     return status != RFM_OK ? status : error <= zero ? RFM_OK : RFM_ECONVERGE;
+}
+
+/* The largest target of all rows. */
+static rfm_real unit_of_targets(const rfm_data *data) {
+    rfm_real most = R(0);
+    size_t i;
+    for (i = 0; i < data->y.rows; i++) most = max_real(most, rfm_largest(data->y.cols, data->y.at + i * data->y.stride));
+    for (i = 0; data->x_validation.at != NULL && i < data->y_validation.rows; i++)
+        most = max_real(most, rfm_largest(data->y.cols, data->y_validation.at + i * data->y_validation.stride));
+    return most > R(0) ? most : R(1);
 }
 
 static int descend(descent *s, rfm_eigenpro_report *report) {
@@ -2011,6 +2024,7 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
     size_t epoch, first, bytes = s->n * s->c * sizeof *s->alpha;
     int scored = s->data->x_validation.at != NULL, status;
     memset(report, 0, sizeof *report);
+    s->unit = unit_of_targets(s->data), s->moved = 0;
     status = descent_basis(s, &state);
     memset(s->alpha, 0, bytes);
     s->model.alpha = s->alpha;
@@ -2025,6 +2039,7 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
         if (!scored) report->best = epoch;
         if (!scored || status != RFM_OK) continue;
         status = descent_score(s, &score);
+        if (status == RFM_OK && report->best == 0 && !rfm_finite(1, &score)) status = RFM_ECONVERGE;
         if (status == RFM_OK && (report->best == 0 || score < report->score)) {
             report->best = epoch, report->score = score;
             memcpy(s->best, s->alpha, bytes);
@@ -2033,7 +2048,12 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
     }
     report->batch = s->batch, report->directions = s->q;
     if (scored && status == RFM_OK) memcpy(s->alpha, s->best, bytes);
-    return status == RFM_OK ? descent_check(s) : status;
+    if (status == RFM_OK) status = descent_check(s);
+    /* Scores of zeros fitted into the number type: it was the descent that took them out of it. */
+    if (status == RFM_ERANGE && s->moved) status = RFM_ECONVERGE;
+    if (status != RFM_OK) return status;
+    report->score *= s->unit, report->score *= s->unit;
+    return rfm_finite(1, &report->score) ? RFM_OK : RFM_ERANGE;
 }
 
 int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model, const rfm_eigenpro_options *options,
@@ -2046,6 +2066,8 @@ int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *mode
     if (status == RFM_OK) status = check_alpha(model, alpha);
     if (status != RFM_OK) return status;
     if (!finite_view(data->x) || !finite_view(data->y)) return RFM_EFINITE;
+    if (data->x_validation.at != NULL && (!finite_view(data->x_validation) || !finite_view(data->y_validation)))
+        return RFM_EFINITE;
     used = ctx->arena->used;
     status = descent_layout(ctx->arena, &s);
     if (status != RFM_OK) return leave(ctx->arena, used, status);
