@@ -398,7 +398,9 @@ static void test_memory(void) {
 }
 
 static void test_check(void) {
+    static const int depths[] = {-1, 0, 6, 9};
     rfm_conv f = shapes[3];
+    size_t i;
     CHECK_INT(RFM_ENULL, rfm_conv_check(NULL));
     CHECK_INT(RFM_OK, rfm_conv_check(&f));
     f.channels = 0;
@@ -423,10 +425,11 @@ static void test_check(void) {
     CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
     f = shapes[3], f.bandwidth = (rfm_real)NAN;
     CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
-    f = shapes[9], f.depth = 0;
-    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
-    f.depth = 6;
-    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[9];
+    for (i = 0; i < TEST_LENGTH(depths); i++) {
+        f.depth = depths[i];
+        CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    }
     f.depth = 5; /* 5 rows: four convolutions of 2 x 2 leave one */
     CHECK_INT(RFM_ESHAPE, rfm_conv_check(&f));
     f.depth = 4;
@@ -1082,6 +1085,8 @@ static void test_fit_refusals(void) {
         refused(RFM_EVALUE);
         t = good, t.o.depth = 6;
         refused(RFM_EVALUE);
+        t = good, t.o.depth = 9;
+        refused(RFM_EVALUE);
         t = good, t.o.ridges = 0;
         refused(RFM_EVALUE);
         t = good, t.o.ridges = RFM_CONV_RIDGES + 1;
@@ -1106,6 +1111,10 @@ static void test_fit_refusals(void) {
         refused(RFM_ENULL);
         t.data.y_validation.at = NULL;
         refused(RFM_EVALUE); /* nothing to select on */
+        t = good, t.data.x.rows = t.data.y.rows = 0;
+        refused(RFM_EZERO);
+        t = good, t.data.x_validation.rows = t.data.y_validation.rows = 0;
+        refused(RFM_EZERO);
         t = good, t.data.y.rows--;
         refused(RFM_ESHAPE);
         t = good, t.data.y_validation.rows--;
