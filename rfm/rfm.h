@@ -684,6 +684,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_ROWS        19 /* fingerprints of the rows that were trained on, 4 bytes each, in order */
 #define RFM_RECORD_WORDS       20 /* the options that were given for the table: strings */
 #define RFM_RECORD_TEMPERATURE 21 /* of the softmax, one 8-byte number, where the model itself has none */
+#define RFM_RECORD_DECISIONS   22 /* what else was decided about the table and the training: strings */
 #define RFM_RECORD_SIGNAL      32 /* how inputs are made of the samples of sensors: a signal of rfm_signal.h */
 
 #define RFM_RECORD_OPTIONS_BYTES 48

@@ -139,6 +139,7 @@ static void table_record(const void *at, size_t bytes, const rfm_model *model, s
     r->absent = any_strings(at, bytes, RFM_RECORD_ABSENT, 1, &r->absent_count);
     r->left = any_strings(at, bytes, RFM_RECORD_LEFT, 2, &r->left_count);
     r->words = any_strings(at, bytes, RFM_RECORD_WORDS, 1, &r->word_count);
+    r->notes = any_strings(at, bytes, RFM_RECORD_DECISIONS, 1, &r->note_count);
     r->rows = rfm_record_find(at, bytes, RFM_RECORD_ROWS, &found);
     r->row_count = found / 4;
     if (found == 0 || found % 4 != 0) r->rows = NULL, r->row_count = 0;

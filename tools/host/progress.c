@@ -81,6 +81,31 @@ void note(const char *format, ...) {
     va_end(list);
 }
 
+static __thread text *kept;
+
+text *decisions_keep(text *to) {
+    text *before = kept;
+    kept = to;
+    return before;
+}
+
+static int is_kept(const char *message) {
+    size_t at;
+    for (at = 0; at < kept->size; at += strlen(kept->at + at) + 1)
+        if (strcmp(kept->at + at, message) == 0) return 1;
+    return 0;
+}
+
+void decided(const char *file, const char *format, ...) {
+    char message[MOST_MESSAGE];
+    va_list list;
+    va_start(list, format);
+    if (vsnprintf(message, sizeof message, format, list) < 0) message[0] = 0;
+    va_end(list);
+    note(file != NULL ? "%s: %s" : "%s%s", file != NULL ? file : "", message);
+    if (kept != NULL && !is_kept(message)) text_bytes(kept, message, strlen(message) + 1);
+}
+
 void must(int status, const char *what) {
     if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
 }

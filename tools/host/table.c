@@ -123,9 +123,10 @@ static void doubt_texts(csv *c, size_t column, row_list rows) {
     }
     if (numbers > texts) {
         const char *cell = csv_text(c, first, column);
-        note("%s: line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
-             "own",
-             c->file, csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
+        decided(c->file,
+                "line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
+                "own",
+                csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
     }
 }
 
@@ -586,8 +587,8 @@ static void decide_texts(decision *t, size_t column) {
         if (others > 0) add_input(t, column, COLUMN_TEXT, INPUT_OTHER, NULL);
         if (missing > 0 && t->rules->missing == MISSING_AUTO) add_input(t, column, COLUMN_TEXT, INPUT_MISSING, NULL);
         if (left > 0)
-            note("%s: column %zu (%s): %zu texts are inputs; %zu rare ones, in %zu cells, are one together", c->file,
-                 column + 1, c->names[column], kept, left, others);
+            decided(c->file, "column %zu (%s): %zu texts are inputs; %zu rare ones, in %zu cells, are one together",
+                    column + 1, c->names[column], kept, left, others);
         else
             note("%s: column %zu (%s): %zu texts, each an input", c->file, column + 1, c->names[column], kept);
         free(order);
@@ -978,8 +979,7 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
             csv_fail(c, rows.at[i], target, "a class as target, a number as the others");
     for (i = 0; i < labels.count; i++)
         if (csv_absent(labels.at[i]))
-            note("%s: column %zu (%s): \"%s\" is taken as a class", c->file, target + 1, c->names[target],
-                 labels.at[i]);
+            decided(c->file, "column %zu (%s): \"%s\" is taken as a class", target + 1, c->names[target], labels.at[i]);
     if (!texts) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
     for (i = 0; i < labels.count; i++) text_bytes(&names, labels.at[i], strlen(labels.at[i]) + 1);
     *count = labels.count;

@@ -399,6 +399,8 @@ static void run_guarded(work *w) {
     way_out = &here;
     if (setjmp(here) == 0) w->run(w);
     way_out = NULL;
+    (void)decisions_keep(NULL); /* memory of the call */
+    csv_absent_forget();
 }
 
 /* Runs it, and hands over what was made. */

@@ -258,6 +258,7 @@ static void small_table(const job *t, text *record) {
     add_strings(record, RFM_RECORD_ABSENT, r->absent, r->absent_count);
     add_strings(record, RFM_RECORD_LEFT, r->left, 2 * r->left_count);
     add_strings(record, RFM_RECORD_WORDS, r->words, r->word_count);
+    add_strings(record, RFM_RECORD_DECISIONS, r->notes, r->note_count);
     if (r->signal != NULL) record_add(record, RFM_RECORD_SIGNAL, r->signal, r->signal_bytes);
     record_add_rows(record, prints, t->learn.rows);
     free(prints);

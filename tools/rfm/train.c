@@ -215,6 +215,7 @@ typedef struct {
     char *recipe_text;                 /* how inputs are made: table.h */
     size_t recipe_bytes;
     rfm_real *fill;               /* (d) what missing cells become */
+    text decisions;               /* strings */
     size_t apart[3], apart_count; /* columns of weights, groups, times */
     hold_rules hold;              /* of the training rows */
     rfm_real *weights;            /* (training rows), or NULL */
@@ -241,7 +242,7 @@ static void say_constant(const job *t) {
         column_range r = column_look(&t->file, at[i].column, t->train);
         if (at[i].what == INPUT_NUMBER ? r.low < r.high : i > 0 && at[i].column == at[i - 1].column) return;
     }
-    note("%s: every input is the same in all training rows: there is nothing to learn from", t->file.file);
+    decided(t->file.file, "every input is the same in all training rows: there is nothing to learn from");
 }
 
 /* The task, and what the targets are. */
@@ -358,6 +359,7 @@ static void take_test_rows(job *t) {
     if (hold_out(&t->hold, count, held) == 0)
         fail("%s: --time %s: too few different times to hold out the last ones", t->file.file, t->a->time);
     train = rows_marked(t->train, held, 0), test = rows_marked(t->train, held, 1);
+    text_add(&t->decisions, "%zu rows held out to test on (--test-size %s)%c", test.count, value, 0);
     free(t->train.at);
     free(t->test.at);
     t->train = train, t->test = test;
@@ -417,8 +419,8 @@ static void say_fill(const job *t, size_t j, size_t *said) {
     size_t i, count = 0;
     for (i = 0; i < t->learn.rows; i++) count += isnan(t->learn.x[i * t->d + j]) != 0;
     if (count > 0 && ++*said <= MOST_SAID)
-        note("input %s: %zu missing cell%s: %.6g in place of %s", rfm_name(t->inputs.names, j), count,
-             count == 1 ? "" : "s", (double)t->fill[j], count == 1 ? "it" : "them");
+        decided(NULL, "input %s: %zu missing cell%s: %.6g in place of %s", rfm_name(t->inputs.names, j), count,
+                count == 1 ? "" : "s", (double)t->fill[j], count == 1 ? "it" : "them");
 }
 
 static void fill_missing(job *t) {
@@ -428,7 +430,8 @@ static void fill_missing(job *t) {
     t->fill = allocate(t->d, sizeof *t->fill, "means");
     for (j = 0; j < t->d; j++) t->fill[j] = (rfm_real)(fill_of(t, j, room) + (moved != NULL ? (double)moved[j] : 0));
     for (j = 0; j < t->d; j++) say_fill(t, j, &said);
-    if (said > MOST_SAID) note("%zu more inputs have missing cells that are filled in likewise", said - MOST_SAID);
+    if (said > MOST_SAID)
+        decided(NULL, "%zu more inputs have missing cells that are filled in likewise", said - MOST_SAID);
     free(room);
     (void)sample_impute(&t->learn, t->d, t->fill);
     (void)sample_impute(&t->check, t->d, t->fill);
@@ -440,6 +443,7 @@ static void read_test_file(job *t, offsets moved) {
     row_list rows;
     input_list inputs;
     size_t target, i;
+    text *before = decisions_keep(NULL); /* they are of other rows */
     if (a->split != NULL && t->test.count > 0) usage("--test and test rows in --split: expected one of them");
     csv_read(&other, a->test, !a->no_header);
     inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
@@ -450,6 +454,7 @@ static void read_test_file(job *t, offsets moved) {
     t->check = sample_read(&other, inputs, target, &t->form, rows, moved);
     free(rows.at);
     csv_free(&other);
+    (void)decisions_keep(before);
 }
 
 static void read_table(job *t) {
@@ -512,8 +517,9 @@ static void read_rows(job *t) {
     t->method = t->passes != NULL ? METHOD_LARGE : method_of(a, t->train.count);
     if (!takes_all_rows(t->method) && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
-        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
-             t->rows_given, t->train.count, a->seed);
+        decided(NULL,
+                "%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
+                t->rows_given, t->train.count, a->seed);
         free_hold(t);
         read_hold(t);
     }
@@ -591,7 +597,7 @@ static void prepare(job *t) {
     if (t->signal == NULL) record_table(t);
     record = t->lesson.record;
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    t->lesson.record = record, t->lesson.weights = t->weights;
+    t->lesson.record = record, t->lesson.weights = t->weights, t->lesson.decisions = &t->decisions;
 }
 
 /* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
@@ -648,8 +654,8 @@ static void many_classes(job *t) {
     p->center_count = 1;
     if (p->first_iterations < p->last_iterations && p->last_iterations > 2) p->last_iterations = 2;
     if (p->last_iterations > 0) p->base.agop_points = MANY_POINTS;
-    note("%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows", t->form.classes,
-         MANY_POINTS);
+    decided(NULL, "%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows",
+            t->form.classes, MANY_POINTS);
 }
 
 /* Multiplications in a second, by a fit to a few rows. */
@@ -722,6 +728,12 @@ static void choose(job *t) {
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
+    if (!fixed && t->choice.folds > 1)
+        text_add(&t->decisions, "the best of %zu settings in %zu folds of the training rows%c", t->choice.tried,
+                 t->choice.folds, 0);
+    else if (!fixed)
+        text_add(&t->decisions, "the best of %zu settings on %zu held-out training rows%c", t->choice.tried,
+                 t->choice.held, 0);
     interrupt_forget(); /* it ended the search; the next one ends the fit */
 }
 
@@ -817,15 +829,15 @@ static void fit(job *t) {
     if (t->method == METHOD_LARGE && isfinite(t->large.validation))
         t->choice.validation = t->large.validation, t->choice.held = t->large.held, t->choice.folds = 1;
     if (t->fit.path[o->iterations].ridge > o->ridge)
-        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
-             (double)t->fit.path[o->iterations].ridge);
+        decided(NULL, "the ridge was raised from %g to %g: the kernel matrix was not positive definite",
+                (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
     if (t->a->coverage > 0) {
         if (t->choice.threshold < 0)
             fail("%s: --coverage needs rows to hold out, expected at least 5 training rows", t->a->operands[0]);
         t->fit.coverage = t->a->coverage, t->fit.threshold = t->choice.threshold;
         if (t->choice.threshold >= (double)RFM_LIMIT(MAX))
-            note("%zu held-out rows are too few for a coverage of %g: every set will have all classes", t->choice.held,
-                 t->a->coverage);
+            decided(NULL, "%zu held-out rows are too few for a coverage of %g: every set will have all classes",
+                    t->choice.held, t->a->coverage);
     }
     t->bandwidth = (double)t->fit.model.bandwidth;
     t->fit.shift = t->choice.shift;
@@ -1037,9 +1049,11 @@ static void decide_method(job *t) {
     t->method = METHOD_LARGE;
     if (t->learn.moved.x != NULL || t->learn.moved.y != NULL) return; /* a tree has no offsets */
     t->method = best_method(t->machine, &t->lesson, t->a, &t->choice.options, fit_tick, c);
-    note("%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s is trained on all (--method)",
-         c->rows, t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
-         t->method == METHOD_TREE ? "the tree" : "the first");
+    decided(
+        NULL,
+        "%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s is trained on all (--method)",
+        c->rows, t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
+        t->method == METHOD_TREE ? "the tree" : "the first");
 }
 
 /* ---- cross-validation ----------------------------------------------------------------------- */
@@ -1067,8 +1081,10 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     uint32_t *fit_rows = allocate(whole->train.count, sizeof *fit_rows, "folds");
     uint32_t *held_rows = allocate(whole->train.count, sizeof *held_rows, "folds");
     int was_quiet = quiet;
+    text *before;
     size_t i;
     *t = *whole;
+    memset(&t->decisions, 0, sizeof t->decisions), before = decisions_keep(NULL);
     t->train.at = allocate(whole->train.count, sizeof *t->train.at, "folds");
     t->test.at = allocate(whole->train.count, sizeof *t->test.at, "folds");
     hold_part(&whole->hold, fold, f, fit_rows, &t->train.count, held_rows, &t->test.count);
@@ -1080,7 +1096,7 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     quiet = 1;
     read_hold(t);
     learn(t);
-    quiet = was_quiet;
+    quiet = was_quiet, (void)decisions_keep(before);
     if (t->form.classes > 0) {
         values[0] = t->tested.accuracy, values[1] = t->tested.balanced, values[2] = t->tested.f1;
         values[3] = t->tested.auc, values[4] = t->tested.log_loss, values[5] = t->tested.brier;
@@ -1092,6 +1108,7 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     free_hold(t);
     free(t->blob);
     free(t->weights);
+    free(t->decisions.at);
     free(t->learn.x);
     sample_free(&t->check);
     free(fit_rows);
@@ -1122,6 +1139,7 @@ int command_train(const call *a) {
     job *t = allocate(1, sizeof *t, "training");
     double start = seconds_now();
     t->a = a;
+    (void)decisions_keep(&t->decisions);
     check_arguments(a); /* wrong usage is said before a file is read */
     (void)word_or_auto("--task", a->task, task_words);
     read_settings(a, &t->problem, 2);
@@ -1139,6 +1157,7 @@ int command_train(const call *a) {
         if (a->image_size != NULL) {
             conv_train(a, t->machine, &t->problem, fit_tick, &t->learn, &t->check, &t->form, t->d, start);
             machine_stop(t->machine);
+            (void)decisions_keep(NULL);
             return 0;
         }
         prepare(t);
@@ -1157,5 +1176,6 @@ int command_train(const call *a) {
     if (t->passes != NULL) passes_close(t->passes);
     free(t->network);
     machine_stop(t->machine);
+    (void)decisions_keep(NULL);
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "tree.h"
 
+#include "../decisions.h"
+
 #include "../export/identifier.h"
 
 #include <ctype.h>
@@ -281,6 +283,7 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         json_real(&t, "temperature", tree->temperature);
         json_number(&t, "model_bytes", (double)size);
         json_number(&t, "scratch_bytes", (double)scratch);
+        decisions_json(&t, &any->record);
         if (any->record.targets != NULL) json_names(&t, "targets", any->record.targets, model_targets(&any->numbers));
         if (tree->class_names != NULL && classes > 0) json_names(&t, "classes", tree->class_names, classes);
         if (tree->input_names != NULL) json_names(&t, "inputs", tree->input_names, tree->d);
@@ -307,6 +310,7 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
                  any_kernel(any), any_metric(any), (double)iterations / (double)tree->leaves);
         if (tree->nodes > 0) show_split(&t, tree);
         show_inputs(&t, tree);
+        decisions_show(&t, any);
         text_add(&t, "model         %zu bytes; a prediction needs %zu bytes of scratch\n", size, scratch);
     }
     file_show(&t, NULL);

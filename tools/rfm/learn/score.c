@@ -74,7 +74,7 @@ input_list model_inputs(csv *c, const any_model *model, const char *target, size
 }
 
 void say_unknown(const csv *c, size_t count) {
-    if (count > 0) note("%s: %zu row%s without a target: left out", c->file, count, count == 1 ? "" : "s");
+    if (count > 0) decided(c->file, "%zu row%s without a target: left out", count, count == 1 ? "" : "s");
 }
 
 row_list rows_to_score(csv *c, const char *split, size_t target, size_t targets) {

@@ -467,6 +467,14 @@ static void decisions(text *t, const report *r) {
         text_add(t, ")");
     }
     if (record->left_count > 0) text_add(t, ".</p>\n");
+    if (record->note_count > 0)
+        text_add(t, "<h3>Decided about the table and the training</h3>\n<ul class=\"small\">\n");
+    for (i = 0; i < record->note_count; i++) {
+        text_add(t, "<li>");
+        html_text(t, rfm_name(record->notes, i));
+        text_add(t, "</li>\n");
+    }
+    if (record->note_count > 0) text_add(t, "</ul>\n");
     free(how.at);
 }
 
