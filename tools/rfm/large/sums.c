@@ -31,7 +31,8 @@ static void part_open(part_file *p, const char *file) {
     p->bytes = allocate_aligned(size, "sums"), p->size = size;
     memcpy(p->bytes, read, size);
     free(read);
-    if (size < PART_HEAD || rfm_get_u32(p->bytes) != PART_MAGIC)
+    /* Models of images have the magic, too, but no other model behind it. */
+    if (size < PART_HEAD + 4 || rfm_get_u32(p->bytes) != PART_MAGIC || memcmp(p->bytes + PART_HEAD, "rfmb", 4) != 0)
         fail("%s: expected sums, as rfm sums writes them", file);
     if (rfm_get_u32(p->bytes + 4) != PART_VERSION) fail("%s: sums of a newer version", file);
     p->model_bytes = rfm_get_u32(p->bytes + 8), at = PART_HEAD + filled(p->model_bytes);
