@@ -111,6 +111,10 @@ refuse 'merge: another model' 1 'other.sums: sums of another model than .*one.su
 head -c 3000 "$dir/one.sums" >"$dir/cut.sums"
 refuse 'merge: cut off' 1 'cut.sums: the sums are cut off|cut.sums: the model' "$rfm" merge "$dir/cut.sums" -o "$out/refused.rfm"
 refuse 'merge: no sums' 1 'all.csv: expected sums' "$rfm" merge "$dir/all.csv" -o "$out/refused.rfm"
+refuse 'merge: a model of images' 1 'conv.rfm: expected sums' "$rfm" merge "$out/images/conv.rfm" -o "$out/refused.rfm"
+refuse 'info: sums' 1 'one.sums: sums of rows; expected a model' "$rfm" info "$dir/one.sums"
+refuse 'predict: sums' 1 'one.sums: sums of rows; expected a model' "$rfm" predict "$dir/one.sums" "$dir/all.csv"
+refuse 'export: sums' 1 'one.sums: sums of rows; expected a model' "$rfm" export "$dir/one.sums" -o "$out/refused.rfm"
 refuse 'merge: without -o' 2 'merge: expected -o' "$rfm" merge "$dir/one.sums"
 
 wrong_large() { # what, status, message, files and options

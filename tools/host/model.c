@@ -221,6 +221,11 @@ void record_add_options(text *record, const rfm_options *options) {
 
 #define PATCHES_MAGIC "rfmp"
 
+/* Sums have the magic of patches, and 16 bytes on a model. */
+static int has_sums(const char *bytes, size_t size) {
+    return size >= 20 && memcmp(bytes, PATCHES_MAGIC, 4) == 0 && memcmp(bytes + 16, "rfmb", 4) == 0;
+}
+
 int patches_read(const char *file, char **blob, size_t *size, any_model *model) {
     FILE *f = strcmp(file, "-") == 0 ? NULL : fopen(file, "rb");
     char magic[4] = {0, 0, 0, 0};
@@ -231,6 +236,7 @@ int patches_read(const char *file, char **blob, size_t *size, any_model *model) 
     fclose(f);
     if (!status) return 0;
     *blob = file_read(file, size);
+    if (has_sums(*blob, *size)) return free(*blob), 0;
     status = rfm_conv_open(*blob, *size, &patches);
     if (status != RFM_OK) fail("%s: expected a model made by rfm train --image: %s", file, rfm_status_text(status));
     *model = any_of_patches(&patches);
@@ -245,6 +251,7 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_tiny tiny;
     int status;
     *blob = file_read(file, size);
+    if (has_sums(*blob, *size)) fail("%s: sums of rows; expected a model, as rfm merge makes it of them", file);
     if (*size >= 4 && memcmp(*blob, PATCHES_MAGIC, 4) == 0)
         fail("%s: a model of patches of images; rfm predict, evaluate, info and report take it, from a file", file);
     if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {

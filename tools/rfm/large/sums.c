@@ -70,7 +70,8 @@ static void part_open(part_file *p, const char *file, const part_file *first) {
         if (status != RFM_OK) fail("%s: %s", file, rfm_status_text(status));
         return;
     }
-    if (size < PART_HEAD || rfm_get_u32(p->bytes) != PART_MAGIC)
+    /* Models of images have the magic, too, but no other model behind it. */
+    if (size < PART_HEAD + 4 || rfm_get_u32(p->bytes) != PART_MAGIC || memcmp(p->bytes + PART_HEAD, "rfmb", 4) != 0)
         fail("%s: expected sums, as rfm sums writes them", file);
     if (rfm_get_u32(p->bytes + 4) != PART_VERSION) fail("%s: sums of a newer version", file);
     p->model_bytes = rfm_get_u32(p->bytes + 8), at = PART_HEAD + filled(p->model_bytes);
@@ -202,7 +203,8 @@ int command_merge(const call *a) {
     file_write(a->out, all.bytes + PART_HEAD, all.model_bytes);
     text_add(&said, "model         ");
     text_name(&said, a->out);
-    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows, i - (size_t)in_front);
+    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows,
+             i - (size_t)in_front);
     file_show(&said, a->out);
     free(said.at), free(alpha), free(all.bytes);
     machine_stop(&m);
