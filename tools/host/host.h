@@ -13,6 +13,7 @@
 #include "folds.h"
 #include "idx.h"
 #include "json.h"
+#include "knots.h"
 #include "machine.h"
 #include "model.h"
 #include "options.h"
