@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "files.h"
+#include "knots.h"
 #include "options.h"
 #include "progress.h"
 #include "table.h"
@@ -136,6 +137,11 @@ static void table_record(const void *at, size_t bytes, const rfm_model *model, s
     const unsigned char *number = numbers_of(at, bytes, RFM_RECORD_TEMPERATURE, 1);
     r->recipe = rfm_record_find(at, bytes, RFM_RECORD_RECIPE, &r->recipe_bytes);
     if (r->recipe != NULL && !recipe_right(r->recipe, r->recipe_bytes, model->d, targets)) r->recipe = NULL;
+    if (r->recipe != NULL) {
+        size_t tables = 0;
+        r->knots = rfm_record_find(at, bytes, RFM_RECORD_KNOTS, &tables);
+        r->damaged = !knots_right(r->knots, tables, r->recipe, model->d);
+    }
     r->absent = any_strings(at, bytes, RFM_RECORD_ABSENT, 1, &r->absent_count);
     r->left = any_strings(at, bytes, RFM_RECORD_LEFT, 2, &r->left_count);
     r->words = any_strings(at, bytes, RFM_RECORD_WORDS, 1, &r->word_count);
@@ -244,7 +250,7 @@ int patches_read(const char *file, char **blob, size_t *size, any_model *model) 
     return 1;
 }
 
-void any_read(const char *file, char **blob, size_t *size, any_model *model) {
+static void blob_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
     rfm_model numbers;
     rfm_model_i integers;
@@ -285,6 +291,12 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     if (status == RFM_OK) model->record = record_of(*blob, *size, model);
     if (status != RFM_OK)
         fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
+}
+
+void any_read(const char *file, char **blob, size_t *size, any_model *model) {
+    blob_read(file, blob, size, model);
+    if (model->record.damaged)
+        fail("%s: expected a table of knots for each input that needs one, found others in its record", file);
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */

@@ -520,6 +520,7 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         time_limit: Optional[float] = None,
         rows: Optional[int] = None,
         missing: str = "error",
+        inputs: str = "auto",
         seed: int = 0,
         threads: Optional[int] = None,
         verbose: bool = False,
@@ -757,11 +758,12 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         inputs = self.info_.get("inputs")
         if inputs is None or len(inputs) == self.n_features_in_ and not set(inputs) <= set(names):
             shares = [v / total for v in diagonal]
-        else:  # an input may also tell where a column is missing
+        else:  # an input may also be a rank, or tell where a column is missing
             place = {name: j for j, name in enumerate(names)}
             shares = [0.0] * self.n_features_in_
             for name, v in zip(inputs, diagonal):
-                shares[place[name] if name in place else place[name.rsplit("=", 1)[0]]] += v / total
+                column = next(k for k in (name, name.rsplit("=", 1)[0], name.rsplit(":", 1)[0]) if k in place)
+                shares[place[column]] += v / total
         return _np.asarray(shares) if _np is not None else shares
 
     def evaluate(self, X: Matrix, y: Vector) -> Dict[str, float]:
@@ -943,6 +945,7 @@ _PARAMETERS = """
     time_limit : seconds of the search
     rows : train on at most so many, drawn with the seed
     missing : "error", or what NaN becomes: "auto", "mean" or "median" of the training rows
+    inputs : "auto", "standard", "clipped", "ranks" or "both": how inputs are made of columns of numbers
     seed : same rows, parameters and seed: same model, whatever ``threads`` is
     threads : None for as many as there are processors
     verbose : say on standard error what is done
@@ -992,6 +995,7 @@ class RFMClassifier(*((_base.ClassifierMixin,) if _base else ()), _RFM):  # type
         time_limit: Optional[float] = None,
         rows: Optional[int] = None,
         missing: str = "error",
+        inputs: str = "auto",
         seed: int = 0,
         threads: Optional[int] = None,
         verbose: bool = False,

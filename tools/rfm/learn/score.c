@@ -69,7 +69,8 @@ void model_table_free(model_table *t) {
 
 input_list model_inputs(csv *c, const any_model *model, const char *target, size_t targets) {
     const rfm_model *m = &model->numbers;
-    if (model->record.recipe != NULL) return inputs_of_recipe(c, model->record.recipe, m->input_names, m->d);
+    if (model->record.recipe != NULL)
+        return inputs_of_recipe(c, model->record.recipe, model->record.knots, m->input_names, m->d);
     return inputs_of_model(c, m->input_names, m->d, target, targets);
 }
 
