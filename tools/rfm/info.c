@@ -1,6 +1,7 @@
 #include "command.h"
 #include "conv/conv.h"
 #include "large/tree.h"
+#include "learn/score.h"
 #include "signal/sensor.h"
 #include "signal/signal_model.h"
 
@@ -279,6 +280,7 @@ static void record_json(text *t, const any_model *any) {
     text inside = {NULL, 0, 0};
     if (r->targets != NULL) json_names(t, "targets", r->targets, model_targets(&any->numbers));
     json_number(t, "fills_missing", r->fill != NULL);
+    columns_json(t, any);
     sensor_json(t, r);
     if (r->coverage > 0) json_number(t, "coverage", r->coverage), json_number(t, "threshold", r->threshold);
     if (!r->has_options) return;
@@ -320,7 +322,10 @@ int command_info(const call *c) {
     if (patches_read(file, &blob, &size, &any)) return conv_info(c, &any, blob, size);
     any_read(file, &blob, &size, &any);
     if (is_filters(&any)) return signal_info(c, &any, size);
-    if (any.of_tree) return tree_info(c, &any, blob, size);
+    if (any.of_tree) {
+        show_table(&parts, &any);
+        return tree_info(c, &any, blob, size, &parts);
+    }
     tiny = is_tiny(&any), integers = has_integers(&any) && !tiny;
     if (tiny) any.numbers.p = factor = tiny_factor(&any.tiny, NULL);
     model = any.numbers;

@@ -257,7 +257,7 @@ static void show_split(text *t, const rfm_tree *tree) {
     text_add(t, ": the direction in standard deviations\n");
 }
 
-int tree_info(const call *c, any_model *any, char *blob, size_t size) {
+int tree_info(const call *c, any_model *any, char *blob, size_t size, const text *table) {
     const rfm_tree *tree = &any->tree;
     size_t least, most, iterations, i, classes = model_classes(&any->numbers);
     size_t scratch = RFM_TREE_SCRATCH(tree->d, tree->c, tree->rank) * sizeof(rfm_real);
@@ -268,6 +268,7 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         json_text(&t, "task", task_words[tree->task]);
         json_number(&t, "rows_train", (double)any->numbers.n / (double)tree->trees);
         json_number(&t, "features", (double)tree->d);
+        columns_json(&t, any);
         json_number(&t, "outputs", (double)tree->c);
         json_text(&t, "type", type_word(any->type));
         json_text(&t, "kernel", any_kernel(any));
@@ -298,6 +299,7 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         }
         text_add(&t, "%s\ninputs        %zu\noutputs       %zu\nnumbers       %s\n", classes > 20 ? " ..." : "",
                  tree->d, tree->c, type_word(any->type));
+        text_bytes(&t, table->at, table->size);
         text_add(&t, "tree          %zu leaves of %zu to %zu rows", tree->leaves, least, most);
         if (tree->trees > 1) text_add(&t, " in %zu trees", tree->trees);
         if (tree->softness > 0)

@@ -26,7 +26,8 @@ void tree_json(text *out, const tree_result *r);
 void tree_text(text *out, const tree_result *r);
 
 /* They free the blob. */
-int tree_info(const call *c, any_model *any, char *blob, size_t size);
+int tree_info(const call *c, any_model *any, char *blob, size_t size,
+              const text *table); /* table: lines of its inputs */
 int tree_export(any_model *any, char *blob, size_t size, char *id, const char *out);
 
 #endif
