@@ -2013,7 +2013,8 @@ static int descent_check(descent *s) {
 static rfm_real unit_of_targets(const rfm_data *data) {
     rfm_real most = R(0);
     size_t i;
-    for (i = 0; i < data->y.rows; i++) most = max_real(most, rfm_largest(data->y.cols, data->y.at + i * data->y.stride));
+    for (i = 0; i < data->y.rows; i++)
+        most = max_real(most, rfm_largest(data->y.cols, data->y.at + i * data->y.stride));
     for (i = 0; data->x_validation.at != NULL && i < data->y_validation.rows; i++)
         most = max_real(most, rfm_largest(data->y.cols, data->y_validation.at + i * data->y_validation.stride));
     return most > R(0) ? most : R(1);

@@ -1,4 +1,4 @@
-/* What boards/sums/run measures: a device that adds its samples to sums of a model in flash (rfm_large.h), one at a time,
+/* What boards/sums/run measures: a device that adds samples to sums of a model in flash (rfm_large.h), one at a time,
  * in blocks, and by the window of rfm_online. The sums are printed, a number for each byte, so that rfm merge can have
  * them. MEASURE_empty: a program that does nothing; MEASURE_code: only what sums take, linked and never run. */
 #include "../signal/program.h"

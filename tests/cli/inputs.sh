@@ -45,6 +45,8 @@ check 'a mean of models' "$rfm" train "$dir/skewed.csv" -o "$dir/t.rfm" --iterat
 says 'a mean of models: ranks' '"transform": "(ranks|both)"'
 check 'a mean of models: evaluate' "$rfm" evaluate "$dir/t.rfm" "$dir/skewed.csv" --json
 says 'a mean of models: evaluate' '"r2": 0\.9'
+check 'a mean of models: info' "$rfm" info "$dir/t.rfm"
+says 'a mean of models: info' '^input +a:rank: the rank of a among the training rows'
 
 # ---- the numbers, computed elsewhere ---------------------------------------------------------------------------------
 

@@ -933,7 +933,7 @@ static void test_model_offset(void) {
     check_one(&m, t.xv, 2);
 }
 
-/* Laplace, one image that differs from a centre by next to nothing: its patches have no digits in |p|^2 + |e|^2 - 2 s. */
+/* Laplace, an image that is nearly a centre: its patches have no digits in |p|^2 + |e|^2 - 2 s. */
 static void test_near_image(void) {
     rfm_mat metric, one, scratch;
     size_t i, j, d;

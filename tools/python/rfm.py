@@ -754,7 +754,9 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         diagonal = [float(row[i]) for i, row in enumerate(metric)] if full else [float(v) for v in metric]
         total = sum(diagonal) or 1.0
         known = getattr(self, "feature_names_in_", None)
-        names = list(known) if known is not None else [f"x{j}" for j in range(self.n_features_in_)]
+        names = list(known) if known is not None else self.info_.get("columns", [])
+        if len(names) != self.n_features_in_:
+            names = [f"x{j}" for j in range(self.n_features_in_)]
         inputs = self.info_.get("inputs")
         if inputs is None or len(inputs) == self.n_features_in_ and not set(inputs) <= set(names):
             shares = [v / total for v in diagonal]
@@ -853,7 +855,8 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         info = _call("info", model, len(model), None).summary
         if "task" not in info or (info["task"] == "classify") != cls._classify:
             raise ValueError(f"a model to {info.get('task', 'do something else')}, expected one for {cls.__name__}")
-        about: Dict[str, Any] = {"n_features_in_": int(info["features"])}
+        columns = info.get("columns")
+        about: Dict[str, Any] = {"n_features_in_": int(info["features"]) if columns is None else len(columns)}
         if cls._classify:
             names = info.get("classes") or [str(k) for k in range(max(2, int(info["outputs"])))]
             about["_label_names"] = names

@@ -678,8 +678,9 @@ static void use_way(job *t) {
         t->inputs = other->inputs, t->recipe_text = other->recipe_text, t->recipe_bytes = other->recipe_bytes;
         t->knots = other->knots, t->knots_bytes = other->knots_bytes, t->fill = other->fill;
         t->learn = other->learn, t->check = other->check, t->lesson = other->lesson;
-        t->lesson.decisions = &t->decisions;
-        decided(NULL, "inputs: %s do better on held-out rows, of %zu columns (--inputs)", way_words[chosen], t->changed);
+        t->lesson.form = &t->form, t->lesson.decisions = &t->decisions;
+        decided(NULL, "inputs: %s do better on held-out rows, of %zu columns (--inputs)", way_words[chosen],
+                t->changed);
     }
     for (way = 1; way < WAYS; way++) {
         if (t->others[way] == NULL) continue;

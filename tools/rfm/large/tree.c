@@ -269,6 +269,7 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         json_text(&t, "task", task_words[tree->task]);
         json_number(&t, "rows_train", (double)any->numbers.n / (double)tree->trees);
         json_number(&t, "features", (double)tree->d);
+        columns_json(&t, any);
         json_number(&t, "outputs", (double)tree->c);
         json_text(&t, "type", type_word(any->type));
         json_text(&t, "kernel", any_kernel(any));

@@ -502,6 +502,15 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
     return result;
 }
 
+void columns_json(text *t, const any_model *model) {
+    size_t count;
+    char *columns;
+    if (model->record.recipe == NULL) return;
+    columns = recipe_columns(model->record.recipe, model->numbers.d, &count);
+    json_names(t, "columns", columns, count);
+    free(columns);
+}
+
 void score_json(text *t, const score *s, int task) {
     if (task == RFM_CLASSIFY)
         json_number(t, "accuracy", s->accuracy);

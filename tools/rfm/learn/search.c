@@ -865,7 +865,7 @@ static double lead(const work *w, const candidate *a, const candidate *b) {
     return deviation > 0 ? sum / deviation : 0;
 }
 
-/* The best of the list; inputs of another way than the standard one only where that is clear. NULL: none is complete. */
+/* The best of the list; inputs of another way than the standard one only where that is clear. NULL: there is none. */
 static candidate *best_listed(const work *w, candidate *list, size_t count) {
     candidate *best = NULL, *least = NULL, *other = NULL;
     size_t i;
@@ -950,9 +950,10 @@ static size_t listed(const search_problem *p) {
 }
 
 search_cost search_estimate(const search_problem *p) {
-    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0;
+    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0,
+           longest = 0;
     double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
-    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1;
+    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1, ways = 0;
     int folds = p->x.rows <= FOLD_ROWS;
     search_cost cost;
     parts = folds ? FOLDS : 1;
@@ -965,12 +966,16 @@ search_cost search_estimate(const search_problem *p) {
         int plain = p->metrics[m] == RFM_IDENTITY;
         o.metric = p->metrics[m], o.iterations = p->last_iterations;
         one = parts * fit_work(first, d, c, &o);
+        longest = fmax(longest, one);
         grid += one * all * (plain ? 1 : (double)p->center_count);
         few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
         cost.work = fmax(cost.work, fit_work(second, d, c, &o));
     }
-    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : listed(p));
-    if (search_needed(p)) cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few;
+    for (m = 1; m < WAYS; m++) ways += p->other[m].at != NULL;
+    cost.work *= parts * (double)((listed(p) + ways * WAY_LIST) * (folds ? repeats : 1));
+    if (search_needed(p))
+        cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few +
+                     (double)(ways * WAY_FAMILIES) * longest;
     cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
                  sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
     return cost;
