@@ -631,7 +631,7 @@ static int adding_call_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm
     if (status == RFM_OK) status = rfm_sums_size(model, kind, &s->bytes);
     if (status != RFM_OK) return status;
     if (rows->d != model->d || rows->c != model->c) return RFM_ESHAPE;
-    s->desk.ctx = ctx, s->desk.span = R(1);
+    s->desk.ctx = ctx, s->desk.end = R(1);
     s->passing.rows = rows, s->passing.desk = &s->desk;
     s->basis.model = s->outer.model = model;
     s->basis.least_r = s->basis.most_r = s->outer.least_r = s->outer.most_r = model->r;
@@ -802,7 +802,7 @@ static int sums_call_start(const rfm_ctx *ctx, const rfm_model *model, sums_call
     int status = ctx == NULL ? RFM_ENULL : check_model(model);
     if (status != RFM_OK) return status;
     memset(s, 0, sizeof *s);
-    s->desk.ctx = ctx, s->desk.span = R(1);
+    s->desk.ctx = ctx, s->desk.end = R(1);
     s->basis.model = model, s->basis.least_r = s->basis.most_r = model->r;
     s->equations.desk = &s->desk, s->equations.basis = &s->basis, s->equations.m = model->n, s->equations.c = model->c;
     return RFM_OK;
@@ -1187,7 +1187,7 @@ static int solve_call_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_
     if (rows->d != model->d || rows->c != model->c) return RFM_ESHAPE;
     if (!solve_options_right(options)) return RFM_EVALUE;
     memset(s, 0, sizeof *s);
-    s->desk.ctx = ctx, s->desk.span = R(1);
+    s->desk.ctx = ctx, s->desk.end = R(1);
     s->passing.rows = rows, s->passing.desk = &s->desk, s->passing.row = SIZE_MAX;
     solving_start(&s->desk, &s->passing, model, model->r, options, &s->solving);
     return RFM_OK;
@@ -1453,8 +1453,9 @@ static int draw_sample(fitting *f) {
 static void begin(fitting *f, desk *d, int part) {
     rfm_real all =
         f->cost[0] + f->cost[1] + f->cost[2] + (has_rounds(f) ? R(f->o->rounds) * (f->cost[2] + f->cost[3]) : R(0));
-    d->base = f->done / all, d->span = f->cost[part] / all;
+    d->base = f->done / all;
     f->done += f->cost[part];
+    d->end = f->done / all;
 }
 
 /* P of the sample's machine; of one that has no metric yet, the identity in the form that rounds update. */
@@ -1827,7 +1828,7 @@ static int descent_start(const rfm_ctx *ctx, const rfm_data *data, const rfm_mod
         !(o->power > R(0)) || o->power > R(1) || model->n < 2)
         return RFM_EVALUE;
     memset(s, 0, sizeof *s);
-    s->desk.ctx = ctx, s->desk.span = R(1), s->data = data, s->o = o;
+    s->desk.ctx = ctx, s->desk.end = R(1), s->data = data, s->o = o;
     s->model = *model, s->n = model->n, s->c = model->c, s->s = min_size(o->subsample, s->n);
     if (o->directions >= s->s) return RFM_EVALUE;
     s->pairs = o->directions > 0 ? o->directions + 1 : min_size(s->s, DIRECTIONS_MOST);

@@ -248,7 +248,7 @@ static inline void room_start(const rfm_ctx *ctx, call_room *r) {
 typedef struct {
     const rfm_ctx *ctx;
     call_room room;
-    rfm_real base, span; /* the part of the whole that is being done */
+    rfm_real base, end; /* the part of the whole that is being done */
 } desk;
 
 static inline void desk_for(desk *s, int status, const size_t *bytes) { room_for(&s->room, status, bytes); }
@@ -258,11 +258,11 @@ static inline void desk_layout(rfm_arena *arena, desk *s) { (void)room_layout(ar
 
 static inline void desk_start(desk *s) { room_start(s->ctx, &s->room); }
 
-/* `done` is the share of the current part. */
+/* `done` is the share of the current part. No rounding takes it beyond the end, where the next part begins. */
 static inline int desk_tick(const desk *s, rfm_real done) {
-    rfm_real share = s->base + s->span * (done < R(1) ? done : R(1));
+    const rfm_real end = s->end < R(1) ? s->end : R(1), share = s->base + (s->end - s->base) * done;
     if (s->ctx->tick == NULL) return RFM_OK;
-    return s->ctx->tick(s->ctx->tick_arg, share < R(1) ? share : R(1)) != 0 ? RFM_ECANCEL : RFM_OK;
+    return s->ctx->tick(s->ctx->tick_arg, done < R(1) && share < end ? share : end) != 0 ? RFM_ECANCEL : RFM_OK;
 }
 
 static inline int desk_tick_inner(void *arg, rfm_real done) { return desk_tick((const desk *)arg, done); }

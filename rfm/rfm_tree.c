@@ -273,7 +273,7 @@ static int mixing_layout(rfm_arena *arena, mixing *s, size_t rows, int soft) {
 
 static void mixing_of(const rfm_ctx *ctx, const rfm_tree *t, mixing *s) {
     memset(s, 0, sizeof *s);
-    s->desk.ctx = ctx, s->desk.span = R(1);
+    s->desk.ctx = ctx, s->desk.end = R(1);
     s->d = t->d, s->c = t->c, s->trees = t->trees, s->nodes = t->nodes, s->leaves = t->leaves;
 }
 
@@ -655,18 +655,19 @@ static int split(growing *g, uint32_t *index, size_t rows, size_t node, uint32_t
 
 /* ==== 6. Leaves ================================================================================= */
 
-/* The best of the tries becomes the next leaf of the blob. */
-static int fit_leaf(growing *g, const uint32_t *index, size_t rows, size_t leaf) {
+/* The best of the tries becomes the next leaf of the blob. from, to: what is done of the whole before and after it. */
+static int fit_leaf(growing *g, const uint32_t *index, size_t rows, size_t leaf, rfm_real from, rfm_real to) {
     rfm_contents parts = *g->parts;
     rfm_summary summary;
     rfm_data data;
     rfm_model m;
     rfm_report report;
     rfm_real best = R(0), ridge = R(0);
-    size_t t, bytes = 0, kept = 0;
+    size_t t, tries, bytes = 0, kept = 0;
     int status = RFM_OK, flat;
     gather(g, index, rows);
     flat = center_targets(g, rows);
+    tries = flat ? 1 : g->o->tries;
     if (!rfm_finite(rows * g->c, g->y) || !rfm_finite(g->c, g->mean)) return RFM_ERANGE;
     data = gathered(g, rows);
     data.start = g->data->start;
@@ -674,12 +675,14 @@ static int fit_leaf(growing *g, const uint32_t *index, size_t rows, size_t leaf)
     memset(&summary, 0, sizeof summary);
     parts.model = &m, parts.summary = &summary, parts.class_names = parts.input_names = NULL, parts.record_bytes = 0;
     parts.temperature = R(0);
-    for (t = 0; status == RFM_OK && t < (flat ? 1 : g->o->tries); t++) {
+    for (t = 0; status == RFM_OK && t < tries; t++) {
         rfm_options o = g->o->leaf[t];
         const rfm_step *step;
         if (flat) o.iterations = 0, o.select = RFM_SELECT_LAST;
         if (o.agop_points > rows) o.agop_points = 0;
         desk_start(&g->desk);
+        g->desk.base = t == 0 ? from : g->desk.end;
+        g->desk.end = t + 1 < tries ? from + (to - from) * R(t + 1) / R(tries) : to;
         if (g->ctx->tick != NULL) g->desk.room.ctx.tick = desk_tick_inner, g->desk.room.ctx.tick_arg = &g->desk;
         status = rfm_fit(&g->desk.room.ctx, &data, &o, &g->desk.room.arena, &m, &report);
         if (status != RFM_OK) break;
@@ -953,14 +956,19 @@ static void mean_of_all(growing *g) {
     }
 }
 
+/* What is done of the whole when so many leaves of a tree are fitted. */
+static rfm_real share_done(const growing *g, size_t which, size_t leaves) {
+    rfm_real fitted = R(leaves) / R(g->shape.leaves);
+    return (R(which) + (SPLIT_SHARE * (R(1) - fitted) + fitted)) / R(g->o->trees);
+}
+
 /* One tree, level by level: parts are numbered as they are met, and those with too many rows are halved. Then its
  * leaves are fitted. *node and *leaf are the next numbers of the blob. */
 static int grow_tree(growing *g, size_t which, uint32_t *node, uint32_t *leaf) {
-    const size_t parts = g->shape.nodes + g->shape.leaves, trees = g->o->trees;
+    const size_t parts = g->shape.nodes + g->shape.leaves;
     rfm_tree_node *nodes = (rfm_tree_node *)(void *)(g->blob + g->plan.at[PART_NODES]);
     int32_t *root = (int32_t *)(void *)(g->blob + g->plan.at[PART_ROOTS]) + which;
     const uint32_t first_leaf = *leaf;
-    const rfm_real base = R(which) / R(trees), share = R(1) / R(trees);
     uint32_t state = rfm_random_start(g->o->seed + (uint32_t)which), met = 1, parent = *node, i;
     int status = RFM_OK, right = 0;
     for (i = 0; i < g->n; i++) g->index[i] = i;
@@ -979,15 +987,13 @@ static int grow_tree(growing *g, size_t which, uint32_t *node, uint32_t *leaf) {
         g->first[met] = g->first[i], g->size[met] = g->size[i] / 2;
         g->first[met + 1] = g->first[i] + g->size[met], g->size[met + 1] = g->size[i] - g->size[met];
         met += 2;
-        g->desk.base = base, g->desk.span = share;
-        if (status == RFM_OK) status = desk_tick(&g->desk, SPLIT_SHARE * R(met) / R(parts));
+        g->desk.base = R(which) / R(g->o->trees), g->desk.end = share_done(g, which, 0);
+        if (status == RFM_OK) status = desk_tick(&g->desk, R(met) / R(parts));
     }
     for (i = 0, *leaf = first_leaf; i < parts && status == RFM_OK; i++) {
         if (g->size[i] > g->o->leaf_rows) continue;
-        g->desk.span = share * (R(1) - SPLIT_SHARE) / R(g->shape.leaves);
-        g->desk.base = base + share * SPLIT_SHARE + g->desk.span * R(*leaf - first_leaf);
-        status = fit_leaf(g, g->index + g->first[i], g->size[i], *leaf);
-        if (status == RFM_OK) status = desk_tick(&g->desk, R(1));
+        status = fit_leaf(g, g->index + g->first[i], g->size[i], *leaf, share_done(g, which, *leaf - first_leaf),
+                          share_done(g, which, *leaf - first_leaf + 1));
         ++*leaf;
     }
     return status;
@@ -1072,7 +1078,7 @@ static int choose_softness(growing *g, rfm_tree *t, rfm_tree_report *report) {
     rfm_arena_release(g->ctx->arena, g->mark);
     status = mixing_layout(g->ctx->arena, &g->mixing, g->checked, 1);
     if (status != RFM_OK) return status;
-    g->mixing.desk.base = R(1);
+    g->mixing.desk.base = g->mixing.desk.end = R(1);
     for (i = 0; i <= SOFTNESS_STEPS && worse < 4; i++) {
         rfm_real score;
         int better;

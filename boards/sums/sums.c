@@ -10,7 +10,8 @@
 #include "rfm_large.h"
 #include "rfm_online.h"
 
-#define BLOCK 32
+#define BLOCK   32
+#define TARGETS 2 /* units of classes, as rfm sums has them: so both merge */
 
 int main(void);
 
@@ -38,7 +39,7 @@ int main(void) {
     rfm_arena arena;
     rfm_model m;
     int status = rfm_model_open(memory, size, &m);
-    if (status == RFM_OK) status = rfm_sums_init(&m, RFM_SUMS_SOLVE, rfm_largest(m.n * m.c, m.alpha), sums, size);
+    if (status == RFM_OK) status = rfm_sums_init(&m, RFM_SUMS_SOLVE, TARGETS, sums, size);
     if (status == RFM_OK) status = rfm_arena_init(&arena, memory, size);
     return status == RFM_OK ? add(&m, &arena, read_rows, memory, size, sums) : status;
 }
@@ -107,12 +108,10 @@ int main(void) {
     rfm_arena arena;
     rfm_model m;
     size_t at, bytes = 0;
-    rfm_real unit;
     if (rfm_model_open(sums_model, SUMS_MODEL_BYTES, &m) != RFM_OK) return 1;
     if (rfm_sums_size(&m, RFM_SUMS_SOLVE, &bytes) != RFM_OK || bytes > sizeof all) return 2;
-    unit = rfm_largest(m.n * m.c, m.alpha); /* that of rfm sums: so both merge */
     print_number("sums", bytes);
-    if (rfm_sums_init(&m, RFM_SUMS_SOLVE, unit, &again.sums, bytes) != RFM_OK) return 3;
+    if (rfm_sums_init(&m, RFM_SUMS_SOLVE, TARGETS, &again.sums, bytes) != RFM_OK) return 3;
     if (measured(&m, 0, 1, &again.sums) != RFM_OK || measured(&m, 1, 8, &again.sums) != RFM_OK ||
         measured(&m, 9, BLOCK, &again.sums) != RFM_OK)
         return 4;
@@ -120,7 +119,7 @@ int main(void) {
         if (rfm_arena_init(&arena, memory, sizeof memory) != RFM_OK) return 4;
         if (add(&m, &arena, read_rows, &at, 1, &again.sums) != RFM_OK) return 4;
     }
-    if (rfm_sums_init(&m, RFM_SUMS_SOLVE, unit, &all.sums, bytes) != RFM_OK) return 3;
+    if (rfm_sums_init(&m, RFM_SUMS_SOLVE, TARGETS, &all.sums, bytes) != RFM_OK) return 3;
     if (by_window(&m, &all.sums) != RFM_OK) return 5;
     if (rfm_sums_rows(&all.sums) != SUMS_ROWS || rfm_sums_rows(&again.sums) != SUMS_ROWS) return 6;
     for (at = 0; at < bytes; at++) print_number("byte", all.bytes[at]);

@@ -106,6 +106,15 @@ refuse 'merge: bare sums alone' 1 'bare.sums: sums without a model: expected' "$
 check 'merge: another width' train "$dir/all.csv" -o "$dir/wider.rfm" --metric diag --bandwidth 3m --ridge 1e-3 --iterations 1 --method large --centers 60
 refuse 'merge: bare sums of another model' 1 'bare.sums: sums of another model' "$rfm" merge "$dir/wider.rfm" "$dir/bare.sums" -o "$out/refused.rfm"
 refuse 'merge: no rows' 1 'memory.rfm: no rows in its sums' "$rfm" merge "$dir/memory.rfm" -o "$out/refused.rfm"
+# Targets are as large as they are, whatever alpha is: it is small where rows are alike, and where the ridge is large.
+awk 'BEGIN { print "a,b,target"; for (i = 0; i < 600; i++) print i % 2 "," int(i / 2) % 2 "," 3 * (i % 2) + int(i / 2) % 2 + 0.5 }' >"$dir/alike.csv"
+for settings in '--ridge 1e-3 --kernel laplace --bandwidth 2' '--ridge 3e4 --kernel laplace --bandwidth 2' '--ridge 1e-3 --kernel ntk'; do
+    check "alike, $settings" train "$dir/alike.csv" -o "$dir/alike.rfm" --task regress --metric identity --iterations 0 $settings
+    check "alike, $settings: sums" "$rfm" sums "$dir/alike.rfm" "$dir/alike.csv" -o "$dir/alike.sums"
+    check "alike, $settings: merge" sh -c '"$1" merge "$3" "$3" "$3" "$3" "$3" "$3" "$3" "$3" "$3" "$3" "$3" "$3" -o "$2"' - "$rfm" "$dir/alike-merged.rfm" "$dir/alike.sums"
+    check "alike, $settings: scores" "$rfm" evaluate "$dir/alike-merged.rfm" "$dir/alike.csv"
+done
+says 'alike: scores' '^r2 +(1\.0000|0\.999)'
 check 'sums of another model' "$rfm" sums "$dir/passes.rfm" "$dir/one.csv" -o "$dir/other.sums"
 refuse 'merge: another model' 1 'other.sums: sums of another model than .*one.sums' "$rfm" merge "$dir/one.sums" "$dir/other.sums" -o "$out/refused.rfm"
 head -c 3000 "$dir/one.sums" >"$dir/cut.sums"

@@ -864,6 +864,30 @@ static void test_few_weights(void) {
     CHECK_INT(RFM_ERANGE, fit(&p, &ctx, &o, &m, &report));
 }
 
+/* What is done never falls where one part ends and the next begins, however their shares are rounded. */
+static void test_fit_ticks(void) {
+    rfm_large_options o;
+    rfm_large_report report;
+    rfm_ctx ctx = plain();
+    rfm_model m;
+    problem p;
+    const size_t mark = test_mark();
+    size_t n;
+
+    for (n = 3; n <= 40; n++) {
+        rfm_real last = 0;
+
+        test_rewind(mark);
+        if (!problem_make(&p, n, 1, 2, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+        rfm_large_options_init(&o);
+        o.centers = 1 + n / 2, o.sample = n - n / 3, o.choice = (int)(n % 3), o.rounds = n % 4, o.agop_rows = n / 2;
+        o.fit.iterations = 1 + n % 2, o.fit.ridge = (rfm_real)0.1;
+        ctx.tick = tick, ctx.tick_arg = &last, ticks_left = 100000;
+        if (fit(&p, &ctx, &o, &m, &report) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK(last == 1);
+    }
+}
+
 /* K of rows and centres, and its transpose; a centre of zeros has no angle: 0. */
 static void test_kernel_values(void) {
     rfm_ctx ctx = plain();
@@ -1081,6 +1105,7 @@ int main(void) {
     RUN_TEST(test_fit_is_exact);
     RUN_TEST(test_fit_refuses);
     RUN_TEST(test_few_weights);
+    RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);
     RUN_TEST(test_sums_too_large);
     RUN_TEST(test_eigenpro);

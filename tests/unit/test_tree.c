@@ -519,6 +519,27 @@ static void test_ticks(void) {
     }
 }
 
+/* What is done never falls, whatever a tree is made of: several tries in every leaf, several trees. */
+static void test_ticks_of_tries(void) {
+    tree_case p;
+    const size_t mark = test_mark();
+    size_t n, trees, tries;
+
+    for (n = 9; n <= 27; n += 9)
+        for (trees = 1; trees <= 3; trees++)
+            for (tries = 1; tries <= 3; tries++) {
+                size_t t;
+
+                test_rewind(mark);
+                if (!tree_make(&p, n, 2, 1, 8) || !with_validation(&p, 3)) TEST_IGNORE_MESSAGE("no room");
+                p.o.trees = trees, p.o.tries = tries;
+                for (t = 0; t < tries; t++) p.o.leaf[t] = p.o.leaf[0], p.o.leaf[t].iterations = t;
+                p.ctx.tick = on_tick, tick_stop = -1, tick_calls = 0, tick_last = 0;
+                if (tree_fit(&p) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+                CHECK(tick_last == 1);
+            }
+}
+
 /* Nothing is done, and the blob is as it was. */
 static void refused(tree_case *p, int status, int need_too) {
     const size_t mark = test_mark();
@@ -806,6 +827,7 @@ int main(void) {
     RUN_TEST(test_hard_data);
     RUN_TEST(test_no_weight);
     RUN_TEST(test_ticks);
+    RUN_TEST(test_ticks_of_tries);
     RUN_TEST(test_refusals);
     RUN_TEST(test_blob);
     RUN_TEST(test_join);

@@ -25,10 +25,35 @@ typedef struct {
     rfm_sums *sums;
 } part_file;
 
-/* The targets of all parts are in units of this: of their size, or above it. */
-static rfm_real unit_of(const rfm_model *m) {
-    rfm_real unit = rfm_largest(m->n * m->c, m->alpha);
-    return unit > 0 ? unit : 1;
+#define UNIT_ROWS 1000 /* centres that tell the size of targets */
+
+/* Near the largest target less its offset, from the model alone: all parts have to agree, whatever rows they have and
+ * on whatever machine. Classes are -1, 0 and 1. Else y_i = f(x_i) + ridge alpha_i at the centres of an exact model, and
+ * about f(x_i) at those of another. alpha itself says little: it is small where rows are alike or the ridge is large. */
+static rfm_real unit_of_targets(const rfm_model *m) {
+    rfm_model projected = *m; /* takes rows as centres are */
+    rfm_summary summary;
+    rfm_real *room, *zeros, *ones, *scratch, *f, ridge = 0, most = 0;
+    size_t count = m->n < UNIT_ROWS ? m->n : UNIT_ROWS, i, j, k;
+    if (m->task == RFM_CLASSIFY) return 2;
+    if (rfm_model_summary(m, &summary, NULL, 0) == RFM_OK && summary.rows == m->n && isfinite(summary.ridge))
+        ridge = summary.ridge;
+    room = allocate(2 * m->r + RFM_PREDICT_SCRATCH(m->r, m->r) + m->c, sizeof *room, "sums");
+    zeros = room, ones = zeros + m->r, scratch = ones + m->r, f = scratch + RFM_PREDICT_SCRATCH(m->r, m->r);
+    for (j = 0; j < m->r; j++) ones[j] = 1;
+    projected.d = m->r, projected.metric = RFM_DIAGONAL, projected.shift = zeros, projected.p = ones;
+    projected.offset = NULL;
+    for (i = 0; i < count; i++) {
+        const size_t at = (size_t)((uint64_t)i * m->n / count);
+        if (rfm_predict_one(&projected, m->centers + at * m->r, f, scratch, NULL, NULL) != RFM_OK) continue;
+        for (k = 0; k < m->c; k++) {
+            const rfm_real y = (rfm_real)fabs((double)(f[k] + ridge * m->alpha[at * m->c + k]));
+            if (isfinite(y) && y > most) most = y;
+        }
+    }
+    for (k = 0; !(most > 0) && k < m->c; k++) most = m->offset != NULL ? (rfm_real)fabs((double)m->offset[k]) : 0;
+    free(room);
+    return most >= (rfm_real)1e-30 ? most : 1;
 }
 
 static unsigned char *part_read(const char *file, size_t *size) {
@@ -53,7 +78,7 @@ static void part_of_model(part_file *p, const char *file) {
     free(read);
     must(rfm_model_open(p->bytes + PART_HEAD, size, &p->model), file);
     p->sums = (rfm_sums *)(void *)(p->bytes + at);
-    must(rfm_sums_init(&p->model, RFM_SUMS_SOLVE, unit_of(&p->model), p->sums, bytes), file);
+    must(rfm_sums_init(&p->model, RFM_SUMS_SOLVE, unit_of_targets(&p->model), p->sums, bytes), file);
 }
 
 /* first: the part before it, whose model is that of bare sums; NULL: this is the first one. */
@@ -135,7 +160,7 @@ int command_sums(const call *a) {
     memset(out, 0, at);
     rfm_put_u32(out, PART_MAGIC), rfm_put_u32(out + 4, PART_VERSION), rfm_put_u32(out + 8, (uint32_t)size);
     memcpy(out + PART_HEAD, blob, size);
-    must(rfm_sums_init(m, RFM_SUMS_SOLVE, unit_of(m), (rfm_sums *)(void *)(out + at), bytes), "sums");
+    must(rfm_sums_init(m, RFM_SUMS_SOLVE, unit_of_targets(m), (rfm_sums *)(void *)(out + at), bytes), "sums");
     must(rfm_sums_add_need(&of.ctx, &in, m, RFM_SUMS_SOLVE, &need), "sums");
     machine_memory(&of, need, "sums");
     must(rfm_sums_add(&of.ctx, &in, m, (rfm_sums *)(void *)(out + at)), a->operands[1]);
