@@ -188,6 +188,12 @@ int rfm_online_report_get(const rfm_online *online, rfm_online_report *report);
  * slices. */
 int rfm_online_model(const rfm_online *online, rfm_arena *store, rfm_model *model);
 
+/* Samples first .. first + count - 1 of the window, the oldest is 0, as they are kept: x (count, d), their targets y
+ * (count, c) as above at `outputs`, weights (count) 1 unless that is NULL. An rfm_read of rfm_large.h: an rfm_rows whose
+ * read this is and whose `from` points to the learner adds the window to sums that merge elsewhere. n is `samples` of
+ * the report; no step while a pass runs. Returns how many samples it gave, fewer than count where the window ends. */
+size_t rfm_online_read(void *online, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights);
+
 /* ---- the state, for a reset ----------------------------------------------------------------- */
 
 /* put takes `count` bytes, get fills them: at most 64, in order. Returns RFM_OK, or a status that save and load then

@@ -508,6 +508,30 @@ def test_missing():
     assert [("%.9g" % v) for v in as_list(model.predict(Z))] == command("predict", file, path, "--quiet").split()
 
 
+def test_words_for_missing():
+    """A model's own words for a missing cell are forgotten with each call, and so is what was decided."""
+    X, y = table(60, 3)
+    path, file = write_csv("words.csv", X, y), os.path.join(out, "words.rfm")
+    with open(path, encoding="utf-8") as text:
+        lines = text.read().splitlines()
+    lines[3] = "absent" + lines[3][lines[3].index(","):]
+    with open(path, "w", encoding="utf-8") as text:
+        text.write("\n".join(lines) + "\n")
+    words = [w for k, v in FIXED.items() for w in ("--" + k, str(v))]
+    command("train", path, "-o", file, "--quiet", "--na", "absent", "--task", "regress", *words)
+    model = rfm.RFMRegressor.load(file)
+    assert any("1 missing cell" in line for line in model.info_["decisions"])
+    first = [model.evaluate(X, y) for _ in range(5)]
+    assert all(same_but_times(one, first[0]) for one in first)
+    assert "decisions" not in rfm.RFMRegressor(**FIXED).fit(X, y).info_
+    raises(ValueError, "X", rfm.RFMRegressor(**FIXED).fit, [[1.0], [float("inf")]], [1.0, 2.0])
+    assert "decisions" not in rfm.RFMRegressor(**FIXED).fit(X, y).info_
+
+
+def same_but_times(a, b):
+    return {k: v for k, v in a.items() if k != "seconds"} == {k: v for k, v in b.items() if k != "seconds"}
+
+
 def test_parameters():
     model = rfm.RFMClassifier(kernel="l1", seed=3)
     assert model.get_params()["kernel"] == "l1" and model.get_params()["ridge"] == "auto"

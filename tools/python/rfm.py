@@ -500,6 +500,38 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
 
     # ---- parameters
 
+    def __init__(
+        self,
+        kernel: str = "auto",
+        metric: str = "auto",
+        bandwidth: Union[str, float] = "auto",
+        ridge: Union[str, float] = "auto",
+        iterations: Union[str, int] = "auto",
+        exponent: Optional[float] = None,
+        depth: Optional[int] = None,
+        center: bool = False,
+        normalize: str = "none",
+        unit_rows: bool = False,
+        raw: bool = False,
+        method: str = "auto",
+        centers: Optional[int] = None,
+        rank: Optional[int] = None,
+        tune: Optional[str] = None,
+        time_limit: Optional[float] = None,
+        rows: Optional[int] = None,
+        missing: str = "error",
+        inputs: str = "auto",
+        seed: int = 0,
+        threads: Optional[int] = None,
+        verbose: bool = False,
+    ):
+        self._keep(locals())
+
+    def _keep(self, values: Dict[str, Any]) -> None:
+        """The parameters of an __init__ as attributes, as scikit-learn wants them: unchecked, by their names."""
+        for name in self._names():
+            setattr(self, name, values[name])
+
     @classmethod
     def _names(cls) -> List[str]:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -726,11 +758,12 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         inputs = self.info_.get("inputs")
         if inputs is None or len(inputs) == self.n_features_in_ and not set(inputs) <= set(names):
             shares = [v / total for v in diagonal]
-        else:  # an input may also tell where a column is missing
+        else:  # an input may also be a rank, or tell where a column is missing
             place = {name: j for j, name in enumerate(names)}
             shares = [0.0] * self.n_features_in_
             for name, v in zip(inputs, diagonal):
-                shares[place[name] if name in place else place[name.rsplit("=", 1)[0]]] += v / total
+                column = next(k for k in (name, name.rsplit("=", 1)[0], name.rsplit(":", 1)[0]) if k in place)
+                shares[place[column]] += v / total
         return _np.asarray(shares) if _np is not None else shares
 
     def evaluate(self, X: Matrix, y: Vector) -> Dict[str, float]:
@@ -912,6 +945,7 @@ _PARAMETERS = """
     time_limit : seconds of the search
     rows : train on at most so many, drawn with the seed
     missing : "error", or what NaN becomes: "auto", "mean" or "median" of the training rows
+    inputs : "auto", "standard", "clipped", "ranks" or "both": how inputs are made of columns of numbers
     seed : same rows, parameters and seed: same model, whatever ``threads`` is
     threads : None for as many as there are processors
     verbose : say on standard error what is done
@@ -961,35 +995,14 @@ class RFMClassifier(*((_base.ClassifierMixin,) if _base else ()), _RFM):  # type
         time_limit: Optional[float] = None,
         rows: Optional[int] = None,
         missing: str = "error",
+        inputs: str = "auto",
         seed: int = 0,
         threads: Optional[int] = None,
         verbose: bool = False,
         balance: bool = False,
         coverage: Optional[float] = None,
     ):
-        self.kernel = kernel
-        self.metric = metric
-        self.bandwidth = bandwidth
-        self.ridge = ridge
-        self.iterations = iterations
-        self.exponent = exponent
-        self.depth = depth
-        self.center = center
-        self.normalize = normalize
-        self.unit_rows = unit_rows
-        self.raw = raw
-        self.method = method
-        self.centers = centers
-        self.rank = rank
-        self.tune = tune
-        self.time_limit = time_limit
-        self.rows = rows
-        self.missing = missing
-        self.seed = seed
-        self.threads = threads
-        self.verbose = verbose
-        self.balance = balance
-        self.coverage = coverage
+        self._keep(locals())
 
     def predict(self, X: Matrix) -> Any:
         """The label of each row (n)."""
@@ -1054,52 +1067,6 @@ class RFMRegressor(*((_base.RegressorMixin,) if _base else ()), _RFM):  # type: 
     ----------{_ATTRIBUTES}"""
 
     _estimator_type = "regressor"
-
-    def __init__(
-        self,
-        kernel: str = "auto",
-        metric: str = "auto",
-        bandwidth: Union[str, float] = "auto",
-        ridge: Union[str, float] = "auto",
-        iterations: Union[str, int] = "auto",
-        exponent: Optional[float] = None,
-        depth: Optional[int] = None,
-        center: bool = False,
-        normalize: str = "none",
-        unit_rows: bool = False,
-        raw: bool = False,
-        method: str = "auto",
-        centers: Optional[int] = None,
-        rank: Optional[int] = None,
-        tune: Optional[str] = None,
-        time_limit: Optional[float] = None,
-        rows: Optional[int] = None,
-        missing: str = "error",
-        seed: int = 0,
-        threads: Optional[int] = None,
-        verbose: bool = False,
-    ):
-        self.kernel = kernel
-        self.metric = metric
-        self.bandwidth = bandwidth
-        self.ridge = ridge
-        self.iterations = iterations
-        self.exponent = exponent
-        self.depth = depth
-        self.center = center
-        self.normalize = normalize
-        self.unit_rows = unit_rows
-        self.raw = raw
-        self.method = method
-        self.centers = centers
-        self.rank = rank
-        self.tune = tune
-        self.time_limit = time_limit
-        self.rows = rows
-        self.missing = missing
-        self.seed = seed
-        self.threads = threads
-        self.verbose = verbose
 
     def predict(self, X: Matrix) -> Any:
         """The value of each row (n), or (n, k) if y was so."""

@@ -8,32 +8,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* (count, d) rows spread over those of a file that miss no cell. */
-static rfm_real *rows_spread(const any_model *any, const call *c, size_t count) {
+/* x (rows, d) once more: of inputs that a table of knots makes, the number that it makes them of. */
+static void undo_knots(csv *file, input_list inputs, row_list rows, rfm_real *x) {
+    size_t i;
+    for (i = 0; i < inputs.count; i++)
+        if (has_knots(inputs.at[i].what)) inputs.at[i].what = INPUT_NUMBER, inputs.at[i].knots = NULL;
+    inputs_fill(file, inputs, rows, 1, NULL, x);
+}
+
+/* (count, d) rows spread over those of a file that miss no cell. *columns (count, d): each input before its table of
+ * knots; NULL: there are none. */
+static rfm_real *rows_spread(const any_model *any, const call *c, size_t count, rfm_real **columns) {
     const rfm_model *m = &any->numbers;
     size_t d = m->d, whole = 0, i, j;
     csv file;
     unsigned char *use;
     row_list rows;
     input_list inputs;
-    rfm_real *x, *chosen;
+    rfm_real *x, *chosen, *before = NULL;
     record_absent(&any->record);
     csv_read(&file, c->data, !c->no_header);
     use = split_read(NULL, &file, USE_TEST), rows = rows_of(&file, use, USE_TEST);
     inputs = model_inputs(&file, any, NULL, model_targets(m));
     x = allocate(rows.count, d * sizeof *x, "inputs");
     inputs_fill(&file, inputs, rows, 1, NULL, x);
+    *columns = NULL;
+    if (has_tables(any)) {
+        before = allocate(rows.count, d * sizeof *before, "inputs"),
+        *columns = allocate(count, d * sizeof **columns, "vectors");
+        undo_knots(&file, inputs, rows, before);
+    }
     for (i = 0; i < rows.count; i++) {
         for (j = 0; j < d && isfinite(x[i * d + j]); j++) continue;
-        if (j == d) memmove(x + whole++ * d, x + i * d, d * sizeof *x);
+        if (j < d) continue;
+        if (before != NULL) memmove(before + whole * d, before + i * d, d * sizeof *x);
+        memmove(x + whole++ * d, x + i * d, d * sizeof *x);
     }
     if (whole < count) fail("%s: %zu rows without an empty cell, expected --vectors %zu", c->data, whole, count);
     chosen = allocate(count, d * sizeof *chosen, "vectors");
     for (i = 0; i < count; i++) {
         size_t from = count > 1 ? i * (whole - 1) / (count - 1) : 0;
         memcpy(chosen + i * d, x + from * d, d * sizeof *x);
+        if (before != NULL) memcpy(*columns + i * d, before + from * d, d * sizeof *x);
     }
     free(x);
+    free(before);
     free(use);
     free(rows.at);
     inputs_free(&inputs);
@@ -179,6 +198,35 @@ static void put_real_vectors(header *h, const any_model *any, const rfm_real *x,
     free(scratch);
 }
 
+/* The columns of these rows, what @_inputs has to make of them, and how far off that may be. */
+static void put_column_vectors(header *h, const any_model *any, const rfm_real *x, const rfm_real *columns,
+                               size_t count, int standalone) {
+    const char *type = standalone ? "float" : "rfm_real", *end = standalone || RFM_REAL_BYTES == 4 ? "f" : "";
+    size_t d = any->numbers.d, *source = allocate(d, sizeof *source, "columns"), i, j;
+    size_t sources = recipe_sources(any->record.recipe, d, source);
+    rfm_real *off = allocate(d, sizeof *off, "vectors"), *at = allocate(count, sources * sizeof *at, "vectors");
+    for (i = 0; i < count; i++)
+        for (j = 0; j < d; j++) at[i * sources + source[j]] = columns[i * d + j];
+    put_numbers(h, type, "columns", at, count * sources, end);
+    put_numbers(h, type, "prepared", x, count * d, end);
+    tables_rounding(any, off);
+    put_numbers(h, type, "off", off, d, end);
+    free(off);
+    free(at);
+    free(source);
+}
+
+static void put_column_check(header *h, int standalone) {
+    put(h,
+        "        %s x[$_INPUTS];\n"
+        "        @_inputs(@_columns + i * $_COLUMNS, x);\n"
+        "        for (k = 0; k < $_INPUTS; k++) {\n"
+        "            const %s off = x[k] - @_prepared[i * $_INPUTS + k];\n"
+        "            if (!(off <= @_off[k] && -off <= @_off[k])) return (int)i + 1;\n"
+        "        }\n",
+        standalone ? "float" : "rfm_real", standalone ? "float" : "rfm_real");
+}
+
 /* The lines of @_self_test that differ: what opens the model, and what makes the scores of x. */
 static void put_open(header *h, const any_model *any, int standalone) {
     if (standalone) {
@@ -189,44 +237,54 @@ static void put_open(header *h, const any_model *any, int standalone) {
     put(h, "    %s scores[$_OUTPUTS];\n", has_integers(any) ? "int32_t" : "rfm_real");
     put(h, "    %s scratch[$_SCRATCH];\n", is_tiny(any) ? "int8_t" : has_integers(any) ? "int16_t" : "rfm_real");
     put(h, "    uint32_t i, k;\n    int status = %s(@, $_BYTES, &m);\n    if (status != RFM_OK) return status;\n",
-        is_tiny(any) ? "rfm_tiny_open" : has_integers(any) ? "rfm_model_open_i" : "rfm_model_open");
+        is_tiny(any)        ? "rfm_tiny_open"
+        : has_integers(any) ? "rfm_model_open_i"
+                            : "rfm_model_open");
 }
 
 static void put_score(header *h, const any_model *any, int standalone) {
     if (standalone)
         put(h, "        (void)@_scores(@_vectors + i * $_INPUTS, scores);\n");
     else
-        put(h, "        status = %s(&m, @_vectors + i * $_INPUTS, scores, scratch, NULL%s);\n"
-               "        if (status != RFM_OK) return status;\n",
-            is_tiny(any) ? "rfm_tiny_predict" : has_integers(any) ? "rfm_predict_i" : "rfm_predict_one",
+        put(h,
+            "        status = %s(&m, @_vectors + i * $_INPUTS, scores, scratch, NULL%s);\n"
+            "        if (status != RFM_OK) return status;\n",
+            is_tiny(any)        ? "rfm_tiny_predict"
+            : has_integers(any) ? "rfm_predict_i"
+                                : "rfm_predict_one",
             is_tiny(any) ? "" : ", NULL");
 }
 
 void put_vectors(header *h, const any_model *any, const call *c, int standalone) {
     const size_t count = c->vectors;
-    rfm_real *x;
+    rfm_real *x, *columns;
     if (count == SIZE_MAX) return;
-    x = rows_spread(any, c, count);
+    x = rows_spread(any, c, count, &columns);
     put(h,
         "\n/* A self-test: rows of a table, and the scores that rfm export computed for them. 0: the scores here are "
         "the "
-        "same%s;\n * i: those of row i, from 1 on, are not%s. */\n#define $_VECTORS %zu\n",
-        has_integers(any) ? "" : ", up to $_TOLERANCE", standalone ? "" : "; negative: a status of rfm.h", count);
+        "same%s%s;\n * i: those of row i, from 1 on, are not%s. */\n#define $_VECTORS %zu\n",
+        has_integers(any) ? "" : ", up to $_TOLERANCE", columns != NULL ? ", and so are the inputs of the columns" : "",
+        standalone ? "" : "; negative: a status of rfm.h", count);
     if (has_integers(any))
         put_integer_vectors(h, any, x, count);
     else
         put_real_vectors(h, any, x, count, standalone);
+    if (columns != NULL) put_column_vectors(h, any, x, columns, count, standalone);
     put(h, "%s int @_self_test(void) {\n", standalone ? "$_CODE" : "static inline");
     put_open(h, any, standalone);
     put(h, "    for (i = 0; i < $_VECTORS; i++) {\n");
+    if (columns != NULL) put_column_check(h, standalone);
     put_score(h, any, standalone);
     put(h, "        for (k = 0; k < $_OUTPUTS; k++) {\n");
     if (has_integers(any))
         put(h, "            if (scores[k] != @_expected[i * $_OUTPUTS + k]) return (int)i + 1;\n");
     else
-        put(h, "            const %s off = scores[k] - @_expected[i * $_OUTPUTS + k];\n"
-               "            if (!(off <= $_TOLERANCE && -off <= $_TOLERANCE)) return (int)i + 1;\n",
+        put(h,
+            "            const %s off = scores[k] - @_expected[i * $_OUTPUTS + k];\n"
+            "            if (!(off <= $_TOLERANCE && -off <= $_TOLERANCE)) return (int)i + 1;\n",
             standalone ? "float" : "rfm_real");
     put(h, "        }\n    }\n    return 0;\n}\n");
     free(x);
+    free(columns);
 }
