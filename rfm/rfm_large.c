@@ -2010,15 +2010,11 @@ static int descent_check(descent *s) {
     return status != RFM_OK ? status : error <= zero ? RFM_OK : RFM_ECONVERGE;
 }
 
-/* The largest target of all rows. */
-static rfm_real unit_of_targets(const rfm_data *data) {
+static rfm_real largest_in(rfm_cmat a) {
     rfm_real most = R(0);
     size_t i;
-    for (i = 0; i < data->y.rows; i++)
-        most = max_real(most, rfm_largest(data->y.cols, data->y.at + i * data->y.stride));
-    for (i = 0; data->x_validation.at != NULL && i < data->y_validation.rows; i++)
-        most = max_real(most, rfm_largest(data->y.cols, data->y_validation.at + i * data->y_validation.stride));
-    return most > R(0) ? most : R(1);
+    for (i = 0; i < a.rows; i++) most = max_real(most, rfm_largest(a.cols, a.at + i * a.stride));
+    return most;
 }
 
 static int descend(descent *s, rfm_eigenpro_report *report) {
@@ -2026,7 +2022,8 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
     size_t epoch, first, bytes = s->n * s->c * sizeof *s->alpha;
     int scored = s->data->x_validation.at != NULL, status;
     memset(report, 0, sizeof *report);
-    s->unit = unit_of_targets(s->data), s->moved = 0;
+    s->unit = max_real(largest_in(s->data->y), scored ? largest_in(s->data->y_validation) : R(0)), s->moved = 0;
+    if (!(s->unit > R(0))) s->unit = R(1);
     status = descent_basis(s, &state);
     memset(s->alpha, 0, bytes);
     s->model.alpha = s->alpha;

@@ -637,7 +637,7 @@ double ref_loss(const rfm_model *m, const rfm_data *data, double ridge, const do
     return loss;
 }
 
-double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge, double least) {
+double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge, double least, double share) {
     double *x = ref_doubles(data->x), *y = ref_doubles(data->y),
            *centers = ref_doubles(rfm_cview(m->centers, m->n, m->r));
     double *z = doubles(m->r), *scores = doubles(m->c), *slope = doubles(m->n * m->c), *terms = doubles(m->n * m->c),
@@ -664,8 +664,14 @@ double ref_alpha_slope(const rfm_model *m, const rfm_data *data, double ridge, d
                 terms[i * m->c + k] += phi * fabs((double)m->alpha[j * m->c + k]);
             }
         }
-    for (i = 0; i < m->n * m->c; i++) /* an alpha below the normal range may be 0 */
-        if (terms[i] > 0) most = fmax(most, (fabs(slope[i]) - least) / terms[i]);
+    for (k = 0; k < m->c; k++) {
+        double square = 0;
+        for (j = 0; j < m->n; j++) square += terms[j * m->c + k] * terms[j * m->c + k];
+        for (j = 0; j < m->n; j++) { /* an alpha below the normal range may be 0 */
+            const double here = terms[j * m->c + k], allowed = least + share * sqrt(square);
+            if (here > 0) most = fmax(most, (fabs(slope[j * m->c + k]) - allowed) / here);
+        }
+    }
     free(x), free(y), free(centers), free(z), free(scores), free(slope), free(terms);
     return most;
 }

@@ -66,9 +66,9 @@ double ref_phi(int kernel, double bandwidth, double exponent, double s2, double 
  * for the centres given. */
 double ref_loss(const rfm_model *model, const rfm_data *data, double ridge, const double *centers);
 
-/* alpha minimises that loss if its gradient by alpha is 0: the largest of its entries, less `least`, as a share of the
- * terms it is summed from. */
-double ref_alpha_slope(const rfm_model *model, const rfm_data *data, double ridge, double least);
+/* alpha minimises that loss if its gradient by alpha is 0: the largest of its entries, as a share of the terms it is
+ * summed from. Of each entry `least` is taken off, and `share` of the norm of all terms of its output. */
+double ref_alpha_slope(const rfm_model *model, const rfm_data *data, double ridge, double least, double share);
 
 /* P (z - shift) of a model as it stands: out (r). */
 void ref_project(const rfm_model *model, const double *z, double *out);

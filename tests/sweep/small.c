@@ -156,7 +156,7 @@ static void check_centers(making *t) {
     if (t->small.n == 0 || t->small.n > t->thin.centers) fail("%lu centres", (unsigned long)t->small.n);
     for (i = 0; t->f->data.weights != NULL && i < n; i++) heaviest = fmax(heaviest, (double)t->f->data.weights[i]);
     if (heaviest * (double)n * EPSILON > 0.01 * (double)t->thin.ridge) return; /* too ill-conditioned */
-    slope = ref_alpha_slope(&t->small, &t->f->data, (double)t->thin.ridge, 0);
+    slope = ref_alpha_slope(&t->small, &t->f->data, (double)t->thin.ridge, 0, 0);
     if (!coarse(&t->small) && !(slope <= sqrt(EPSILON))) fail("alpha is not the minimum: slope %.3g", slope);
     if (polish == 0) return;
     before = loss_of(&t->small, &t->f->data, (double)t->thin.ridge);
