@@ -25,7 +25,17 @@ noted 'everything: rare texts' 'column 7 \(city\): 2 texts are inputs; 4 rare on
 noted 'everything: identifiers' 'column 9 \(code\) is left out: 234 different texts in 234 cells'
 noted 'everything: a constant' 'column 8 \(const\) is left out: one value in all training rows'
 noted 'everything: cells that are filled in' 'input size: [0-9]+ missing cells: 0\.[0-9]+ in place of them'
-check 'everything: info' "$rfm" info "$out/all.rfm"
+sed -n 's/^rfm: //; s,^[^ ]*all.csv: ,,p; /^input /p' "$out/stderr" | sort -u >"$out/said"
+# Whatever was said is kept, as decided or in the lines of the columns.
+kept_in() { # what, model
+    check "$1: info" "$rfm" info "$2"
+    awk -v what="$1" 'NR == FNR { kept[$0]; next }
+        /^column .* (is left out|days since 1970|each an input|as 1 and 0|decimal commas$)/ { next }
+        !("decided       " $0 in kept) { print what ": not kept: " $0; bad = 1 }
+        { n++ }
+        END { exit bad || n < 4 }' "$out/stdout" "$out/said"
+}
+if kept_in 'everything' "$out/all.rfm"; then pass; else fail 'a decision that info does not have'; fi
 for line in 'input +when:weekday: the day of the week' "input +colour=red: 1 if colour is 'red', else 0" 'input +"?colour=\(missing\)"?: 1 if colour is missing' \
     'input +price: numbers with decimal commas' 'left out +code: 234 different texts' 'left out +const: one value'; do
     says "everything: info" "^$line"
@@ -45,9 +55,19 @@ noted 'a text that was not there is counted' "v.csv: $(grep -c ',pink,' "$out/v.
 refuse 'a text in a column of true and false' 1 'v.csv: line 2, column 5 \(flag\): expected true or false \(--na TEXT for a word that means missing\), found "perhaps"' \
     sh -c "sed 's/,true,/,perhaps,/; s/,False,/,perhaps,/' '$out/all.csv' >'$out/v.csv'; '$rfm' predict '$out/all.rfm' '$out/v.csv'"
 check 'that text as missing' "$rfm" predict "$out/all.rfm" "$out/v.csv" --na perhaps
+check 'a search, held-out rows' "$rfm" train "$out/all.csv" -o "$out/held.rfm" --test-size 0.25 --kernel laplace --metric diag --bandwidth 2m --iterations 1
+check 'a search, held-out rows: info' "$rfm" info "$out/held.rfm"
+says 'info: rows held out' '^decided       5[0-9] rows held out to test on \(--test-size 0.25\)$'
+says 'info: the search' '^decided       the best of [0-9]+ settings in 5 folds of the training rows$'
+"$rfm" train "$out/all.csv" -o "$out/quiet.rfm" --test-size 0.25 --kernel laplace --metric diag --bandwidth 2m --iterations 1 --quiet --cv 2 >/dev/null
+check 'decisions are said with --cv, too' "$rfm" train "$out/all.csv" -o "$out/crossed.rfm" $quick --cv 2
+noted '--cv: a date that does not exist' 'line 11, column 2 \(when\): "2024-02-30" is no date that exists; 1 such cell counts as missing'
+same '--cv changes nothing that is kept' "$out/all.rfm" "$out/crossed.rfm"
+same 'neither --quiet nor --cv changes what is kept' "$out/held.rfm" "$out/quiet.rfm"
 # A small model of integers takes the same table, with what it needs of it.
 for type in f32 i8; do
     check "everything: compress to $type" "$rfm" compress "$out/all.rfm" --data "$out/all.csv" --centers 100 --type $type -o "$out/small.rfm" --quiet
+    if kept_in "everything, $type" "$out/small.rfm"; then pass; else fail 'a decision that info of a small model does not have'; fi
     check "everything: evaluate $type" "$rfm" evaluate "$out/small.rfm" "$out/all.csv" --json
     says "everything: evaluate $type" '"rows_test": 234, "rows_seen": 234,.*"accuracy": (1|0\.[89]).*"log_loss": [0-9.]+'
     check "everything: probabilities of $type" "$rfm" predict "$out/small.rfm" "$out/all.csv" --proba

@@ -33,9 +33,7 @@ double array_value(const array_column *a, size_t row) {
     return a->texts != NULL ? a->values[(size_t)value] : isnan(value) ? value : csv_fitting(value);
 }
 
-const char *array_text(const array_column *a, size_t row) {
-    return a->texts[(size_t)array_number(a, row)];
-}
+const char *array_text(const array_column *a, size_t row) { return a->texts[(size_t)array_number(a, row)]; }
 
 void csv_of_arrays(csv *c, const array_table *table) {
     size_t j;
@@ -45,4 +43,5 @@ void csv_of_arrays(csv *c, const array_table *table) {
     c->names = allocate(c->columns, sizeof *c->names, "column names");
     for (j = 0; j < c->columns; j++) c->names[j] = copy_text(table->column[j].name, strlen(table->column[j].name));
     c->kinds = allocate(c->columns, 1, "columns");
+    c->said = allocate(c->columns, sizeof *c->said, "columns");
 }

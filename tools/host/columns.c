@@ -228,10 +228,19 @@ static void count_text(csv *c, size_t row, size_t column, census *n) {
     n->month_first += ordered && read_date(cell, 1, &other, &value) == READ;
 }
 
+/* What was decided about a column, from a place in its text on. */
+static void say_from(const csv *c, size_t column, size_t at) {
+    const text *t = &c->said[column];
+    for (; at < t->size; at += strlen(t->at + at) + 1) decided(c->file, "%s", t->at + at);
+}
+
 int column_kind(csv *c, size_t column, row_list rows) {
     census n;
-    size_t i;
-    if (c->kinds[column] > 0) return c->kinds[column] - 1;
+    size_t i, said = c->said[column].size;
+    if (c->kinds[column] > 0) { /* decoded before, perhaps for a fold, of which nothing is said */
+        say_from(c, column, 0);
+        return c->kinds[column] - 1;
+    }
     memset(&n, 0, sizeof n);
     for (i = 0; i < rows.count; i++) {
         int kind = csv_kind(csv_value(c, rows.at[i], column));
@@ -246,8 +255,10 @@ int column_kind(csv *c, size_t column, row_list rows) {
         int month = n.month_first > n.day_first || (n.month_first == n.day_first && n.ordered > 0 &&
                                                     strchr(csv_text(c, rows.at[0], column), '/') != NULL);
         if (n.ordered > 0 && n.month_first == n.day_first)
-            note("%s: column %zu (%s): dates like %s are taken as %s; write 2024-01-31 to be sure", c->file, column + 1,
-                 c->names[column], csv_text(c, rows.at[0], column), month ? "month/day/year" : "day/month/year");
+            text_add(&c->said[column], "column %zu (%s): dates like %s are taken as %s; write 2024-01-31 to be sure%c",
+                     column + 1, c->names[column], csv_text(c, rows.at[0], column),
+                     month ? "month/day/year" : "day/month/year", 0);
+        say_from(c, column, said);
         return month ? COLUMN_DATE_MONTH : COLUMN_DATE;
     }
     if (n.thousands == n.texts && (c->delimiter == ',' || n.commas < n.texts)) return COLUMN_THOUSANDS;
@@ -269,7 +280,7 @@ static int decode(const char *cell, int kind, double *value) {
 }
 
 void column_decode(csv *c, size_t column, int kind) {
-    size_t i, lost = 0, first = 0;
+    size_t i, lost = 0, first = 0, said = c->said[column].size;
     int dates = is_date_kind(kind) || kind == COLUMN_TIME;
     if (kind == COLUMN_NUMBER || kind == COLUMN_TEXT || kind == COLUMN_EMPTY || c->kinds[column] > 0) return;
     c->kinds[column] = (unsigned char)(kind + 1);
@@ -287,11 +298,12 @@ void column_decode(csv *c, size_t column, int kind) {
     }
     if (lost > 0) {
         const char *cell = csv_text(c, first, column);
-        note("%s: line %zu, column %zu (%s): \"%.*s\" is %s; %zu such cell%s count%s as missing", c->file,
-             csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell,
-             kind == COLUMN_LOOSE  ? "no number, as most cells of the column are"
-             : kind == COLUMN_TIME ? "no time that exists"
-                                   : "no date that exists",
-             lost, lost == 1 ? "" : "s", lost == 1 ? "s" : "");
+        text_add(&c->said[column], "line %zu, column %zu (%s): \"%.*s\" is %s; %zu such cell%s count%s as missing%c",
+                 csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell,
+                 kind == COLUMN_LOOSE  ? "no number, as most cells of the column are"
+                 : kind == COLUMN_TIME ? "no time that exists"
+                                       : "no date that exists",
+                 lost, lost == 1 ? "" : "s", lost == 1 ? "s" : "", 0);
+        say_from(c, column, said);
     }
 }

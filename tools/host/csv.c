@@ -97,7 +97,9 @@ static int is_word(const char *field, size_t length, const char *word) { /* lowe
     return i == length && word[i] == 0;
 }
 
-text csv_more_absent;
+__thread text csv_more_absent;
+
+void csv_absent_forget(void) { memset(&csv_more_absent, 0, sizeof csv_more_absent); }
 
 void csv_absent_add(const char *word, size_t length) {
     text_bytes(&csv_more_absent, word, length);
@@ -280,7 +282,7 @@ static void doubt_header(csv *c) {
         for (i = 0; i < c->rows && strcmp(csv_text(c, i, j), c->names[j]) != 0; i++) continue;
         if (i == c->rows) return;
     }
-    if (numbers > 0) note("%s: line 1 looks like data but is taken as a header: --no-header if it is data", c->file);
+    if (numbers > 0) decided(c->file, "line 1 looks like data but is taken as a header: --no-header if it is data");
 }
 
 /* 1 if all of it is UTF-8; *several: it has characters of more than one byte; *at: where it is not. */
@@ -377,6 +379,7 @@ static void take_text(csv *c) {
     }
     if (c->rows == 0) fail("%s: a header only, expected rows below it", c->file);
     c->kinds = allocate(c->columns, 1, "columns");
+    c->said = allocate(c->columns, sizeof *c->said, "columns");
     drop_empty_column(c);
     if (c->header) doubt_header(c);
 }
@@ -550,8 +553,12 @@ void csv_parts_close(csv_parts *p) {
 
 void csv_free(csv *c) {
     size_t j;
-    for (j = 0; j < c->columns; j++) free(c->names[j]);
+    for (j = 0; j < c->columns; j++) {
+        free(c->names[j]);
+        if (c->said != NULL) free(c->said[j].at);
+    }
     free(c->names);
+    free(c->said);
     free(c->starts);
     free(c->values);
     free(c->text);
@@ -599,6 +606,13 @@ size_t csv_column(const csv *c, const char *name) {
     for (j = 0; j < c->columns; j++)
         if (strcmp(c->names[j], name) == 0) break;
     return j;
+}
+
+const char *csv_like(const csv *c, const char *name, char room[GUESS_ROOM]) {
+    guess g = guess_of(name, strlen(name));
+    size_t j;
+    for (j = 0; j < c->columns; j++) guess_try(&g, c->names[j]);
+    return guess_text(&g, room);
 }
 
 size_t csv_line(const csv *c, size_t row) {

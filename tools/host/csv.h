@@ -3,6 +3,7 @@
 #ifndef CSV_H
 #define CSV_H
 
+#include "guess.h"
 #include "text.h"
 
 #include "rfm.h"
@@ -22,6 +23,7 @@ typedef struct {
     double *values;                    /* (rows, columns), see csv_kind; NULL: they are in the arrays */
     const struct array_column *arrays; /* (columns) of a caller's memory, arrays.h; NULL: the table is a text */
     unsigned char *kinds;              /* (columns) what column_decode has made of a column, and 1; 0: nothing yet */
+    text *said;                        /* (columns) strings: what was decided about each, see column_kind */
     char *room;                        /* of csv_text */
     size_t room_size;
     size_t head, before; /* bytes of the text before its rows; lines of the file between those and these rows */
@@ -61,7 +63,8 @@ int csv_absent(const char *field); /* NA, N/A, null, None, ?, -: words for what 
 
 /* More such words, as they are written, for the files that are read from now on. */
 void csv_absent_add(const char *word, size_t length);
-extern text csv_more_absent; /* all of these, each with its 0 */
+void csv_absent_forget(void);         /* a call of a library ends with its memory */
+extern __thread text csv_more_absent; /* all of these, each with its 0 */
 
 /* The text of a cell, without its quotes; valid until the next call. */
 const char *csv_text(csv *c, size_t row, size_t column);
@@ -70,6 +73,7 @@ size_t csv_line(const csv *c, size_t row); /* of the file, from 1; of arrays the
 
 /* The first column of that name, or c->columns. */
 size_t csv_column(const csv *c, const char *name);
+const char *csv_like(const csv *c, const char *name, char room[GUESS_ROOM]); /* guess_text of the columns' names */
 
 /* Ends the program: file, line, column, what was expected, what was found. */
 void csv_fail(csv *c, size_t row, size_t column, const char *expected) NEVER_RETURNS;

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "guess.h"
 #include "progress.h"
 
 #include <ctype.h>
@@ -34,6 +35,14 @@ static int is(const char *name, const char *arg, size_t length) {
     return name != NULL && strlen(name) == length && strncmp(name, arg, length) == 0;
 }
 
+static void no_option(const command_line *c, const char *arg, size_t length) {
+    guess g = guess_of(arg, length);
+    const option *o;
+    char room[GUESS_ROOM];
+    for (o = c->options; o->name != NULL; o++) guess_try(&g, o->name);
+    usage("%s: no option %.*s%s", c->name, (int)length, arg, g.best != NULL ? guess_text(&g, room) : c->help);
+}
+
 int options_read(const command_line *c, char **argv, const char **operands) {
     size_t found = 0;
     int only_operands = 0;
@@ -52,7 +61,7 @@ int options_read(const command_line *c, char **argv, const char **operands) {
         }
         if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) return 1;
         while (o->name != NULL && !is(o->name, arg, length) && !is(o->other, arg, length)) o++;
-        if (o->name == NULL) usage("%s: no option %.*s%s", c->name, (int)length, arg, c->help);
+        if (o->name == NULL) no_option(c, arg, length);
         if (o->kind == OPTION_FLAG) {
             if (equals != NULL) usage("%s takes no value", o->name);
             *(int *)o->to = 1;

@@ -81,6 +81,31 @@ void note(const char *format, ...) {
     va_end(list);
 }
 
+static __thread text *kept;
+
+text *decisions_keep(text *to) {
+    text *before = kept;
+    kept = to;
+    return before;
+}
+
+static int is_kept(const char *message) {
+    size_t at;
+    for (at = 0; at < kept->size; at += strlen(kept->at + at) + 1)
+        if (strcmp(kept->at + at, message) == 0) return 1;
+    return 0;
+}
+
+void decided(const char *file, const char *format, ...) {
+    char message[MOST_MESSAGE];
+    va_list list;
+    va_start(list, format);
+    if (vsnprintf(message, sizeof message, format, list) < 0) message[0] = 0;
+    va_end(list);
+    note(file != NULL ? "%s: %s" : "%s%s", file != NULL ? file : "", message);
+    if (kept != NULL && !is_kept(message)) text_bytes(kept, message, strlen(message) + 1);
+}
+
 void must(int status, const char *what) {
     if (status != RFM_OK) fail("%s: %s", what, rfm_status_text(status));
 }
@@ -114,21 +139,33 @@ void interrupt_forget(void) {
 
 /* ---- how far the work is -------------------------------------------------------------------- */
 
+const char *time_text(double seconds, char room[TIME_ROOM]) {
+    double minutes = seconds / 60, hours = minutes / 60;
+    if (seconds < 1)
+        snprintf(room, TIME_ROOM, "%.1g s", seconds);
+    else if (seconds < 100)
+        snprintf(room, TIME_ROOM, "%.0f s", seconds);
+    else if (minutes < 100)
+        snprintf(room, TIME_ROOM, "%.0f min", minutes);
+    else if (hours < 48)
+        snprintf(room, TIME_ROOM, hours < 10 ? "%.1f h" : "%.0f h", hours);
+    else
+        snprintf(room, TIME_ROOM, "%.0f days", hours / 24);
+    return room;
+}
+
 /* What is left, as the time so far says it; nothing while that is little. */
 static void time_left(char *room, size_t size, double passed, double share) {
-    double left = share > 0 ? passed / share - passed : 0;
+    char words[TIME_ROOM];
     *room = 0;
     if (passed < 2 || share < 0.01) return;
-    if (left < 100)
-        snprintf(room, size, ", about %.0f s left", left);
-    else
-        snprintf(room, size, ", about %.0f min left", left / 60);
+    snprintf(room, size, ", about %s left", time_text(passed / share - passed, words));
 }
 
 void progress_show(const char *label, double done, double total) {
     double now = seconds_now(), share = total > 0 ? fmin(done / total, 1) : 1;
     int terminal = isatty(2), i;
-    char left[40];
+    char left[TIME_ROOM + 20];
     session *s = session_now();
     if (s != NULL) s->progress(s, label, share);
     if (quiet || s != NULL) return;

@@ -12,6 +12,11 @@ void fail(const char *format, ...) PRINTF_LIKE(1, 2) NEVER_RETURNS;
 void usage(const char *format, ...) PRINTF_LIKE(1, 2) NEVER_RETURNS;
 void note(const char *format, ...) PRINTF_LIKE(1, 2);
 
+/* What was decided about data: a note, "FILE: ..." if the file is not NULL. While something is kept, also a string more
+ * in there, without the file and whether notes are shown or not; the same decision once. NULL: nothing is kept. */
+void decided(const char *file, const char *format, ...) PRINTF_LIKE(2, 3);
+text *decisions_keep(text *to); /* returns what was kept before */
+
 /* Fails if the library's status is not RFM_OK: what was done, and why it did not work. */
 void must(int status, const char *what);
 
@@ -26,5 +31,8 @@ void interrupt_catch(void);
 void interrupt_forget(void);
 
 double seconds_now(void); /* of a clock that never jumps */
+
+#define TIME_ROOM 40
+const char *time_text(double seconds, char room[TIME_ROOM]); /* "12 s", "40 min", "3.5 h" */
 
 #endif

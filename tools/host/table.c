@@ -2,6 +2,7 @@
 
 #include "columns.h"
 #include "files.h"
+#include "knots.h"
 #include "progress.h"
 
 #include <math.h>
@@ -123,15 +124,17 @@ static void doubt_texts(csv *c, size_t column, row_list rows) {
     }
     if (numbers > texts) {
         const char *cell = csv_text(c, first, column);
-        note("%s: line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
-             "own",
-             c->file, csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
+        decided(c->file,
+                "line %zu, column %zu (%s): \"%.*s\" among %zu numbers: one-hot coded, every number an input of its "
+                "own",
+                csv_line(c, first), column + 1, c->names[column], utf8_fit(cell, 60), cell, numbers);
     }
 }
 
 static void input_add(input_list *list, size_t *room, text *names, const char *name, size_t column, int kind, int what,
                       const char *level) {
-    static const char *const suffix[INPUT_WHATS] = {"", "=", "=(other)", "=(missing)", ":month", ":weekday", ":hour"};
+    static const char *const suffix[INPUT_WHATS] = {"",         "=",     "=(other)", "=(missing)", ":month",
+                                                    ":weekday", ":hour", ":clipped", ":rank"};
     input *to;
     if (list->count == *room) {
         input *more = allocate(2 * *room, sizeof *more, "inputs");
@@ -140,7 +143,7 @@ static void input_add(input_list *list, size_t *room, text *names, const char *n
         list->at = more, *room *= 2;
     }
     to = &list->at[list->count++];
-    to->column = column, to->kind = kind, to->what = what, to->level = level;
+    to->column = column, to->kind = kind, to->what = what, to->level = level, to->knots = NULL;
     text_add(names, "%s%s%s", name, suffix[what], level != NULL ? level : "");
     text_bytes(names, "", 1);
 }
@@ -259,6 +262,12 @@ input_list inputs_of_model(csv *c, const char *names, size_t count, const char *
     return list;
 }
 
+static void no_input(const csv *c, const char *name, size_t i, size_t count) {
+    char room[GUESS_ROOM];
+    fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that name%s",
+         c->file, name, i + 1, count, csv_like(c, name, room));
+}
+
 input_list inputs_of_names(csv *c, const char *names, size_t count) {
     input_list list;
     size_t i, bytes = 0;
@@ -273,10 +282,7 @@ input_list inputs_of_names(csv *c, const char *names, size_t count) {
         for (i = 0, name = list.names; i < count; i++, name += strlen(name) + 1) {
             list.at[i].column = column_by_name(c, name, &list.at[i].level);
             list.at[i].what = list.at[i].level != NULL ? INPUT_LEVEL : INPUT_NUMBER;
-            if (list.at[i].column == c->columns)
-                fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
-                     "name",
-                     c->file, name, i + 1, count);
+            if (list.at[i].column == c->columns) no_input(c, name, i, count);
             only_column(c, list.at[i].column);
         }
     for (i = 0; i < count; i++)
@@ -306,6 +312,12 @@ static double number_of(int what, double value) {
                                    : value;
 }
 
+/* The input of a number: of a table of knots, or less an offset. */
+static rfm_real real_of(const input *at, double value, const rfm_real *offset) {
+    if (at->knots != NULL) return (rfm_real)knots_value(at->knots, value);
+    return (rfm_real)(number_of(at->what, value) - (offset != NULL ? (double)*offset : 0));
+}
+
 /* The inputs of one cell that are numbers. */
 static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int missing_allowed, const rfm_real *offset,
                          rfm_real *to) {
@@ -325,7 +337,7 @@ static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int 
             csv_fail(c, row, column, wanted.at);
         }
         if (kind == CSV_HUGE) csv_fail(c, row, column, "a finite number that fits");
-        to[q] = (rfm_real)(number_of(at[q].what, value) - (offset != NULL ? (double)offset[q] : 0));
+        to[q] = real_of(&at[q], value, offset != NULL ? offset + q : NULL);
     }
 }
 
@@ -393,11 +405,13 @@ static int listed(const char *list, const char *name) {
 
 /* Every name of the list is a column. */
 static void check_listed(const csv *c, const char *option_name, const char *list) {
+    char room[GUESS_ROOM];
     while (list != NULL && *list != 0) {
         size_t length = strcspn(list, ",");
         char *name = copy_text(list, length);
         if (csv_column(c, name) == c->columns)
-            fail("%s: line 1: expected a column %s (%s), found none of that name", c->file, name, option_name);
+            fail("%s: line 1: expected a column %s (%s), found none of that name%s", c->file, name, option_name,
+                 csv_like(c, name, room));
         free(name);
         list += length + (list[length] == ',');
     }
@@ -581,8 +595,8 @@ static void decide_texts(decision *t, size_t column) {
         if (others > 0) add_input(t, column, COLUMN_TEXT, INPUT_OTHER, NULL);
         if (missing > 0 && t->rules->missing == MISSING_AUTO) add_input(t, column, COLUMN_TEXT, INPUT_MISSING, NULL);
         if (left > 0)
-            note("%s: column %zu (%s): %zu texts are inputs; %zu rare ones, in %zu cells, are one together", c->file,
-                 column + 1, c->names[column], kept, left, others);
+            decided(c->file, "column %zu (%s): %zu texts are inputs; %zu rare ones, in %zu cells, are one together",
+                    column + 1, c->names[column], kept, left, others);
         else
             note("%s: column %zu (%s): %zu texts, each an input", c->file, column + 1, c->names[column], kept);
         free(order);
@@ -741,7 +755,7 @@ int recipe_right(const char *recipe, size_t bytes, size_t count, size_t targets)
 }
 
 /* Entry i of a recipe that is right. */
-static const char *recipe_at(const char *recipe, size_t i) {
+const char *recipe_at(const char *recipe, size_t i) {
     for (; i > 0; i--) {
         recipe += 2 + strlen(recipe + 2) + 1;
         recipe += strlen(recipe) + 1;
@@ -750,6 +764,20 @@ static const char *recipe_at(const char *recipe, size_t i) {
 }
 
 int recipe_kind(const char *recipe, size_t i) { return recipe_at(recipe, i)[1]; }
+int recipe_what(const char *recipe, size_t i) { return recipe_at(recipe, i)[0]; }
+
+char *recipe_columns(const char *recipe, size_t count, size_t *columns) {
+    text t = {NULL, 0, 0};
+    const char *last = NULL;
+    size_t i;
+    *columns = 0;
+    for (i = 0; i < count; i++, recipe = recipe_at(recipe, 1)) {
+        if (last == NULL || strcmp(last, recipe + 2) != 0)
+            text_bytes(&t, recipe + 2, strlen(recipe + 2) + 1), ++*columns;
+        last = recipe + 2;
+    }
+    return t.at;
+}
 
 char *recipe_keep(const char *recipe, const size_t *kept, size_t count, size_t all, size_t targets, size_t *bytes) {
     text t = {NULL, 0, 0};
@@ -762,7 +790,7 @@ char *recipe_keep(const char *recipe, const size_t *kept, size_t count, size_t a
     return t.at;
 }
 
-void recipe_show(text *t, const char *recipe, size_t i) {
+void recipe_show(text *t, const char *recipe, const unsigned char *knots, size_t i) {
     const char *at = recipe_at(recipe, i), *column = at + 2, *level_text = column + strlen(column) + 1;
     switch (at[0]) {
     case INPUT_LEVEL:
@@ -785,12 +813,23 @@ void recipe_show(text *t, const char *recipe, size_t i) {
     case INPUT_MONTH: text_add(t, "the month, 1 to 12"); break;
     case INPUT_WEEKDAY: text_add(t, "the day of the week, 0 is Monday"); break;
     case INPUT_HOUR: text_add(t, "the hour, with its fraction"); break;
+    case INPUT_CLIPPED:
+        knots = knots_from(knots, recipe, i);
+        text_name(t, column);
+        text_add(t, " between %.9g and %.9g", knots_x(knots, 0), knots_x(knots, 1));
+        if (knots_y(knots, 0) != knots_x(knots, 0)) text_add(t, ", less %.15g", knots_x(knots, 0) - knots_y(knots, 0));
+        break;
+    case INPUT_RANK:
+        text_add(t, "the rank of ");
+        text_name(t, column);
+        text_add(t, " among the training rows, 0 to 1, by %zu knots", knots_count(knots_from(knots, recipe, i)));
+        break;
     default:
         if (at[1] > COLUMN_LOOSE) text_add(t, "%s", column_words[(int)at[1]]);
     }
 }
 
-input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_t count) {
+input_list inputs_of_recipe(csv *c, const char *recipe, const unsigned char *knots, const char *names, size_t count) {
     input_list list;
     size_t i, bytes = 0, sources = 0, before = 0;
     const char *at, *last = NULL;
@@ -802,6 +841,7 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
         sources += last == NULL || strcmp(last, at + 2) != 0;
         last = at + 2;
         to->what = at[0], to->kind = at[1];
+        if (has_knots(to->what)) to->knots = knots, knots = knots_next(knots);
         to->level = to->what == INPUT_LEVEL
                         ? copy_text(at + 2 + strlen(at + 2) + 1, strlen(at + 2 + strlen(at + 2) + 1))
                         : NULL;
@@ -811,10 +851,7 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
         input *to = &list.at[i];
         if (!c->header && sources == c->columns) continue; /* in their order */
         to->column = csv_column(c, at + 2);
-        if (to->column == c->columns && c->header)
-            fail("%s: line 1: expected a column %s, which is input %zu of the %zu of the model, found none of that "
-                 "name",
-                 c->file, at + 2, i + 1, count);
+        if (to->column == c->columns && c->header) no_input(c, at + 2, i, count);
         if (to->column == c->columns)
             fail("%s: %zu columns, expected the %zu inputs of the model", c->file, c->columns, sources);
         if (c->header) only_column(c, to->column);
@@ -828,11 +865,12 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
 
 static void no_target(const csv *c, const char *name) {
     text there = {NULL, 0, 0};
+    char room[GUESS_ROOM];
     size_t j;
     for (j = 0; j < c->columns && j < MOST_LISTED; j++) text_add(&there, j > 0 ? ", %s" : "%s", c->names[j]);
     if (c->columns > MOST_LISTED) text_add(&there, " and %zu more", c->columns - MOST_LISTED);
     text_bytes(&there, "", 1);
-    fail("%s: line 1: expected a column %s (--target), found %s", c->file, name, there.at);
+    fail("%s: line 1: expected a column %s (--target), found %s%s", c->file, name, there.at, csv_like(c, name, room));
 }
 
 void need_labels(const csv *c) {
@@ -975,8 +1013,7 @@ char *classes_find(csv *c, size_t target, row_list rows, size_t *count) {
             csv_fail(c, rows.at[i], target, "a class as target, a number as the others");
     for (i = 0; i < labels.count; i++)
         if (csv_absent(labels.at[i]))
-            note("%s: column %zu (%s): \"%s\" is taken as a class", c->file, target + 1, c->names[target],
-                 labels.at[i]);
+            decided(c->file, "column %zu (%s): \"%s\" is taken as a class", target + 1, c->names[target], labels.at[i]);
     if (!texts) qsort(labels.at, labels.count, sizeof *labels.at, by_number);
     for (i = 0; i < labels.count; i++) text_bytes(&names, labels.at[i], strlen(labels.at[i]) + 1);
     *count = labels.count;

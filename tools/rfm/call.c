@@ -38,6 +38,22 @@ static const call defaults = {
 #include "commands.def"
 };
 
+size_t command_find(const char *name, const char *before) {
+    guess g = guess_of(name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+    text names = {NULL, 0, 0};
+    char room[GUESS_ROOM];
+    size_t i;
+    for (i = 0; i < COMMAND_COUNT; i++) {
+        if (name != NULL && strcmp(name, commands[i].name) == 0) return i;
+        guess_try(&g, commands[i].name);
+        text_add(&names, i > 0 ? ", %s" : "%s", commands[i].name);
+    }
+    text_bytes(&names, "", 1);
+    if (name == NULL) usage("expected a command: %s", names.at);
+    if (g.best != NULL) usage("%sno command \"%s\"%s", before, name, guess_text(&g, room));
+    usage("%sno command \"%s\"; expected one of %s", before, name, names.at);
+}
+
 /* ---- a call --------------------------------------------------------------------------------- */
 
 /* --na */

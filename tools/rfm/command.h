@@ -45,6 +45,10 @@ extern const command_row commands[COMMAND_COUNT];
 extern const option_row option_rows[];
 extern const size_t option_row_count;
 
+/* The position of a command; wrong usage, whose message begins with `before`, if there is none of that name or it is
+ * NULL. */
+size_t command_find(const char *name, const char *before);
+
 /* Runs a command on its words, of which the last is NULL; what a program ends with. */
 int command_run(size_t command, char **words);
 

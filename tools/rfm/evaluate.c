@@ -36,7 +36,7 @@ int command_evaluate(const call *c) {
     sample_fill(&given, &any, operands[1]);
     s = measures_sample(&m, &any, &given, &saturated);
     saturated_note(&any, saturated, given.rows);
-    seen = rows_seen(&any, &given);
+    seen = rows_seen(&any, &given, NULL);
     bytes = m.arena.size;
     if (c->json) {
         json_text(&out, "task", task_words[model.task]);

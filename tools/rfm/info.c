@@ -1,6 +1,8 @@
 #include "command.h"
 #include "conv/conv.h"
+#include "decisions.h"
 #include "large/tree.h"
+#include "learn/score.h"
 #include "signal/sensor.h"
 #include "signal/signal_model.h"
 
@@ -11,18 +13,10 @@
 #define MOST_SHOWN  8
 #define MOST_RANGES 64
 
-/* In quotes where it would run into what is beside it. */
-static void add_name(text *t, const char *name) {
-    const char *quote = *name == 0 || strpbrk(name, " ,") != NULL ? "\"" : "";
-    text_add(t, "%s", quote);
-    text_name(t, name);
-    text_add(t, "%s", quote);
-}
-
 /* By its name; without one by its number from 1 on. */
 static void add_input(text *t, const char *names, size_t i) {
     if (names != NULL)
-        add_name(t, rfm_name(names, i));
+        name_show(t, rfm_name(names, i));
     else
         text_add(t, "%zu:", i + 1);
 }
@@ -219,36 +213,8 @@ static void show_words(text *t, const any_model *any) {
     }
     for (i = 0; i < r->word_count; i++) {
         text_add(t, " ");
-        add_name(t, rfm_name(r->words, i));
+        name_show(t, rfm_name(r->words, i));
     }
-}
-
-/* How inputs are made that are not just the number of a column, and which columns are none. */
-static void show_table(text *t, const any_model *any) {
-    const model_record *r = &any->record;
-    size_t i;
-    for (i = 0; r->recipe != NULL && i < any->numbers.d; i++) {
-        text how = {NULL, 0, 0};
-        recipe_show(&how, r->recipe, i);
-        if (how.size > 0) {
-            text_add(t, "input         ");
-            if (any->numbers.input_names != NULL) add_name(t, rfm_name(any->numbers.input_names, i));
-            text_add(t, ": ");
-            text_bytes(t, how.at, how.size);
-            text_add(t, "\n");
-        }
-        free(how.at);
-    }
-    for (i = 0; i < r->left_count; i++) {
-        text_add(t, "left out      ");
-        add_name(t, rfm_name(r->left, 2 * i));
-        text_add(t, ": %s\n", rfm_name(r->left, 2 * i + 1));
-    }
-    for (i = 0; i < r->absent_count; i++) {
-        text_add(t, i == 0 ? "missing       also " : ", ");
-        add_name(t, rfm_name(r->absent, i));
-    }
-    if (r->absent_count > 0) text_add(t, "\n");
 }
 
 /* As the options of rfm train have them. */
@@ -279,6 +245,8 @@ static void record_json(text *t, const any_model *any) {
     text inside = {NULL, 0, 0};
     if (r->targets != NULL) json_names(t, "targets", r->targets, model_targets(&any->numbers));
     json_number(t, "fills_missing", r->fill != NULL);
+    decisions_json(t, r);
+    columns_json(t, any);
     sensor_json(t, r);
     if (r->coverage > 0) json_number(t, "coverage", r->coverage), json_number(t, "threshold", r->threshold);
     if (!r->has_options) return;
@@ -369,7 +337,7 @@ int command_info(const call *c) {
         for (i = 0; i < classes && i < 20; i++) {
             text_add(&t, " ");
             if (model.class_names != NULL)
-                add_name(&t, rfm_name(model.class_names, i));
+                name_show(&t, rfm_name(model.class_names, i));
             else
                 text_add(&t, "%zu", i);
         }
@@ -378,11 +346,11 @@ int command_info(const call *c) {
                  model.input_names == NULL ? "; inputs are taken in the order of the columns, they have no names" : "");
         for (i = 0; any.record.targets != NULL && i < model_targets(&model); i++) {
             text_add(&t, i == 0 ? "target        " : ", ");
-            add_name(&t, rfm_name(any.record.targets, i));
+            name_show(&t, rfm_name(any.record.targets, i));
         }
         if (any.record.targets != NULL) text_add(&t, "\n");
         if (any.record.fill != NULL) text_add(&t, "missing       cells are filled in as in training\n");
-        show_table(&t, &any);
+        decisions_show(&t, &any);
         sensor_show(&t, &any.record);
         if (any.record.coverage > 0)
             text_add(&t, "sets          coverage %g, threshold %.4g\n", any.record.coverage, any.record.threshold);

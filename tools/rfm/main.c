@@ -14,13 +14,9 @@ static void hold_streams(void) {
 }
 
 int main(int argc, char **argv) {
-    text names = {NULL, 0, 0};
-    size_t i;
     hold_streams();
     signal(SIGPIPE, SIG_IGN); /* a reader of the progress that is gone does not end a training */
-    for (i = 0; i < COMMAND_COUNT; i++) text_add(&names, i > 0 ? ", %s" : "%s", commands[i].name);
-    text_bytes(&names, "", 1);
-    if (argc < 2) usage("expected a command: %s", names.at);
+    if (argc < 2) (void)command_find(NULL, "");
     if (strcmp(argv[1], "--version") == 0) {
         text version = {NULL, 0, 0};
         text_add(&version, "rfm %d.%d.%d\n", RFM_VERSION_MAJOR, RFM_VERSION_MINOR, RFM_VERSION_PATCH);
@@ -29,8 +25,5 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return command_run(COMMAND_help, argv + argc);
-    for (i = 0; i < COMMAND_COUNT && strcmp(argv[1], commands[i].name) != 0; i++) continue;
-    if (i == COMMAND_COUNT) usage("no command \"%s\"; expected one of %s", argv[1], names.at);
-    free(names.at);
-    return command_run(i, argv + 2);
+    return command_run(command_find(argv[1], ""), argv + 2);
 }

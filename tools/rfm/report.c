@@ -219,6 +219,7 @@ int command_report(const call *c) {
     read_rows(&r, &table, c->split);
     file_check(c->out);
     free(firmware_blob(&r.any, blob, r.model_bytes, &r.model_bytes)); /* the page is about firmware */
+    report_choose_rows(&r);
     report_scores(&r, &m);
     read_metric(&r, &m);
     report_page(&page, &r);

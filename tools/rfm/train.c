@@ -10,10 +10,13 @@
 #include "signal/sensor.h"
 #include "signal/signal_model.h"
 
+#include "host/session.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Images and signals are rows of numbers: their columns are taken as they are. */
 static int is_plain(const call *a) { return a->image_size != NULL || a->signal != NULL; }
@@ -41,6 +44,8 @@ static size_t models_wanted(const call *a) {
     return (size_t)number;
 }
 
+static int way_wanted(const call *a) { return options_word("--inputs", a->inputs, way_words); }
+
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -51,6 +56,8 @@ static void check_arguments(const call *a) {
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
+    if (way_wanted(a) != WAY_STANDARD && way_wanted(a) != WAYS && is_plain(a))
+        usage("--image and --signal: expected --inputs standard or auto with them");
     if (a->tune != NULL) (void)options_word("--tune", a->tune, tune_words);
     if (a->cv < 2) usage("--cv: expected at least 2 folds");
     if (a->group != NULL && a->time != NULL) usage("--group and --time: expected one of them");
@@ -193,7 +200,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-typedef struct {
+typedef struct job job;
+struct job {
     const call *a;
     machine *machine; /* shared by folds */
     csv file;
@@ -214,7 +222,10 @@ typedef struct {
     left_out left;                     /* columns */
     char *recipe_text;                 /* how inputs are made: table.h */
     size_t recipe_bytes;
+    char *knots; /* tables of inputs: knots.h */
+    size_t knots_bytes;
     rfm_real *fill;               /* (d) what missing cells become */
+    text decisions;               /* strings */
     size_t apart[3], apart_count; /* columns of weights, groups, times */
     hold_rules hold;              /* of the training rows */
     rfm_real *weights;            /* (training rows), or NULL */
@@ -232,16 +243,21 @@ typedef struct {
     recipe recipe;      /* of the network, if there is one */
     void *network;      /* its memory */
     signal_job *signal; /* of --signal, else NULL */
-} job;
+    int way;            /* WAY_... of the inputs */
+    size_t changed;     /* columns that it changes */
+    job *others[WAYS];  /* with the inputs made in other ways; NULL: not tried */
+};
 
 static void say_constant(const job *t) {
     const input *at = t->inputs.at;
     size_t i;
     for (i = 0; i < t->d; i++) {
         column_range r = column_look(&t->file, at[i].column, t->train);
-        if (at[i].what == INPUT_NUMBER ? r.low < r.high : i > 0 && at[i].column == at[i - 1].column) return;
+        if (at[i].what == INPUT_NUMBER || has_knots(at[i].what) ? r.low < r.high
+                                                                : i > 0 && at[i].column == at[i - 1].column)
+            return;
     }
-    note("%s: every input is the same in all training rows: there is nothing to learn from", t->file.file);
+    decided(t->file.file, "every input is the same in all training rows: there is nothing to learn from");
 }
 
 /* The task, and what the targets are. */
@@ -289,10 +305,12 @@ static void read_target(job *t) {
 /* A column that is no input, by its name; NULL: none. */
 static size_t apart_column(job *t, const char *option_name, const char *name) {
     size_t column, i;
+    char room[GUESS_ROOM];
     if (name == NULL) return t->file.columns;
     column = csv_column(&t->file, name);
     if (column == t->file.columns)
-        fail("%s: line 1: expected a column %s (%s), found none of that name", t->file.file, name, option_name);
+        fail("%s: line 1: expected a column %s (%s), found none of that name%s", t->file.file, name, option_name,
+             csv_like(&t->file, name, room));
     if (column >= t->target && column < t->target + t->targets)
         fail("%s: column %zu (%s): %s is the target, expected another column", t->file.file, column + 1, name,
              option_name);
@@ -356,6 +374,7 @@ static void take_test_rows(job *t) {
     if (hold_out(&t->hold, count, held) == 0)
         fail("%s: --time %s: too few different times to hold out the last ones", t->file.file, t->a->time);
     train = rows_marked(t->train, held, 0), test = rows_marked(t->train, held, 1);
+    text_add(&t->decisions, "%zu rows held out to test on (--test-size %s)%c", test.count, value, 0);
     free(t->train.at);
     free(t->test.at);
     t->train = train, t->test = test;
@@ -380,8 +399,13 @@ static void decide_inputs(job *t) {
     rules.labels = labels, rules.classes = t->form.classes;
     t->inputs = inputs_decide(&t->file, t->target, t->targets, t->train, &rules, &t->left);
     free(labels);
+    t->changed = t->way != WAY_STANDARD ? inputs_change(&t->file, &t->inputs, t->train, t->way) : 0;
+    if (t->way != WAY_STANDARD && t->changed == 0)
+        note("--inputs %s changes no column: none has three different numbers%s", way_words[t->way],
+             t->way == WAY_CLIPPED ? " and quantiles that differ" : "");
     t->rows_missing = rows_missing(&t->file, &t->inputs, t->train);
     t->recipe_text = recipe_write(&t->file, &t->inputs, t->target, t->targets, t->target_kinds, &t->recipe_bytes);
+    t->knots = knots_write(&t->inputs, &t->knots_bytes);
 }
 
 static int by_real(const void *a, const void *b) {
@@ -415,8 +439,8 @@ static void say_fill(const job *t, size_t j, size_t *said) {
     size_t i, count = 0;
     for (i = 0; i < t->learn.rows; i++) count += isnan(t->learn.x[i * t->d + j]) != 0;
     if (count > 0 && ++*said <= MOST_SAID)
-        note("input %s: %zu missing cell%s: %.6g in place of %s", rfm_name(t->inputs.names, j), count,
-             count == 1 ? "" : "s", (double)t->fill[j], count == 1 ? "it" : "them");
+        decided(NULL, "input %s: %zu missing cell%s: %.6g in place of %s", rfm_name(t->inputs.names, j), count,
+                count == 1 ? "" : "s", (double)t->fill[j], count == 1 ? "it" : "them");
 }
 
 static void fill_missing(job *t) {
@@ -426,7 +450,8 @@ static void fill_missing(job *t) {
     t->fill = allocate(t->d, sizeof *t->fill, "means");
     for (j = 0; j < t->d; j++) t->fill[j] = (rfm_real)(fill_of(t, j, room) + (moved != NULL ? (double)moved[j] : 0));
     for (j = 0; j < t->d; j++) say_fill(t, j, &said);
-    if (said > MOST_SAID) note("%zu more inputs have missing cells that are filled in likewise", said - MOST_SAID);
+    if (said > MOST_SAID)
+        decided(NULL, "%zu more inputs have missing cells that are filled in likewise", said - MOST_SAID);
     free(room);
     (void)sample_impute(&t->learn, t->d, t->fill);
     (void)sample_impute(&t->check, t->d, t->fill);
@@ -438,16 +463,19 @@ static void read_test_file(job *t, offsets moved) {
     row_list rows;
     input_list inputs;
     size_t target, i;
+    text *before = decisions_keep(NULL); /* they are of other rows */
     if (a->split != NULL && t->test.count > 0) usage("--test and test rows in --split: expected one of them");
     csv_read(&other, a->test, !a->no_header);
-    inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
-                                    : inputs_of_names(&other, t->inputs.names, t->d);
+    inputs = t->recipe_text != NULL
+                 ? inputs_of_recipe(&other, t->recipe_text, (unsigned char *)t->knots, t->inputs.names, t->d)
+                 : inputs_of_names(&other, t->inputs.names, t->d);
     target = target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets);
     for (i = 0; t->form.classes == 0 && i < t->targets; i++) column_decode(&other, target + i, t->target_kinds[i]);
     rows = rows_to_score(&other, NULL, target, t->targets);
     t->check = sample_read(&other, inputs, target, &t->form, rows, moved);
     free(rows.at);
     csv_free(&other);
+    (void)decisions_keep(before);
 }
 
 static void read_table(job *t) {
@@ -510,8 +538,9 @@ static void read_rows(job *t) {
     t->method = t->passes != NULL ? METHOD_LARGE : method_of(a, t->train.count);
     if (!takes_all_rows(t->method) && t->train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&t->train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
-        note("%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
-             t->rows_given, t->train.count, a->seed);
+        decided(NULL,
+                "%zu training rows: %zu of them are drawn with seed %zu and trained on (--rows N for another number)",
+                t->rows_given, t->train.count, a->seed);
         free_hold(t);
         read_hold(t);
     }
@@ -548,8 +577,9 @@ static void check_network(job *t) {
     t->recipe.rank = a->network_rank != SIZE_MAX ? a->network_rank : 8;
 }
 
-/* The options that were given for the table, as words for rfm info. */
-static void record_words(const call *a, text *record) {
+/* The options that were given for the table, as words for rfm info; and how its inputs are made. */
+static void record_words(const job *t, text *record) {
+    const call *a = t->a;
     text words = {NULL, 0, 0};
     if (a->one_hot) text_add(&words, "--one-hot%c", 0);
     if (a->missing != NULL) text_add(&words, "--missing%c%s%c", 0, a->missing, 0);
@@ -560,6 +590,7 @@ static void record_words(const call *a, text *record) {
     if (a->balance) text_add(&words, "--balance%c", 0);
     if (a->group != NULL) text_add(&words, "--group%c%s%c", 0, a->group, 0);
     if (a->time != NULL) text_add(&words, "--time%c%s%c", 0, a->time, 0);
+    if (t->changed > 0) text_add(&words, "--inputs%c%s%c", 0, way_words[t->way], 0);
     if (a->tune != NULL) text_add(&words, "--tune%c%s%c", 0, a->tune, 0);
     if (words.size > 0) record_add(record, RFM_RECORD_WORDS, words.at, words.size);
     free(words.at);
@@ -574,10 +605,11 @@ static void record_table(job *t) {
     for (j = 0; j < t->d; j++) fill[j] = (double)t->fill[j];
     record_add_numbers(record, RFM_RECORD_FILL, fill, t->d);
     record_add(record, RFM_RECORD_RECIPE, t->recipe_text, t->recipe_bytes);
+    if (t->knots != NULL) record_add(record, RFM_RECORD_KNOTS, t->knots, t->knots_bytes);
     if (csv_more_absent.size > 0) record_add(record, RFM_RECORD_ABSENT, csv_more_absent.at, csv_more_absent.size);
     if (t->left.count > 0)
         record_add(record, RFM_RECORD_LEFT, t->left.at, (size_t)(rfm_name(t->left.at, 2 * t->left.count) - t->left.at));
-    record_words(t->a, record);
+    record_words(t, record);
     sensor_record(record, t->a->operands[0], t->inputs.names, t->d);
     if (t->passes == NULL) record_add_rows(record, prints, t->learn.rows);
     free(prints);
@@ -589,7 +621,75 @@ static void prepare(job *t) {
     if (t->signal == NULL) record_table(t);
     record = t->lesson.record;
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
-    t->lesson.record = record, t->lesson.weights = t->weights;
+    t->lesson.record = record, t->lesson.weights = t->weights, t->lesson.decisions = &t->decisions;
+}
+
+/* ---- inputs made in other ways -------------------------------------------------------------- */
+
+#define MOST_DOUBLED 100 /* inputs that may be there twice */
+
+/* 1 if the search has a say in how inputs are made. */
+static int ways_open(const job *t) {
+    const call *a = t->a;
+    char *sensor = sensor_file(a->operands[0]);
+    int open = way_wanted(a) == WAYS && t->method == METHOD_EXACT && t->passes == NULL && !a->raw &&
+               a->metric_from == NULL && !is_network(a) && search_needed(&t->problem) &&
+               (session_now() != NULL || access(sensor, R_OK) != 0); /* else firmware computes the inputs itself */
+    free(sensor);
+    return open;
+}
+
+static void free_way(job *other) {
+    free(other->learn.x);
+    sample_free(&other->check);
+    free(other);
+}
+
+/* The rows once more in every other way, for the search. */
+static void make_ways(job *t) {
+    int way, was_quiet = quiet;
+    for (way = 1; way < WAYS && ways_open(t); way++) {
+        job *other;
+        text *before;
+        if (way == WAY_BOTH && t->d > MOST_DOUBLED / 2) continue;
+        other = allocate(1, sizeof *other, "training");
+        *other = *t, other->way = way;
+        memset(&other->lesson, 0, sizeof other->lesson);
+        quiet = 1, before = decisions_keep(NULL); /* they are those of the standard inputs */
+        read_rows(other);
+        if (other->changed > 0) prepare(other);
+        quiet = was_quiet, (void)decisions_keep(before);
+        if (other->changed > 0) {
+            t->others[way] = other;
+            t->problem.other[way] = rfm_cview(other->learn.x, other->learn.rows, other->d);
+        } else
+            free_way(other);
+    }
+}
+
+/* The rows in the way that was chosen take the place of the standard ones. */
+static void use_way(job *t) {
+    int way, chosen = t->choice.way;
+    job *other = chosen != WAY_STANDARD ? t->others[chosen] : NULL;
+    if (other != NULL) {
+        free(t->learn.x);
+        sample_free(&t->check);
+        t->way = chosen, t->changed = other->changed, t->d = other->d;
+        t->inputs = other->inputs, t->recipe_text = other->recipe_text, t->recipe_bytes = other->recipe_bytes;
+        t->knots = other->knots, t->knots_bytes = other->knots_bytes, t->fill = other->fill;
+        t->learn = other->learn, t->check = other->check, t->lesson = other->lesson;
+        t->lesson.form = &t->form, t->lesson.decisions = &t->decisions;
+        decided(NULL, "inputs: %s do better on held-out rows, of %zu columns (--inputs)", way_words[chosen],
+                t->changed);
+    }
+    for (way = 1; way < WAYS; way++) {
+        if (t->others[way] == NULL) continue;
+        if (t->others[way] == other)
+            free(other);
+        else
+            free_way(t->others[way]);
+        t->others[way] = NULL;
+    }
 }
 
 /* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
@@ -646,8 +746,8 @@ static void many_classes(job *t) {
     p->center_count = 1;
     if (p->first_iterations < p->last_iterations && p->last_iterations > 2) p->last_iterations = 2;
     if (p->last_iterations > 0) p->base.agop_points = MANY_POINTS;
-    note("%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows", t->form.classes,
-         MANY_POINTS);
+    decided(NULL, "%zu classes: fewer settings are tried, and M is learned from the gradients at %d rows",
+            t->form.classes, MANY_POINTS);
 }
 
 /* Multiplications in a second, by a fit to a few rows. */
@@ -673,6 +773,7 @@ static void say_cost(job *t, int searched, size_t fit_bytes) {
     rfm_options o = t->problem.base;
     search_cost cost = {0, 0};
     double fit_cost, rate, workers = t->machine->ctx.run != NULL ? (double)t->machine->ctx.workers : 1;
+    char search_time[TIME_ROOM], fit_time[TIME_ROOM];
     o.metric = t->problem.metrics[t->problem.metric_count - 1], o.iterations = t->problem.last_iterations;
     if (searched) cost = search_estimate(&t->problem);
     if (machine_room() > 0 && cost.bytes > machine_room())
@@ -683,9 +784,13 @@ static void say_cost(job *t, int searched, size_t fit_bytes) {
     if (quiet || cost.work + fit_cost < 1e9) return;
     rate = speed(t);
     if (cost.work / rate / workers + fit_cost / rate < WORTH_SAYING) return;
-    note("%s%.2g s and %.0f MB, training about %.2g s and %.0f MB",
-         searched ? "the search will take about " : "no search: ", cost.work / rate / workers, cost.bytes / 1e6,
-         fit_cost / rate, (double)fit_bytes / 1e6);
+    (void)time_text(cost.work / rate / workers, search_time);
+    (void)time_text(fit_cost / rate, fit_time);
+    if (searched)
+        note("the search will take about %s and %.0f MB, training about %s and %.0f MB", search_time, cost.bytes / 1e6,
+             fit_time, (double)fit_bytes / 1e6);
+    else
+        note("training will take about %s and %.0f MB", fit_time, (double)fit_bytes / 1e6);
 }
 
 static void choose(job *t) {
@@ -715,6 +820,12 @@ static void choose(job *t) {
     } else
         t->choice = search(p);
     if (fixed) t->choice.tried = 1;
+    if (!fixed && t->choice.folds > 1)
+        text_add(&t->decisions, "the best of %zu settings in %zu folds of the training rows%c", t->choice.tried,
+                 t->choice.folds, 0);
+    else if (!fixed)
+        text_add(&t->decisions, "the best of %zu settings on %zu held-out training rows%c", t->choice.tried,
+                 t->choice.held, 0);
     interrupt_forget(); /* it ended the search; the next one ends the fit */
 }
 
@@ -793,7 +904,8 @@ static int fit_large(job *t) {
     int status;
     if (t->passes == NULL)
         return large_fit(t->machine, &t->lesson, NULL, t->a, &t->choice.options, fit_tick, &t->fit, &t->large);
-    form.recipe = t->recipe_text, form.names = t->inputs.names, form.form = &t->form;
+    form.recipe = t->recipe_text, form.knots = (unsigned char *)t->knots, form.names = t->inputs.names;
+    form.form = &t->form;
     form.target_kinds = t->target_kinds, form.fill = t->fill, form.lesson = &t->lesson;
     rows = passes_rows(t->passes, &form);
     status = large_fit(t->machine, &t->lesson, &rows, t->a, &t->choice.options, fit_tick, &t->fit, &t->large);
@@ -810,15 +922,15 @@ static void fit(job *t) {
     if (t->method == METHOD_LARGE && isfinite(t->large.validation))
         t->choice.validation = t->large.validation, t->choice.held = t->large.held, t->choice.folds = 1;
     if (t->fit.path[o->iterations].ridge > o->ridge)
-        note("the ridge was raised from %g to %g: the kernel matrix was not positive definite", (double)o->ridge,
-             (double)t->fit.path[o->iterations].ridge);
+        decided(NULL, "the ridge was raised from %g to %g: the kernel matrix was not positive definite",
+                (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
     if (t->a->coverage > 0) {
         if (t->choice.threshold < 0)
             fail("%s: --coverage needs rows to hold out, expected at least 5 training rows", t->a->operands[0]);
         t->fit.coverage = t->a->coverage, t->fit.threshold = t->choice.threshold;
         if (t->choice.threshold >= (double)RFM_LIMIT(MAX))
-            note("%zu held-out rows are too few for a coverage of %g: every set will have all classes", t->choice.held,
-                 t->a->coverage);
+            decided(NULL, "%zu held-out rows are too few for a coverage of %g: every set will have all classes",
+                    t->choice.held, t->a->coverage);
     }
     t->bandwidth = (double)t->fit.model.bandwidth;
     t->fit.shift = t->choice.shift;
@@ -921,6 +1033,7 @@ static void report(job *t, double seconds) {
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
+        json_text(&out, "transform", way_words[t->changed > 0 ? t->way : WAY_STANDARD]);
         json_text(&out, "method",
                   t->method == METHOD_LARGE  ? "large"
                   : t->method == METHOD_TREE ? "tree"
@@ -969,7 +1082,9 @@ static void report(job *t, double seconds) {
         text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n",
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->lesson.rows, t->check.rows);
-        text_add(&out, "features      %zu\n", t->d);
+        text_add(&out, "features      %zu", t->d);
+        if (t->changed > 0) text_add(&out, "; %s of %zu columns", way_words[t->way], t->changed);
+        text_add(&out, "\n");
         if (t->signal != NULL) signal_show(&out, t->signal);
         text_add(&out, "kernel        %s", rfm_kernels[o->kernel].name);
         if (kernel_has_depth(o->kernel))
@@ -1030,9 +1145,11 @@ static void decide_method(job *t) {
     t->method = METHOD_LARGE;
     if (t->learn.moved.x != NULL || t->learn.moved.y != NULL) return; /* a tree has no offsets */
     t->method = best_method(t->machine, &t->lesson, t->a, &t->choice.options, fit_tick, c);
-    note("%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s is trained on all (--method)",
-         c->rows, t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
-         t->method == METHOD_TREE ? "the tree" : "the first");
+    decided(
+        NULL,
+        "%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s is trained on all (--method)",
+        c->rows, t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
+        t->method == METHOD_TREE ? "the tree" : "the first");
 }
 
 /* ---- cross-validation ----------------------------------------------------------------------- */
@@ -1045,7 +1162,9 @@ static void learn(job *t) {
     check_network(t);
     prepare(t);
     take_metric(t);
+    make_ways(t);
     choose(t);
+    use_way(t);
     decide_method(t);
     if (t->method == METHOD_TREE)
         fit_tree(t);
@@ -1060,8 +1179,10 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     uint32_t *fit_rows = allocate(whole->train.count, sizeof *fit_rows, "folds");
     uint32_t *held_rows = allocate(whole->train.count, sizeof *held_rows, "folds");
     int was_quiet = quiet;
+    text *before;
     size_t i;
     *t = *whole;
+    memset(&t->decisions, 0, sizeof t->decisions), before = decisions_keep(NULL);
     t->train.at = allocate(whole->train.count, sizeof *t->train.at, "folds");
     t->test.at = allocate(whole->train.count, sizeof *t->test.at, "folds");
     hold_part(&whole->hold, fold, f, fit_rows, &t->train.count, held_rows, &t->test.count);
@@ -1073,7 +1194,7 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     quiet = 1;
     read_hold(t);
     learn(t);
-    quiet = was_quiet;
+    quiet = was_quiet, (void)decisions_keep(before);
     if (t->form.classes > 0) {
         values[0] = t->tested.accuracy, values[1] = t->tested.balanced, values[2] = t->tested.f1;
         values[3] = t->tested.auc, values[4] = t->tested.log_loss, values[5] = t->tested.brier;
@@ -1085,6 +1206,7 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     free_hold(t);
     free(t->blob);
     free(t->weights);
+    free(t->decisions.at);
     free(t->learn.x);
     sample_free(&t->check);
     free(fit_rows);
@@ -1115,6 +1237,8 @@ int command_train(const call *a) {
     job *t = allocate(1, sizeof *t, "training");
     double start = seconds_now();
     t->a = a;
+    (void)decisions_keep(&t->decisions);
+    t->way = way_wanted(a) == WAYS ? WAY_STANDARD : way_wanted(a);
     check_arguments(a); /* wrong usage is said before a file is read */
     (void)word_or_auto("--task", a->task, task_words);
     read_settings(a, &t->problem, 2);
@@ -1132,6 +1256,7 @@ int command_train(const call *a) {
         if (a->image_size != NULL) {
             conv_train(a, t->machine, &t->problem, fit_tick, &t->learn, &t->check, &t->form, t->d, start);
             machine_stop(t->machine);
+            (void)decisions_keep(NULL);
             return 0;
         }
         prepare(t);
@@ -1150,5 +1275,6 @@ int command_train(const call *a) {
     if (t->passes != NULL) passes_close(t->passes);
     free(t->network);
     machine_stop(t->machine);
+    (void)decisions_keep(NULL);
     return 0;
 }

@@ -183,6 +183,8 @@ void lesson_record(const lesson *l, const rfm_options *options, const fitted *f,
         record_add_numbers(record, RFM_RECORD_CONFORMAL, conformal, 2);
     }
     text_bytes(record, l->record.at, l->record.size);
+    if (l->decisions != NULL && l->decisions->size > 0)
+        record_add(record, RFM_RECORD_DECISIONS, l->decisions->at, l->decisions->size);
 }
 
 /* What is said of the rows, for one model or for a mean. */

@@ -18,6 +18,7 @@ typedef struct {
     const char *input_names;
     const rfm_real *weights; /* (rows), or NULL */
     text record;             /* further entries of the model's record */
+    const text *decisions;   /* strings, the last of these entries; NULL: none */
 } lesson;
 
 /* Takes s->x over, and s->y where there are no classes: both are changed in place. No cell is missing. */

@@ -36,13 +36,14 @@ static size_t target_recorded(const csv *c, const sample_form *form) {
 /* The target where its recorded name does not help. */
 static size_t target_unrecorded(const model_table *t, const char *model_file, const char *data, int header,
                                 const char *target) {
+    char room[GUESS_ROOM];
     if (target == NULL && t->form.targets == 1) {
         target = target_guess(&t->file, t->inputs);
         if (target == NULL && header && t->form.target_names != NULL &&
             csv_column(&t->file, "target") == t->file.columns)
-            fail("%s: line 1: expected a column %s, the target of %s, found none of that name (--target NAME for "
+            fail("%s: line 1: expected a column %s, the target of %s, found none of that name%s (--target NAME for "
                  "another)",
-                 data, t->form.target_names, model_file);
+                 data, t->form.target_names, model_file, csv_like(&t->file, t->form.target_names, room));
     }
     return target_find(&t->file, target, t->form.targets);
 }
@@ -68,12 +69,13 @@ void model_table_free(model_table *t) {
 
 input_list model_inputs(csv *c, const any_model *model, const char *target, size_t targets) {
     const rfm_model *m = &model->numbers;
-    if (model->record.recipe != NULL) return inputs_of_recipe(c, model->record.recipe, m->input_names, m->d);
+    if (model->record.recipe != NULL)
+        return inputs_of_recipe(c, model->record.recipe, model->record.knots, m->input_names, m->d);
     return inputs_of_model(c, m->input_names, m->d, target, targets);
 }
 
 void say_unknown(const csv *c, size_t count) {
-    if (count > 0) note("%s: %zu row%s without a target: left out", c->file, count, count == 1 ? "" : "s");
+    if (count > 0) decided(c->file, "%zu row%s without a target: left out", count, count == 1 ? "" : "s");
 }
 
 row_list rows_to_score(csv *c, const char *split, size_t target, size_t targets) {
@@ -209,6 +211,18 @@ sample sample_read(csv *c, input_list inputs, size_t target, const sample_form *
         targets_fill(c, target, form->targets, rows, moved.y, s.y);
     }
     return s;
+}
+
+void sample_keep(sample *s, size_t d, size_t c, const unsigned char *mark, int wanted) {
+    size_t i, kept = 0;
+    for (i = 0; i < s->rows; i++) {
+        if (mark[i] != wanted) continue;
+        memmove(s->x + kept * d, s->x + i * d, d * sizeof *s->x);
+        if (s->y != NULL) memmove(s->y + kept * c, s->y + i * c, c * sizeof *s->y);
+        if (s->labels != NULL) s->labels[kept] = s->labels[i];
+        kept++;
+    }
+    s->rows = kept;
 }
 
 size_t sample_impute(sample *s, size_t d, const rfm_real *means) {
@@ -488,6 +502,15 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
     return result;
 }
 
+void columns_json(text *t, const any_model *model) {
+    size_t count;
+    char *columns;
+    if (model->record.recipe == NULL) return;
+    columns = recipe_columns(model->record.recipe, model->numbers.d, &count);
+    json_names(t, "columns", columns, count);
+    free(columns);
+}
+
 void score_json(text *t, const score *s, int task) {
     if (task == RFM_CLASSIFY)
         json_number(t, "accuracy", s->accuracy);
@@ -548,9 +571,9 @@ void record_add_rows(text *record, uint32_t *prints, size_t count) {
     free(bytes);
 }
 
-static size_t prints_seen(const any_model *model, const sample *s) {
+static size_t prints_seen(const any_model *model, const sample *s, unsigned char *seen) {
     const model_record *r = &model->record;
-    size_t d = model->numbers.d, i, seen = 0;
+    size_t d = model->numbers.d, i, count = 0;
     uint32_t *prints = sample_prints(s, d, NULL, d, model->numbers.c);
     for (i = 0; i < s->rows; i++) {
         size_t low = 0, high = r->row_count;
@@ -561,10 +584,11 @@ static size_t prints_seen(const any_model *model, const sample *s) {
             else
                 high = middle;
         }
-        seen += low < r->row_count && record_row(r->rows, low) == prints[i];
+        seen[i] = low < r->row_count && record_row(r->rows, low) == prints[i];
+        count += seen[i];
     }
     free(prints);
-    return seen;
+    return count;
 }
 
 /* Without that: a row is a centre if both are the same but for rounding: |P (x - shift) - z_i| is small beside
@@ -610,12 +634,12 @@ static int is_centre(const rfm_model *m, const keyed *order, const double *z) {
     return 0;
 }
 
-static size_t centres_seen(const any_model *model, const sample *s) {
+static size_t centres_seen(const any_model *model, const sample *s, unsigned char *seen) {
     rfm_real *room;
     any_model moved = any_moved(model, &s->moved, &room);
     const rfm_model *m = &moved.numbers;
     rfm_summary summary;
-    size_t i, j, q, seen = 0;
+    size_t i, j, q, count = 0;
     double *z = allocate(m->r, sizeof *z, "a row");
     keyed *order;
     memset(&summary, 0, sizeof summary);
@@ -640,14 +664,18 @@ static size_t centres_seen(const any_model *model, const sample *s) {
                 z[q] += p * ((double)x[j] - (double)m->shift[j]);
             }
         }
-        seen += (size_t)is_centre(m, order, z);
+        seen[i] = is_centre(m, order, z) != 0;
+        count += seen[i];
     }
     free(order);
     free(room);
     free(z);
-    return seen;
+    return count;
 }
 
-size_t rows_seen(const any_model *model, const sample *s) {
-    return model->record.rows != NULL ? prints_seen(model, s) : centres_seen(model, s);
+size_t rows_seen(const any_model *model, const sample *s, unsigned char *seen) {
+    unsigned char *room = seen == NULL ? allocate(s->rows, 1, "rows") : NULL, *mark = seen != NULL ? seen : room;
+    size_t count = model->record.rows != NULL ? prints_seen(model, s, mark) : centres_seen(model, s, mark);
+    free(room);
+    return count;
 }

@@ -64,6 +64,9 @@ double main_score(const score *s, int task); /* accuracy or r2 */
 /* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of
  * numbers. */
 score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
+/* The names of the columns that the inputs are made of, if the model knows them. */
+void columns_json(text *t, const any_model *model);
+
 void score_json(text *t, const score *s, int task);
 void score_text(text *t, const score *s, int task, size_t rows, const char *kind); /* kind: "test rows" */
 
@@ -75,8 +78,11 @@ uint32_t *sample_prints(const sample *s, size_t columns, const size_t *kept, siz
 void record_add_rows(text *record, uint32_t *prints, size_t count);
 
 /* How many rows of filled inputs the model was trained on: by the fingerprints of its record, or else by its centres,
- * if all training rows are. SIZE_MAX: not known. */
-size_t rows_seen(const any_model *model, const sample *s);
+ * if all training rows are. SIZE_MAX: not known. Those have a 1 in seen (rows), if it is not NULL. */
+size_t rows_seen(const any_model *model, const sample *s, unsigned char *seen);
+
+/* Only the rows i with mark[i] == wanted stay; d inputs and c targets each. */
+void sample_keep(sample *s, size_t d, size_t c, const unsigned char *mark, int wanted);
 
 /* Says how many inputs were outside of what a model of integers was calibrated for; nothing if none. */
 void saturated_note(const any_model *model, size_t saturated, size_t rows);

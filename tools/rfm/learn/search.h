@@ -7,12 +7,13 @@
 
 #include <signal.h>
 
-#define CANDIDATES 8
+#define CANDIDATES  8
 #define MOST_MODELS 6 /* of a mean */
 
 typedef struct {
     machine *machine;
     rfm_cmat x, y;          /* training rows as they will be fitted */
+    rfm_cmat other[WAYS];   /* x with inputs made in other ways than the standard one; at NULL: it is not tried */
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
     const rfm_real *weights; /* (n), or NULL */
@@ -37,15 +38,16 @@ typedef struct {
 
 typedef struct {
     rfm_options options; /* of the last fit; of a mean its first model */
+    int way;             /* WAY_... of the inputs */
     size_t models;       /* 1, or so many whose mean does better on held-out rows: */
     rfm_options mean[MOST_MODELS];
-    double validation;   /* accuracy or r2 of held-out rows; NaN: not known */
-    double spread;       /* its standard deviation over the folds; NaN: not known */
-    double shift;        /* to be added to the output of two classes */
-    size_t tried;        /* settings: kernel, metric, centring, bandwidth, ridge, T */
-    double temperature;  /* 0: not known */
-    double threshold;    /* of conformal sets with the coverage, from held-out rows; negative: not known */
-    size_t folds, held;  /* what both are from: the rows of so many folds, or of one hold-out; 0: none */
+    double validation;  /* accuracy or r2 of held-out rows; NaN: not known */
+    double spread;      /* its standard deviation over the folds; NaN: not known */
+    double shift;       /* to be added to the output of two classes */
+    size_t tried;       /* settings: kernel, metric, centring, bandwidth, ridge, T */
+    double temperature; /* 0: not known */
+    double threshold;   /* of conformal sets with the coverage, from held-out rows; negative: not known */
+    size_t folds, held; /* what both are from: the rows of so many folds, or of one hold-out; 0: none */
 } search_result;
 
 /* 1 if the problem leaves anything to choose. */

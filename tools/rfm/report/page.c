@@ -60,10 +60,13 @@ static void top(text *t, const report *r) {
         text_add(t, "Predicts %zu number%s from %zu feature%s.", r->model.c, plural(r->model.c), r->model.d,
                  plural(r->model.d));
     if (r->summary.rows > 0) text_add(t, " Trained on %s rows,", html_count(room, r->summary.rows));
-    text_add(t, " %s on %s %s row%s of ", r->summary.rows > 0 ? "scored" : "Scored", r->is_split ? "the" : "all",
-             html_count(more, (double)n), plural(n));
+    text_add(t, " %s on %s %s row%s of ", r->summary.rows > 0 ? "scored" : "Scored",
+             r->is_split || r->skipped > 0 ? "the" : "all", html_count(more, (double)n), plural(n));
     html_name(t, r->data_file, 60);
-    text_add(t, "%s.</p>\n", r->is_split ? " that the split keeps for testing" : "");
+    text_add(t, "%s.</p>\n",
+             r->is_split      ? " that the split keeps for testing"
+             : r->skipped > 0 ? " that it was not trained on"
+                              : "");
     text_add(t, "<nav aria-label=\"Sections\"><a href=\"#score\">Score</a><a href=\"#training\">Training</a><a "
                 "href=\"#features\">Features</a>");
     if (r->directions > 0) text_add(t, "<a href=\"#directions\">Directions</a><a href=\"#metric\">Metric</a>");
@@ -89,10 +92,20 @@ static double ram_bytes(const report *r) {
     return array_bytes(r) + (is_tiny(&r->any) ? TINY_BYTES_32 : integers_in(r) ? MODEL_I_BYTES_32 : MODEL_BYTES_32);
 }
 
+/* Which rows a score is of. */
+static const char *rows_word(const report *r) {
+    return r->seen == SIZE_MAX       ? ""
+           : r->seen == 0            ? " on held-out rows"
+           : r->seen == r->rows.rows ? " on training rows"
+                                     : ", partly on training rows";
+}
+
 static void tiles(text *t, const report *r) {
     char room[NUMBER_ROOM];
+    text title = {NULL, 0, 0};
     text_add(t, "<div class=\"tiles\">\n");
-    tile_open(t, r->classes > 0 ? "Accuracy" : "R\xc2\xb2");
+    text_add(&title, "%s%s%c", r->classes > 0 ? "Accuracy" : "R\xc2\xb2", rows_word(r), 0);
+    tile_open(t, title.at);
     score_data(t, r->classes > 0 ? "accuracy" : "r2", r->main_score, r->classes > 0);
     text_add(t, "</p><p class=\"what\">");
     interval_words(t, r);
@@ -112,6 +125,7 @@ static void tiles(text *t, const report *r) {
         tile_close(t);
     }
     text_add(t, "</div>\n");
+    free(title.at);
 }
 
 /* ---- score ---------------------------------------------------------------------------------- */
@@ -372,11 +386,16 @@ static void score_regress(text *t, const report *r) {
 
 static void section_score(text *t, const report *r) {
     html_section(t, "score", "How well it predicts");
-    text_add(t, "<p class=\"say\">On %s%zu row%s of <span class=\"name\">", r->is_split ? "the " : "all ", r->rows.rows,
-             plural(r->rows.rows));
+    text_add(t, "<p class=\"say\">On %s%zu row%s of <span class=\"name\">",
+             r->is_split || r->skipped > 0 ? "the " : "all ", r->rows.rows, plural(r->rows.rows));
     html_text(t, r->data_file);
-    text_add(t, r->is_split ? "</span> that the split marks as test rows. " : "</span>. ");
-    if (r->seen == SIZE_MAX)
+    text_add(t, "</span>%s. ", r->is_split ? " that the split marks as test rows" : "");
+    if (r->skipped > 0)
+        text_add(t,
+                 "The model was trained on none of them: the other %zu are its training rows, and are not "
+                 "scored.</p>\n",
+                 r->skipped);
+    else if (r->seen == SIZE_MAX)
         text_add(t, "Whether the model was trained on them is not recorded.</p>\n");
     else if (r->seen > 0)
         text_add(t, "<strong>The model was trained on %zu of them</strong>: of new rows fewer will be right.</p>\n",
@@ -429,7 +448,7 @@ static void decisions(text *t, const report *r) {
     text how = {NULL, 0, 0};
     for (i = 0; record->recipe != NULL && i < r->model.d; i++) {
         how.size = 0;
-        recipe_show(&how, record->recipe, i);
+        recipe_show(&how, record->recipe, record->knots, i);
         if (how.size == 0) continue;
         if (made++ == 0) text_add(t, "<h3>Inputs that are made of columns</h3>\n<dl>");
         text_bytes(&how, "", 1);
@@ -448,6 +467,14 @@ static void decisions(text *t, const report *r) {
         text_add(t, ")");
     }
     if (record->left_count > 0) text_add(t, ".</p>\n");
+    if (record->note_count > 0)
+        text_add(t, "<h3>Decided about the table and the training</h3>\n<ul class=\"small\">\n");
+    for (i = 0; i < record->note_count; i++) {
+        text_add(t, "<li>");
+        html_text(t, rfm_name(record->notes, i));
+        text_add(t, "</li>\n");
+    }
+    if (record->note_count > 0) text_add(t, "</ul>\n");
     free(how.at);
 }
 

@@ -28,7 +28,8 @@ typedef struct {
     double *confidence;   /* (rows); NULL: the model has none */
     score score;
     measures measures;
-    size_t seen; /* rows that were trained on; SIZE_MAX: not known */
+    size_t seen;        /* of them were trained on; SIZE_MAX: not known */
+    size_t skipped;     /* rows of the file that were trained on, and therefore are not scored */
     double main_score;  /* accuracy or r2 */
     double interval[2]; /* 95 %; equal: not known */
     double baseline;    /* the score of the most frequent class, or of the mean */
@@ -45,6 +46,7 @@ typedef struct {
 } report;
 
 /* score.c */
+void report_choose_rows(report *r); /* those that the model was not trained on, if there are enough */
 void report_scores(report *r, machine *m);
 
 /* page.c */

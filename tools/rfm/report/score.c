@@ -60,6 +60,21 @@ static void regress(report *r) {
     free(influence);
 }
 
+#define LEAST_HELD 10 /* rows; a score of fewer says little */
+
+void report_choose_rows(report *r) {
+    unsigned char *mark = allocate(r->rows.rows, 1, "rows");
+    size_t rows = r->rows.rows, i, kept = 0;
+    r->seen = rows_seen(&r->any, &r->rows, mark);
+    if (!r->is_split && r->seen != SIZE_MAX && r->seen > 0 && rows - r->seen >= LEAST_HELD) {
+        for (i = 0; i < rows; i++)
+            if (!mark[i]) r->lines[kept++] = r->lines[i];
+        sample_keep(&r->rows, r->model.d, r->model.c, mark, 0);
+        r->skipped = r->seen, r->seen = 0;
+    }
+    free(mark);
+}
+
 void report_scores(report *r, machine *m) {
     rfm_real *room;
     size_t saturated;
@@ -70,7 +85,6 @@ void report_scores(report *r, machine *m) {
     saturated_note(&r->any, saturated, r->rows.rows);
     r->score = score_of(&r->rows, r->model.c, r->outputs, r->predicted);
     r->measures = measures_of(&r->rows, r->classes, r->model.c, r->outputs, r->predicted, model_temperature(&r->any));
-    r->seen = rows_seen(&r->any, &r->rows);
     free(room);
     if (r->classes > 0)
         classify(r);

@@ -1,0 +1,47 @@
+#include "decisions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void name_show(text *t, const char *name) {
+    const char *quote = *name == 0 || strpbrk(name, " ,") != NULL ? "\"" : "";
+    text_add(t, "%s", quote);
+    text_name(t, name);
+    text_add(t, "%s", quote);
+}
+
+void decisions_show(text *t, const any_model *any) {
+    const model_record *r = &any->record;
+    size_t i;
+    for (i = 0; r->recipe != NULL && i < any->numbers.d; i++) {
+        text how = {NULL, 0, 0};
+        recipe_show(&how, r->recipe, r->knots, i);
+        if (how.size > 0) {
+            text_add(t, "input         ");
+            if (any->numbers.input_names != NULL) name_show(t, rfm_name(any->numbers.input_names, i));
+            text_add(t, ": ");
+            text_bytes(t, how.at, how.size);
+            text_add(t, "\n");
+        }
+        free(how.at);
+    }
+    for (i = 0; i < r->left_count; i++) {
+        text_add(t, "left out      ");
+        name_show(t, rfm_name(r->left, 2 * i));
+        text_add(t, ": %s\n", rfm_name(r->left, 2 * i + 1));
+    }
+    for (i = 0; i < r->absent_count; i++) {
+        text_add(t, i == 0 ? "missing       also " : ", ");
+        name_show(t, rfm_name(r->absent, i));
+    }
+    if (r->absent_count > 0) text_add(t, "\n");
+    for (i = 0; i < r->note_count; i++) {
+        text_add(t, "decided       ");
+        text_name(t, rfm_name(r->notes, i));
+        text_add(t, "\n");
+    }
+}
+
+void decisions_json(text *t, const model_record *record) {
+    if (record->note_count > 0) json_names(t, "decisions", record->notes, record->note_count);
+}
