@@ -60,6 +60,8 @@ refuse 'no power of two' 2 'a spectrum needs a window that is a power of two: "f
 refuse 'a spectrum of one sample' 2 'a spectrum needs a window of 4 to 4096' $features --window 1 --spec 'a: fft1'
 refuse 'a recording without a window' 1 'no window of 64 samples' $features --window 64 --spec 'a: mean' -o "$out/refused.rfm"
 refuse 'no such target' 1 'no column "nix", expected one for --target' $features --window 8 --spec 'a: mean' --target nix
+sed '1s/^a,/accel,/' "$dir/recording.csv" >"$dir/named.csv"
+refuse 'a target, misspelt' 1 'no column "acel", expected one for --target; did you mean accel\?' "$rfm" features "$dir/named.csv" --window 8 --spec 'b: mean' --target acel
 refuse 'like a table' 1 'a model of a table, expected' $features --like "$out/two.rfm"
 refuse 'like, and a spec' 2 'like: expected none of --window' $features --like "$dir/table.signal" --window 8
 sed '5s/^[^,]*/x/' "$dir/recording.csv" >"$dir/hole.csv"

@@ -64,6 +64,17 @@ check 'decisions are said with --cv, too' "$rfm" train "$out/all.csv" -o "$out/c
 noted '--cv: a date that does not exist' 'line 11, column 2 \(when\): "2024-02-30" is no date that exists; 1 such cell counts as missing'
 same '--cv changes nothing that is kept' "$out/all.rfm" "$out/crossed.rfm"
 same 'neither --quiet nor --cv changes what is kept' "$out/held.rfm" "$out/quiet.rfm"
+# Long names: lists are in lines that a terminal shows whole, and no name is cut.
+awk 'BEGIN { for (j = 0; j < 12; j++) printf "the_mean_of_the_acceleration_along_the_axis_of_channel_number_%d_in_m_per_s2,", j; print "target"
+    srand(5); for (i = 0; i < 60; i++) { s = 0; for (j = 0; j < 12; j++) { x = rand(); s += x; printf "%.3f,", x } print s } }' >"$out/lengthy.csv"
+check 'long names' train "$out/lengthy.csv" -o "$out/lengthy.rfm" $quick
+"$rfm" compress "$out/lengthy.rfm" --data "$out/lengthy.csv" --type i8 --centers 9 -o "$out/lengthy-i8.rfm" --quiet >/dev/null
+"$rfm" compress "$out/lengthy.rfm" --data "$out/lengthy.csv" --type tiny --centers 9 --rank 3 -o "$out/lengthy-tiny.rfm" --quiet >/dev/null
+for kind in '' -i8 -tiny; do
+    check "long names$kind: info" "$rfm" info "$out/lengthy$kind.rfm"
+    same_text "long names$kind: the longest line" "$(awk 'length > 120' "$out/stdout" | grep -vc -e '^bytes' -e '^trained with')" 0
+    same_text "long names$kind: they are whole" "$(grep -o 'the_mean_of[a-z_0-9]*' "$out/stdout" | grep -cvx 'the_mean_of_the_acceleration_along_the_axis_of_channel_number_[0-9]*_in_m_per_s2')" 0
+done
 # A small model of integers takes the same table, with what it needs of it.
 for type in f32 i8; do
     check "everything: compress to $type" "$rfm" compress "$out/all.rfm" --data "$out/all.csv" --centers 100 --type $type -o "$out/small.rfm" --quiet

@@ -146,6 +146,12 @@ no_train() { # what, status, message, options...
 }
 awk -F, -v OFS=, 'NR == 1 { print "g", $0; next } { print "one", $0 }' "$out/three.csv" >"$out/one.csv"
 refuse 'one group' 1 'one.csv: column 1 \(g\): all training rows are one group' "$rfm" train "$out/one.csv" --group g --test-size 0.2 -o "$out/refused.rfm" $quick
+printf 'day,price,weight,y\n' >"$out/apart.csv"
+awk 'BEGIN { for (i = 0; i < 40; i++) print i "," i % 7 "," 1 + i % 2 "," i % 7 * 2 + i % 3 / 10 }' >>"$out/apart.csv"
+check '--only and --time' "$rfm" train "$out/apart.csv" --only day,price --time day --weights weight --test-size 10 -o "$out/apart.rfm" $quick --task regress
+noted '--only and --time' 'apart.csv: column 1 \(day\) is no input, in spite of --only: it says groups, times or weights'
+check '--only and --time: info' "$rfm" info "$out/apart.rfm"
+says '--only and --time: info' '^decided       column 1 \(day\) is no input'
 no_train 'no such group' 1 'expected a column nix \(--group\)' --group nix
 no_train 'no such time' 1 'expected a column nix \(--time\)' --time nix
 no_train 'no such weights' 1 'expected a column nix \(--weights\)' --weights nix

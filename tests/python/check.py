@@ -520,7 +520,7 @@ def test_words_for_missing():
     words = [w for k, v in FIXED.items() for w in ("--" + k, str(v))]
     command("train", path, "-o", file, "--quiet", "--na", "absent", "--task", "regress", *words)
     model = rfm.RFMRegressor.load(file)
-    assert any("1 missing cell" in line for line in model.info_["decisions"])
+    assert any("1 missing cell" in line for line in model.notes_)
     first = [model.evaluate(X, y) for _ in range(5)]
     assert all(same_but_times(one, first[0]) for one in first)
     assert "decisions" not in rfm.RFMRegressor(**FIXED).fit(X, y).info_

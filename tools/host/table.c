@@ -689,7 +689,12 @@ input_list inputs_decide(csv *c, size_t target, size_t targets, row_list rows, c
     for (j = 0; j < c->columns; j++) {
         if (j >= target && j < target + targets) continue;
         for (k = 0; k < rules->apart_count && rules->apart[k] != j; k++) continue;
-        if (k < rules->apart_count) continue;
+        if (k < rules->apart_count) {
+            if (listed(rules->only, c->names[j]))
+                decided(c->file, "column %zu (%s) is no input, in spite of --only: it says groups, times or weights",
+                        j + 1, c->names[j]);
+            continue;
+        }
         if (listed(rules->drop, c->names[j]) || (rules->only != NULL && !listed(rules->only, c->names[j]))) {
             t.plain = t.plain && rules->drop == NULL;
             if (rules->drop != NULL) leave_out(c, j, "--drop", &t.left, &t.left_count);

@@ -864,7 +864,7 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         else:
             about["_columns"] = int(info["outputs"]) > 1
         made = cls()
-        made._take(model, about, [])
+        made._take(model, about, list(info.get("decisions", [])))
         made.summary_ = {}
         return made
 

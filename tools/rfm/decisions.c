@@ -10,6 +10,22 @@ void name_show(text *t, const char *name) {
     text_add(t, "%s", quote);
 }
 
+#define LIST_WIDTH 118 /* and a comma */
+
+void list_item(text *t, size_t *columns, text *item) {
+    size_t wide = 0, i;
+    for (i = 0; i < item->size; i++) wide += (item->at[i] & 0xc0) != 0x80; /* characters of UTF-8 */
+    if (*columns > LIST_INDENT && *columns + 2 + wide > LIST_WIDTH) {
+        text_add(t, ",\n%*s", LIST_INDENT, "");
+        *columns = LIST_INDENT;
+    } else if (*columns > LIST_INDENT) {
+        text_add(t, ", ");
+        *columns += 2;
+    }
+    text_bytes(t, item->at, item->size);
+    *columns += wide, item->size = 0;
+}
+
 void decisions_show(text *t, const any_model *any) {
     const model_record *r = &any->record;
     size_t i;

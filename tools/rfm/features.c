@@ -28,9 +28,12 @@ typedef struct {
 static void find_target(job *t) {
     const csv *c = &t->files[0];
     size_t j, texts = 0, at = c->columns;
+    char room[GUESS_ROOM];
     if (t->a->target != NULL) {
         at = csv_column(c, t->a->target);
-        if (at == c->columns) fail("%s: no column \"%s\", expected one for --target", c->file, t->a->target);
+        if (at == c->columns)
+            fail("%s: no column \"%s\", expected one for --target%s", c->file, t->a->target,
+                 csv_like(c, t->a->target, room));
     } else if ((at = csv_column(c, "target")) == c->columns) {
         for (j = 0; j < c->columns; j++)
             if (csv_kind(csv_value(c, 0, j)) == CSV_TEXT) texts++, at = j;
@@ -41,7 +44,10 @@ static void find_target(job *t) {
 
 static size_t column_named(const csv *c, const char *name) {
     size_t at = csv_column(c, name);
-    if (at == c->columns) fail("%s: no column \"%s\", expected the same channels in every recording", c->file, name);
+    char room[GUESS_ROOM];
+    if (at == c->columns)
+        fail("%s: no column \"%s\", expected the same channels in every recording%s", c->file, name,
+             csv_like(c, name, room));
     return at;
 }
 

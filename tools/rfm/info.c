@@ -24,7 +24,8 @@ static void add_input(text *t, const char *names, size_t i) {
 /* The inputs with the largest diagonal of M. */
 static void show_top(text *t, const any_model *any) {
     const rfm_model *model = &any->numbers;
-    size_t d = model->d, shown[MOST_SHOWN], count = 0, j, i;
+    size_t d = model->d, shown[MOST_SHOWN], count = 0, j, i, columns = LIST_INDENT;
+    text item = {NULL, 0, 0};
     rfm_real *m = allocate(d, sizeof *m, "the metric");
     double trace = 0;
     model_diagonal(model, m);
@@ -33,6 +34,7 @@ static void show_top(text *t, const any_model *any) {
         m[j] = (rfm_real)((double)m[j] * unit * unit);
     }
     for (j = 0; j < d; j++) trace += (double)m[j];
+    text_add(t, "features      ");
     while (count < MOST_SHOWN && count < d) {
         size_t best = d;
         for (j = 0; j < d; j++) {
@@ -40,11 +42,12 @@ static void show_top(text *t, const any_model *any) {
             if (i == count && (best == d || m[j] > m[best])) best = j;
         }
         shown[count++] = best;
-        text_add(t, count == 1 ? "features      " : ", ");
-        add_input(t, model->input_names, best);
-        text_add(t, " %.1f %%", trace > 0 ? 100 * (double)m[best] / trace : 0);
+        add_input(&item, model->input_names, best);
+        text_add(&item, " %.1f %%", trace > 0 ? 100 * (double)m[best] / trace : 0);
+        list_item(t, &columns, &item);
     }
     text_add(t, " of the trace of M\n");
+    free(item.at);
     free(m);
 }
 
@@ -134,14 +137,16 @@ static void section_text(text *t, const char *name, size_t bytes) { text_add(t, 
 
 /* The ranges that the inputs of a model of integers were calibrated for, in the units of the data. */
 static void show_ranges(text *t, const rfm_model_i *m) {
-    size_t i;
-    text_add(t, "ranges       ");
+    size_t i, columns = LIST_INDENT;
+    text item = {NULL, 0, 0};
+    text_add(t, "ranges        ");
     for (i = 0; i < m->d && i < MOST_RANGES; i++) {
         double unit = ldexp(1, -m->inputs[i].exponent);
-        text_add(t, i > 0 ? ", " : " ");
-        add_input(t, m->input_names, i);
-        text_add(t, " %.6g to %.6g", m->inputs[i].low * unit, m->inputs[i].high * unit);
+        add_input(&item, m->input_names, i);
+        text_add(&item, " %.6g to %.6g", m->inputs[i].low * unit, m->inputs[i].high * unit);
+        list_item(t, &columns, &item);
     }
+    free(item.at);
     text_add(t, m->d > MOST_RANGES ? ", ... (--json has all)\n" : "\n");
 }
 
@@ -160,17 +165,19 @@ static void ranges_json(text *t, const rfm_model_i *m) {
 
 /* The form of alpha, and what integers the inputs are. */
 static void show_tiny(text *t, const rfm_tiny *m) {
-    size_t j;
+    size_t j, columns = LIST_INDENT;
+    text item = {NULL, 0, 0};
     text_add(t, "weights       %s\n",
              m->counts != NULL ? "one of each centre, for its class" : "one of each centre for every output");
     text_add(t, "integers      ");
     if (m->exponents == NULL && m->exponent == 0) text_add(t, "the inputs themselves, rounded\n");
     if (m->exponents == NULL && m->exponent != 0) text_add(t, "the inputs times 2^%d, rounded\n", m->exponent);
     for (j = 0; m->exponents != NULL && j < m->d && j < MOST_RANGES; j++) {
-        if (j > 0) text_add(t, ", ");
-        add_input(t, m->input_names, j);
-        text_add(t, " times 2^%d", m->exponents[j]);
+        add_input(&item, m->input_names, j);
+        text_add(&item, " times 2^%d", m->exponents[j]);
+        list_item(t, &columns, &item);
     }
+    free(item.at);
     if (m->exponents != NULL) text_add(t, m->d > MOST_RANGES ? ", ... (--json has all)\n" : "\n");
 }
 

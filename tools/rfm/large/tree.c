@@ -221,17 +221,20 @@ static void add_input(text *t, const rfm_tree *tree, size_t j) {
 
 static void show_inputs(text *t, const rfm_tree *tree) {
     double *share = shares_of(tree);
-    size_t count, j;
+    size_t count, j, columns = LIST_INDENT;
+    text item = {NULL, 0, 0};
+    text_add(t, "features      ");
     for (count = 0; count < SHOWN_INPUTS && count < tree->d; count++) {
         size_t best = 0;
         for (j = 1; j < tree->d; j++)
             if (share[j] > share[best]) best = j;
-        text_add(t, count == 0 ? "features      " : ", ");
-        add_input(t, tree, best);
-        text_add(t, " %.1f %%", 100 * share[best]);
+        add_input(&item, tree, best);
+        text_add(&item, " %.1f %%", 100 * share[best]);
+        list_item(t, &columns, &item);
         share[best] = -1;
     }
     text_add(t, " of the trace of M, mean over the leaves\n");
+    free(item.at);
     free(share);
 }
 

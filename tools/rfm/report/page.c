@@ -1017,51 +1017,43 @@ static void use_numbers(text *code, const report *r) {
                  c, plural(c));
 }
 
-static void use_integers(text *code, const report *r) {
-    size_t d = r->model.d, c = r->model.c, scratch = RFM_PREDICT_I_SCRATCH(d, r->model.r);
-    text_add(code, "#include \"model.h\"\n\n");
-    text_add(code, "static rfm_model_i m;\nstatic int16_t scratch[MODEL_SCRATCH]; /* %zu numbers, %zu bytes */\n",
-             scratch, scratch * sizeof(int16_t));
-    text_add(code, "static int32_t scores[MODEL_OUTPUTS]; /* %zu number%s, %zu bytes */\n\n", c, plural(c),
-             c * sizeof(int32_t));
-    text_add(code,
-             "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
-             "    return rfm_model_open_i(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
-             r->model_bytes);
-    text_add(code,
-             "/* x: %zu value%s times 2^m.inputs[i].exponent, rounded, in the order of the inputs in model.h. */\n", d,
-             plural(d));
-    text_add(code, r->classes > 0 ? "const char *predict(const int16_t x[MODEL_INPUTS]) {\n"
-                                  : "const int32_t *predict(const int16_t x[MODEL_INPUTS]) {\n");
-    text_add(code, "    if (rfm_predict_i(&m, x, scores, scratch, NULL, NULL) != RFM_OK) return NULL;\n");
-    text_add(code, r->classes > 0 ? "    return model_class_names[rfm_class_i(&m, scores)];\n}\n"
-                                  : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
-}
+/* Of integers: what a type of models is called in C. */
+typedef struct {
+    const char *model, *scratch, *open, *predict, *classify; /* predict: with what comes behind the scratch */
+    const char *inputs;                                      /* what they are, for a comment */
+} integer_names;
 
-static void use_tiny(text *code, const report *r) {
-    size_t d = r->model.d, c = r->model.c;
-    text_add(code, "#include \"model.h\"\n\n");
-    text_add(code, "static rfm_tiny m;\nstatic int8_t scratch[MODEL_SCRATCH]; /* %zu bytes */\n", r->model.r);
+static void use_integers(text *code, const report *r) {
+    static const integer_names names[] = {
+        {"rfm_model_i", "int16_t", "rfm_model_open_i", "rfm_predict_i(&m, x, scores, scratch, NULL, NULL)",
+         "rfm_class_i", "times 2^m.inputs[i].exponent, rounded, in the order of the inputs in model.h."},
+        {"rfm_tiny", "int8_t", "rfm_tiny_open", "rfm_tiny_predict(&m, x, scores, scratch, NULL)", "rfm_tiny_class",
+         "as integers, in the order of the inputs in model.h, which has their units."}};
+    const integer_names *n = &names[is_tiny(&r->any)];
+    size_t d = r->model.d, c = r->model.c, scratch = RFM_PREDICT_I_SCRATCH(d, r->model.r);
+    text_add(code, "#include \"model.h\"\n\nstatic %s m;\nstatic %s scratch[MODEL_SCRATCH]; /* ", n->model, n->scratch);
+    if (is_tiny(&r->any))
+        text_add(code, "%zu bytes */\n", r->model.r);
+    else
+        text_add(code, "%zu numbers, %zu bytes */\n", scratch, scratch * sizeof(int16_t));
     text_add(code, "static int32_t scores[MODEL_OUTPUTS]; /* %zu number%s, %zu bytes */\n\n", c, plural(c),
              c * sizeof(int32_t));
     text_add(code,
              "/* Once, at the start: checks the %zu bytes of the model, copies none of them. */\nint start(void) {\n"
-             "    return rfm_tiny_open(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
-             r->model_bytes);
-    text_add(code, "/* x: %zu value%s as integers, in the order of the inputs in model.h, which has their units. */\n",
-             d, plural(d));
-    text_add(code, r->classes > 0 ? "const char *predict(const int16_t x[MODEL_INPUTS]) {\n"
-                                  : "const int32_t *predict(const int16_t x[MODEL_INPUTS]) {\n");
-    text_add(code, "    if (rfm_tiny_predict(&m, x, scores, scratch, NULL) != RFM_OK) return NULL;\n");
-    text_add(code, r->classes > 0 ? "    return model_class_names[rfm_tiny_class(&m, scores)];\n}\n"
-                                  : "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
+             "    return %s(model, MODEL_BYTES, &m); /* RFM_OK is 0 */\n}\n\n",
+             r->model_bytes, n->open);
+    text_add(code, "/* x: %zu value%s %s */\n", d, plural(d), n->inputs);
+    text_add(code, "const %s *predict(const int16_t x[MODEL_INPUTS]) {\n    if (%s != RFM_OK) return NULL;\n",
+             r->classes > 0 ? "char" : "int32_t", n->predict);
+    if (r->classes > 0)
+        text_add(code, "    return model_class_names[%s(&m, scores)];\n}\n", n->classify);
+    else
+        text_add(code, "    return scores; /* value k is scores[k] * m.units[k] */\n}\n");
 }
 
 static void section_use(text *t, const report *r) {
     text code = {NULL, 0, 0};
-    if (is_tiny(&r->any))
-        use_tiny(&code, r);
-    else if (integers_in(r))
+    if (integers_in(r))
         use_integers(&code, r);
     else
         use_numbers(&code, r);
