@@ -1272,7 +1272,7 @@ void rfm_large_options_init(rfm_large_options *o) {
     memset(o, 0, sizeof *o);
     rfm_options_init(&o->fit);
     rfm_solve_options_init(&o->solve);
-    o->centers = 1000, o->choice = RFM_CHOICE_RANDOM, o->agop_rows = 20000;
+    o->centers = 1000, o->choice = RFM_CHOICE_RANDOM, o->power = R(1), o->agop_rows = 20000;
 }
 
 static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_options *o,
@@ -1282,6 +1282,8 @@ static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_lar
     if (status != RFM_OK) return status;
     if (o->centers == 0 || !between(RFM_CHOICE_RANDOM, o->choice, RFM_CHOICE_GREEDY) ||
         !solve_options_right(&o->solve) || o->centers > UINT32_MAX || o->sample > UINT32_MAX)
+        return RFM_EVALUE;
+    if (!(o->power >= R(0.25) && o->power <= R(4)) || (o->power > R(1) || o->power < R(1) ? o->fit.metric == RFM_FULL : 0))
         return RFM_EVALUE;
     memset(f, 0, sizeof *f);
     f->rows = rows, f->o = o, f->d = rows->d, f->c = rows->c, f->options = o->fit;
@@ -1702,6 +1704,14 @@ static int update_metric(fitting *f, int unit) {
     return rfm_finite(rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }
 
+/* p = most (p / most)^power */
+static void sharpen(fitting *f) {
+    rfm_real most = rfm_largest(f->d, f->p);
+    size_t j;
+    if (f->model.metric != RFM_DIAGONAL || !(most > R(0))) return;
+    for (j = 0; j < f->d; j++) f->p[j] = most * RFM_MATH(pow)(f->p[j] / most, f->o->power);
+}
+
 static int place_centers(fitting *f) { return place(f, &f->desk, f->order, f->m, f->centred, f->centers, &f->longest); }
 
 static int solve_fit(fitting *f, rfm_large_report *report) {
@@ -1729,6 +1739,7 @@ static int fit_rounds(fitting *f, rfm_large_report *report) {
         if (status != RFM_OK) break;
         outer_mean(f, &shape);
         status = update_metric(f, unit);
+        if (status == RFM_OK && round + 1 == f->o->rounds) sharpen(f);
         if (status == RFM_OK) status = place_centers(f);
         if (status != RFM_OK) break;
         set_bandwidth(f);

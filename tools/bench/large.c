@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #define TEST_ROWS 10000
-#define CENTERS   1000
-#define SAMPLE    3000
+#define CENTERS   2000
+#define SAMPLE    4000
 #define MANY_ROWS 200000 /* above: one tree with smaller leaves */
 
 typedef struct {
@@ -149,7 +149,7 @@ static int with_centers(const bench_run *run, rows_made *train, size_t n, outcom
     rows.n = n, rows.d = d, rows.c = 1, rows.read = read_rows, rows.from = train;
     rfm_large_options_init(&o);
     settings(&o.fit);
-    o.centers = CENTERS, o.sample = SAMPLE, o.rounds = 1;
+    o.centers = CENTERS, o.sample = SAMPLE, o.rounds = 1, o.power = 2, o.fit.ridge = (rfm_real)0.02;
     memset(&b, 0, sizeof b), memset(&p, 0, sizeof p);
     bench_ctx_init(&b, run), bench_ctx_init(&p, run);
     status = rfm_large_fit_need(&b.ctx, &rows, &o, NULL, &scratch, &store);
@@ -259,6 +259,7 @@ int bench_large(const bench_run *run) {
     size_t t, i, k, count = run->sizes > 0 ? run->sizes : sizeof sizes / sizeof *sizes;
     for (t = 0; t < sizeof tasks / sizeof *tasks; t++) {
         double first[2] = {0, 0}, first_n = 0;
+        if (run->task != NULL && strcmp(run->task, tasks[t].name) != 0) continue;
         for (i = 0; i < count; i++) {
             const size_t n = run->sizes > 0 ? run->n[i] : sizes[i];
             rows_made rows;
