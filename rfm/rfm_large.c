@@ -1704,11 +1704,13 @@ static int update_metric(fitting *f, int unit) {
     return rfm_finite(rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }
 
+static int sharper(const fitting *f) { return f->o->power > R(1) || f->o->power < R(1); }
+
 /* p = most (p / most)^power */
 static void sharpen(fitting *f) {
     rfm_real most = rfm_largest(f->d, f->p);
     size_t j;
-    if (f->model.metric != RFM_DIAGONAL || !(most > R(0))) return;
+    if (f->model.metric != RFM_DIAGONAL || !sharper(f) || !(most > R(0))) return;
     for (j = 0; j < f->d; j++) f->p[j] = most * RFM_MATH(pow)(f->p[j] / most, f->o->power);
 }
 
@@ -1729,7 +1731,9 @@ static int fit_rounds(fitting *f, rfm_large_report *report) {
     size_t round;
     int status;
     desk_start(&f->desk);
+    if (!has_rounds(f)) sharpen(f);
     status = place_centers(f);
+    if (!has_rounds(f) && sharper(f)) set_bandwidth(f);
     if (status == RFM_OK) status = solve_fit(f, report);
     for (round = 0; status == RFM_OK && has_rounds(f) && round < f->o->rounds; round++) {
         sums_shape shape;
