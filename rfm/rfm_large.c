@@ -1708,10 +1708,11 @@ static int sharper(const fitting *f) { return f->o->power > R(1) || f->o->power 
 
 /* p = most (p / most)^power */
 static void sharpen(fitting *f) {
-    rfm_real most = rfm_largest(f->d, f->p);
+    rfm_real most;
     size_t j;
-    if (f->model.metric != RFM_DIAGONAL || !sharper(f) || !(most > R(0))) return;
-    for (j = 0; j < f->d; j++) f->p[j] = most * RFM_MATH(pow)(f->p[j] / most, f->o->power);
+    if (f->model.metric != RFM_DIAGONAL || !sharper(f)) return;
+    most = rfm_largest(f->d, f->p);
+    for (j = 0; j < f->d && most > R(0); j++) f->p[j] = most * RFM_MATH(pow)(f->p[j] / most, f->o->power);
 }
 
 static int place_centers(fitting *f) { return place(f, &f->desk, f->order, f->m, f->centred, f->centers, &f->longest); }
