@@ -1272,7 +1272,7 @@ void rfm_large_options_init(rfm_large_options *o) {
     memset(o, 0, sizeof *o);
     rfm_options_init(&o->fit);
     rfm_solve_options_init(&o->solve);
-    o->centers = 1000, o->choice = RFM_CHOICE_RANDOM, o->agop_rows = 20000;
+    o->centers = 1000, o->choice = RFM_CHOICE_RANDOM, o->power = R(1), o->agop_rows = 20000;
 }
 
 static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_large_options *o,
@@ -1282,6 +1282,8 @@ static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_lar
     if (status != RFM_OK) return status;
     if (o->centers == 0 || !between(RFM_CHOICE_RANDOM, o->choice, RFM_CHOICE_GREEDY) ||
         !solve_options_right(&o->solve) || o->centers > UINT32_MAX || o->sample > UINT32_MAX)
+        return RFM_EVALUE;
+    if (!(o->power >= R(0.25) && o->power <= R(4)) || (o->power > R(1) || o->power < R(1) ? o->fit.metric == RFM_FULL : 0))
         return RFM_EVALUE;
     memset(f, 0, sizeof *f);
     f->rows = rows, f->o = o, f->d = rows->d, f->c = rows->c, f->options = o->fit;
@@ -1703,6 +1705,17 @@ static int update_metric(fitting *f, int unit) {
     return rfm_finite(rank * d, f->p) ? RFM_OK : RFM_ERANGE;
 }
 
+static int sharper(const fitting *f) { return f->o->power > R(1) || f->o->power < R(1); }
+
+/* p = most (p / most)^power */
+static void sharpen(fitting *f) {
+    rfm_real most;
+    size_t j;
+    if (f->model.metric != RFM_DIAGONAL || !sharper(f)) return;
+    most = rfm_largest(f->d, f->p);
+    for (j = 0; j < f->d && most > R(0); j++) f->p[j] = most * RFM_MATH(pow)(f->p[j] / most, f->o->power);
+}
+
 static int place_centers(fitting *f) { return place(f, &f->desk, f->order, f->m, f->centred, f->centers, &f->longest); }
 
 static int solve_fit(fitting *f, rfm_large_report *report) {
@@ -1720,7 +1733,9 @@ static int fit_rounds(fitting *f, rfm_large_report *report) {
     size_t round;
     int status;
     desk_start(&f->desk);
+    if (!has_rounds(f)) sharpen(f);
     status = place_centers(f);
+    if (!has_rounds(f) && sharper(f)) set_bandwidth(f);
     if (status == RFM_OK) status = solve_fit(f, report);
     for (round = 0; status == RFM_OK && has_rounds(f) && round < f->o->rounds; round++) {
         sums_shape shape;
@@ -1730,6 +1745,7 @@ static int fit_rounds(fitting *f, rfm_large_report *report) {
         if (status != RFM_OK) break;
         outer_mean(f, &shape);
         status = update_metric(f, unit);
+        if (status == RFM_OK && round + 1 == f->o->rounds) sharpen(f);
         if (status == RFM_OK) status = place_centers(f);
         if (status != RFM_OK) break;
         set_bandwidth(f);

@@ -26,6 +26,20 @@ check 'large: text' train "$dir/all.csv" -o "$dir/t.rfm" $set_large
 says 'large: text' '^method +large: 60 centres and all rows, read 4 times'
 check 'large: the ridge from sums' train "$dir/all.csv" -o "$dir/t.rfm" --metric diag --bandwidth 2m --iterations 1 --method large --centers 60 --json
 says 'large: rows that it was chosen on' '"validation": 0\.9[0-9]*, .*"validation_rows": 130,'
+# Twenty inputs of which one counts: their weights are squared, for held-out rows are predicted better so.
+awk 'BEGIN {
+    srand(8)
+    for (j = 0; j < 20; j++) printf "x%d,", j
+    print "target"
+    for (i = 0; i < 1500; i++) {
+        for (j = 0; j < 20; j++) { v = 2 * rand() - 1; if (j == 0) x = v; printf "%.4f,", v }
+        printf "%.5f\n", sin(4 * x)
+    }
+}' >"$dir/idle.csv"
+check 'large: idle inputs' train "$dir/idle.csv" -o "$dir/t.rfm" --kernel l1 --metric diag --bandwidth 1m --iterations 1 --method large --centers 100 --json
+says 'large: weights of inputs squared' '"metric_power": 2,'
+check 'large: with a ridge given there is no choice' train "$dir/idle.csv" -o "$dir/t.rfm" --kernel l1 --metric diag --bandwidth 1m --iterations 1 --ridge 1e-2 --method large --centers 100 --json
+says 'large: weights of inputs as they are' '"metric_power": 1,'
 check 'large: labels' train "$dir/quoted.csv" -o "$dir/t.rfm" $set_large --test "$dir/quoted.csv" --json
 says 'large: labels are right' '"accuracy": 0\.9'
 check 'large: rows as centres' train "$dir/one.csv" -o "$dir/t.rfm" --metric diag --bandwidth 2m --ridge 1e-3 --iterations 1 --method large --json
@@ -84,6 +98,11 @@ for part in one two all; do
     check "sums: $part" "$rfm" sums "$dir/memory.rfm" "$dir/$part.csv" -o "$dir/$part.sums"
 done
 says 'sums: what they are' '^sums +of 1300 rows for 60 centres'
+awk -F, -v OFS=, '{ print $2, $1, $3, $4 }' "$dir/one.csv" >"$dir/turned.csv"
+check 'sums: columns in another order' "$rfm" sums "$dir/memory.rfm" "$dir/turned.csv" -o "$dir/turned.sums"
+same 'sums: columns in another order' "$dir/one.sums" "$dir/turned.sums"
+cut -d, -f2-4 "$dir/one.csv" >"$dir/without.csv"
+refuse 'sums: a column less' 1 'without.csv: line 1: expected a column a' "$rfm" sums "$dir/memory.rfm" "$dir/without.csv" -o "$out/refused.sums"
 check 'merge' "$rfm" merge "$dir/one.sums" "$dir/two.sums" -o "$dir/merged.rfm"
 says 'merge: its rows' '60 centres, of 1300 rows in 2 parts'
 check 'merge: the other order' "$rfm" merge "$dir/two.sums" "$dir/one.sums" -o "$dir/turned.rfm"

@@ -832,6 +832,45 @@ static void test_fit_refuses(void) {
     CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
     o.choice = 0, o.fit.ridge = -1;
     CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
+    o.fit.ridge = (rfm_real)0.01;
+    for (i = 0; i < 4; i++) {
+        const rfm_real bad[] = {0, 5, (rfm_real)NAN, 2};
+
+        o.power = bad[i], o.fit.metric = i < 3 ? RFM_DIAGONAL : RFM_FULL;
+        CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
+    }
+}
+
+/* A power of the metric: weights that are small beside the largest become smaller still, by that power. */
+static void test_power(void) {
+    rfm_real weights[3];
+    size_t j, power, turn;
+
+    for (turn = 0; turn < 4; turn++) {
+        rfm_large_options o;
+        rfm_large_report report;
+        rfm_ctx ctx = plain();
+        rfm_model m;
+        problem p;
+        double most = 0;
+        int status;
+
+        power = 1 + turn % 2;
+        test_reset();
+        if (!problem_make(&p, 40, 1, 3, 1, RFM_L1)) TEST_IGNORE_MESSAGE("no room");
+        rfm_large_options_init(&o);
+        o.fit.kernel = RFM_L1, o.fit.metric = RFM_DIAGONAL, o.fit.iterations = 1, o.fit.bandwidth = 2;
+        o.fit.ridge = (rfm_real)0.01, o.centers = 12, o.rounds = turn / 2, o.power = (rfm_real)power;
+        status = fit(&p, &ctx, &o, &m, &report);
+        if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, status);
+        if (power == 1) memcpy(weights, m.p, sizeof weights);
+        for (j = 0; j < 3; j++) most = fmax(most, (double)weights[j]);
+        for (j = 0; j < 3; j++)
+            CHECK_BELOW(fabs((double)m.p[j] - most * pow((double)weights[j] / most, (double)power)),
+                        10 * TEST_EPS * most);
+        CHECK(weights[0] != weights[1]);
+    }
 }
 
 /* Fewer rows with weight than the sample has places: they are all of it, and a tick can end the work. */
@@ -1104,6 +1143,7 @@ int main(void) {
     RUN_TEST(test_fit_low_rank);
     RUN_TEST(test_fit_is_exact);
     RUN_TEST(test_fit_refuses);
+    RUN_TEST(test_power);
     RUN_TEST(test_few_weights);
     RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);

@@ -49,6 +49,7 @@ typedef struct {
     const size_t *n, *d, *outputs; /* fits: only these, .. */
     size_t sizes, dims, counts;    /* .. so many of them, 0: all */
     const char *metric;            /* NULL: all */
+    const char *task;              /* of large; NULL: all */
 } bench_run;
 
 typedef struct {

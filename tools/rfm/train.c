@@ -1055,6 +1055,7 @@ static void report(job *t, double seconds) {
             json_number(&out, "centers", (double)t->fit.model.n);
             json_number(&out, "passes", (double)t->large.passes);
             json_number(&out, "steps", (double)t->large.steps);
+            json_number(&out, "metric_power", t->large.power);
         }
         if (t->signal != NULL) signal_json(&out, t->signal);
         if (is_network(t->a)) {
@@ -1118,8 +1119,8 @@ static void report(job *t, double seconds) {
             text_add(&out, "\n");
         }
         if (t->method == METHOD_LARGE)
-            text_add(&out, "method        large: %zu centres and all rows, read %zu times\n", t->fit.model.n,
-                     t->large.passes);
+            text_add(&out, "method        large: %zu centres and all rows, read %zu times%s\n", t->fit.model.n,
+                     t->large.passes, t->large.power > 1 ? "; weights of inputs squared" : "");
         if (t->method == METHOD_TREE) tree_text(&out, &t->tree);
         if (is_network(t->a))
             text_add(&out, "method        hyperbf: a network of %zu centres and rank %zu, taught by that\n",

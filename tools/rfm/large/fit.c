@@ -192,15 +192,36 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
 
 /* ---- the fit -------------------------------------------------------------------------------- */
 
+/* A fit with this power of the metric, and its ridge. */
+static int fit_once(machine *m, const lesson *l, const rfm_rows *rows, const rfm_large_options *o, const rfm_data *start,
+                    int scored, int fixed, rfm_options *options, rfm_model *model, large_result *result) {
+    rfm_large_report report;
+    const int status = rfm_large_fit(&m->ctx, rows, o, start, m->ctx.arena, model, &report);
+    if (status != RFM_OK) return status;
+    result->passes = report.solve.passes, result->steps = report.solve.steps, result->power = (double)o->power;
+    result->ridge = (double)report.solve.ridge;
+    if (!scored) return RFM_OK;
+    return choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, &options->ridge, fixed, result);
+}
+
+/* The model's arrays in memory of their own, or from there back into the arena. */
+static void keep_model(const rfm_model *m, rfm_real *kept, int back) {
+    rfm_real *const at[] = {(rfm_real *)m->shift, (rfm_real *)m->p, (rfm_real *)m->centers, (rfm_real *)m->alpha};
+    const size_t count[] = {m->d, m->d, m->n * m->r, m->n * m->c};
+    size_t i;
+    for (i = 0; i < 4; kept += count[i++]) memcpy(back ? at[i] : kept, back ? kept : at[i], count[i] * sizeof *kept);
+}
+
+#define SHARPER 2 /* the power of the metric that is tried beside 1 */
+
 /* large_fit; scored: held-out rows are scored even where the ridge is given. */
 static int fit_centers(machine *m, const lesson *l, const rfm_rows *in, const call *a, rfm_options *options,
                        int (*tick)(void *arg, rfm_real done), fitted *f, int scored, large_result *result) {
-    int fixed = strcmp(a->ridge, "auto") != 0;
+    int fixed = strcmp(a->ridge, "auto") != 0, choose;
     rfm_large_options o;
-    rfm_large_report report;
     rfm_data start;
     rfm_rows rows = in != NULL ? *in : rows_of_lesson(l);
-    size_t scratch = 0, store = 0;
+    size_t scratch = 0, store = 0, mark;
     int status;
     memset(result, 0, sizeof *result);
     memset(&start, 0, sizeof start);
@@ -216,21 +237,33 @@ static int fit_centers(machine *m, const lesson *l, const rfm_rows *in, const ca
         fail("out of memory: training with %zu centres takes %zu bytes, this machine has %.0f; fewer: --centers N",
              o.centers, f->arena_bytes, machine_room());
     machine_memory(m, f->arena_bytes, "training (fewer centres take less: --centers N)");
-    m->ctx.tick = tick;
-    status = rfm_large_fit(&m->ctx, &rows, &o, &start, m->ctx.arena, &f->model, &report);
+    m->ctx.tick = tick, mark = m->ctx.arena->used;
+    choose = (o.centers < rows.n ? o.centers : rows.n) <= RFM_DIRECT_CENTERS && rows.n >= 50 && (scored || !fixed);
+    status = fit_once(m, l, &rows, &o, &start, choose, fixed, options, &f->model, result);
+    if (status == RFM_OK && choose && o.rounds > 0 && options->kernel == RFM_L1 && options->metric == RFM_DIAGONAL) {
+        const rfm_model first = f->model;
+        rfm_real *kept = allocate(2 * first.d + first.n * (first.r + first.c), sizeof *kept, "a model");
+        rfm_options other = o.fit;
+        large_result sharper = *result;
+        keep_model(&first, kept, 0);
+        rfm_arena_release(m->ctx.arena, mark);
+        o.power = SHARPER;
+        status = fit_once(m, l, &rows, &o, &start, choose, fixed, &other, &f->model, &sharper);
+        if (status == RFM_OK && sharper.validation > result->validation) {
+            *result = sharper, options->ridge = other.ridge;
+        } else if (status == RFM_OK) {
+            f->model = first;
+            keep_model(&first, kept, 1);
+        }
+        free(kept);
+    }
     if (status == RFM_ECHANGED || status == RFM_EREAD)
         fail("%s: the rows have changed while they were read", a->operands[0]);
     check(status, l);
     if (status == RFM_OK) {
-        result->passes = report.solve.passes, result->steps = report.solve.steps;
-        f->path[options->iterations].ridge = report.solve.ridge;
+        f->path[options->iterations].ridge = choose ? options->ridge : (rfm_real)result->ridge;
         f->path[options->iterations].bandwidth = f->model.bandwidth;
         f->path[options->iterations].rank = (uint32_t)f->model.r;
-        if (f->model.n <= RFM_DIRECT_CENTERS && rows.n >= 50 && (scored || !fixed)) {
-            rfm_real *alpha = (rfm_real *)f->model.alpha; /* in the machine's arena */
-            status = choose_ridge(&m->ctx, l, &rows, &f->model, alpha, &options->ridge, fixed, result);
-            f->path[options->iterations].ridge = options->ridge;
-        }
     }
     m->ctx.tick = NULL;
     return status;

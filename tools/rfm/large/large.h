@@ -29,6 +29,8 @@ typedef struct {
     size_t held;       /* rows that the ridge was chosen on */
     double validation; /* accuracy or r2 on them; NaN: nothing was chosen */
     size_t passes, steps;
+    double power; /* of the metric, in the last round */
+    double ridge; /* as used */
 } large_result;
 
 /* A fit with these options to all of these rows, or to the lesson's if `in` is NULL. The ridge becomes the best of
