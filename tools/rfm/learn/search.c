@@ -11,7 +11,7 @@
  * Inputs may be made of the columns in other ways than the standard one: clipped, by ranks (knots.h). The first stage
  * tries the best setting of each kernel and metric with these. What does better than every standard setting is in the
  * short list, too. It is chosen if it is the best there, and its squared error is below that of every standard one by
- * more than two standard errors of the difference, over the rows that are held out.
+ * more than a standard error of the difference, over the rows that are held out.
  *
  * Where a mean of models is wanted, the short list has the best of every kernel and metric. Beginning with the least
  * squared error, the model is added whose company lowers that of the held-out rows most, until none lowers it. The
@@ -37,7 +37,7 @@
 #define WAY_LIST        2 /* of each way, so many more; for a mean of models: */
 #define WAY_LIST_MEAN   4
 #define MOST_LISTED     (SHORT_LIST + (WAYS - 1) * WAY_LIST_MEAN)
-#define CLEAR           2 /* standard errors by which another way has to do better */
+#define CLEAR           1 /* standard errors by which another way has to do better */
 #define MOST_PARTS      40
 
 /* ---- parts of the rows ---------------------------------------------------------------------- */
