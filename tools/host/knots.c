@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define RANK_KNOTS 33
+#define STRAIGHT   0.95  /* correlation of a column and what its table makes of it */
 #define CLIPPED    0.01  /* of the rows, at each end */
 #define FARTHEST   1e150 /* of a knot and its value: differences are finite */
 
@@ -187,6 +188,19 @@ static unsigned char *rank(const double *sorted, size_t count) {
     return table_of(x, y, n);
 }
 
+/* 1 if the table does hardly more to the numbers than a straight line: it is not worth a table then. */
+static int is_straight(const unsigned char *knots, const double *sorted, size_t count) {
+    double half = sorted[count - 1] / 2 - sorted[0] / 2, middle = sorted[0] + half, n = (double)count;
+    double x1 = 0, y1 = 0, x2 = 0, y2 = 0, xy = 0, from = knots_y(knots, 0);
+    double range = knots_y(knots, knots_count(knots) - 1) - from;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        double x = (sorted[i] - middle) / half, y = (knots_value(knots, sorted[i]) - from) / range;
+        x1 += x, y1 += y, x2 += x * x, y2 += y * y, xy += x * y;
+    }
+    return xy - x1 * y1 / n > STRAIGHT * sqrt((x2 - x1 * x1 / n) * (y2 - y1 * y1 / n));
+}
+
 static void input_put(input_list *list, text *names, const input *one, const char *name, const char *suffix) {
     list->at[list->count++] = *one;
     text_add(names, "%s%s%c", name, suffix, 0);
@@ -207,6 +221,10 @@ size_t inputs_change(csv *c, input_list *inputs, row_list rows, int way) {
         text_add(&new_name, "%s%s%c", name, suffix, 0);
         if (has_three(sorted, count) && csv_column(c, new_name.at) == c->columns)
             one.knots = way == WAY_CLIPPED ? clip(c, one.column, rows, sorted, count) : rank(sorted, count);
+        if (one.knots != NULL && is_straight(one.knots, sorted, count)) {
+            free((void *)one.knots);
+            one.knots = NULL;
+        }
         if (one.knots == NULL || way == WAY_BOTH) input_put(&list, &names, &inputs->at[i], name, "");
         if (one.knots != NULL) {
             one.what = way == WAY_CLIPPED ? INPUT_CLIPPED : INPUT_RANK;

@@ -401,8 +401,7 @@ static void decide_inputs(job *t) {
     free(labels);
     t->changed = t->way != WAY_STANDARD ? inputs_change(&t->file, &t->inputs, t->train, t->way) : 0;
     if (t->way != WAY_STANDARD && t->changed == 0)
-        note("--inputs %s changes no column: none has three different numbers%s", way_words[t->way],
-             t->way == WAY_CLIPPED ? " and quantiles that differ" : "");
+        note("--inputs %s changes no column: it would make hardly a difference to any", way_words[t->way]);
     t->rows_missing = rows_missing(&t->file, &t->inputs, t->train);
     t->recipe_text = recipe_write(&t->file, &t->inputs, t->target, t->targets, t->target_kinds, &t->recipe_bytes);
     t->knots = knots_write(&t->inputs, &t->knots_bytes);
