@@ -1283,8 +1283,8 @@ static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_lar
     if (o->centers == 0 || !between(RFM_CHOICE_RANDOM, o->choice, RFM_CHOICE_GREEDY) ||
         !solve_options_right(&o->solve) || o->centers > UINT32_MAX || o->sample > UINT32_MAX)
         return RFM_EVALUE;
-    if (!(o->power >= R(0.25) && o->power <= R(4)) || (o->power > R(1) || o->power < R(1) ? o->fit.metric == RFM_FULL : 0))
-        return RFM_EVALUE;
+    if (!(o->power >= R(0.25) && o->power <= R(4))) return RFM_EVALUE;
+    if (o->fit.metric == RFM_FULL && (o->power > R(1) || o->power < R(1))) return RFM_EVALUE;
     memset(f, 0, sizeof *f);
     f->rows = rows, f->o = o, f->d = rows->d, f->c = rows->c, f->options = o->fit;
     f->s = min_size(rows->n, max_size(o->sample, o->centers));

@@ -29,7 +29,7 @@ typedef struct {
 
 /* Near the largest target less its offset, from the model alone: all parts have to agree, whatever rows they have and
  * on whatever machine. Classes are -1, 0 and 1. Else y_i = f(x_i) + ridge alpha_i at the centres of an exact model, and
- * about f(x_i) at those of another. alpha itself says little: it is small where rows are alike or the ridge is large. */
+ * about f(x_i) at those of another. alpha says little: it is small where rows are alike or the ridge is large. */
 static rfm_real unit_of_targets(const rfm_model *m) {
     rfm_model projected = *m; /* takes rows as centres are */
     rfm_summary summary;
