@@ -390,6 +390,10 @@ static void build_tiny(job *t, const rfm_model *source, const rfm_real *x) {
         fail("cannot teach a tiny model of rank %zu and %zu centres: expected at least as many different rows, and at "
              "most 255 centres of a class",
              k->rank, k->centers);
+    if (status == RFM_ERANGE)
+        fail("cannot make a tiny model of rank %zu and %zu centres: its integers have no room for it. Inputs that are "
+             "far from 0 for their spread, as dates are, need an offset: subtract it in the table, or take --type i8",
+             k->rank, k->centers);
     if (status != RFM_OK)
         fail("cannot make a tiny model of rank %zu and %zu centres: %s", k->rank, k->centers, rfm_status_text(status));
     t->small = any_of_tiny(&tiny);
