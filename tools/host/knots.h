@@ -21,8 +21,8 @@ extern const char *const way_words[]; /* these, then auto; the last is NULL */
 
 int has_knots(int what); /* of an INPUT_... */
 
-/* Changes these inputs by the numbers of these rows; returns how many columns it changed. Columns of two values stay, so
- * do those that would hardly differ from what they are, and one whose new name another column has. */
+/* Changes these inputs by the numbers of these rows; returns how many columns it changed. Columns of two values stay,
+ * so do those that would hardly differ from what they are, and one whose new name another column has. */
 size_t inputs_change(csv *c, input_list *inputs, row_list rows, int way);
 
 /* The input at x; NaN at NaN. */
