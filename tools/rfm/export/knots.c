@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define COARSE 1e-3 /* of the range of an input */
+#define MOST   ((double)FLT_MAX)
 
 int has_tables(const any_model *any) {
     size_t i;
@@ -38,7 +39,7 @@ static float_knots knots_of(const any_model *any) {
         f.first[i] = f.count;
         if (!has_knots(recipe_what(r->recipe, i))) continue;
         for (k = 0; k < knots_count(at); k++) {
-            float x = (float)fmax(fmin(knots_x(at, k), FLT_MAX), -FLT_MAX);
+            float x = (float)fmax(fmin(knots_x(at, k), MOST), -MOST);
             if (f.count > f.first[i] && !(f.x[f.count - 1] < x)) f.count--;
             f.x[f.count] = x, f.y[f.count++] = (float)knots_y(at, k);
         }
@@ -68,7 +69,7 @@ static void put_arrays(header *h, const float_knots *f, const size_t *source, si
             double slope = 0;
             if (k + 1 < f->first[i + 1])
                 slope = ((double)f->y[k + 1] - (double)f->y[k]) / ((double)f->x[k + 1] - (double)f->x[k]);
-            array_float(h, (float)fmin(slope, FLT_MAX));
+            array_float(h, (float)fmin(slope, MOST));
         }
     array_end(h);
 }
@@ -126,7 +127,7 @@ void tables_rounding(const any_model *any, rfm_real *off) {
                 steepest =
                     fmax(steepest, (knots_y(at, k) - knots_y(at, k - 1)) / (knots_x(at, k) - knots_x(at, k - 1)));
         }
-        off[i] = (rfm_real)fmin((double)FLT_EPSILON * (4 * largest + 2 * farthest * steepest), (double)FLT_MAX);
+        off[i] = (rfm_real)fmin((double)FLT_EPSILON * (4 * largest + 2 * farthest * steepest), MOST);
         at = knots_next(at);
     }
 }

@@ -865,7 +865,8 @@ static double lead(const work *w, const candidate *a, const candidate *b) {
     return deviation > 0 ? sum / deviation : 0;
 }
 
-/* The best of the list; inputs of another way than the standard one only where that is clear. NULL: there is none. */
+/* The best of the list; inputs of another way than the standard one only where that is clear. NULL: none is
+ * complete. */
 static candidate *best_listed(const work *w, candidate *list, size_t count) {
     candidate *best = NULL, *least = NULL, *other = NULL;
     size_t i;
