@@ -676,7 +676,6 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_SCALES    5 /* (d) x_scale, where the summary does not have it */
 #define RFM_RECORD_CONFORMAL 6 /* a coverage and its threshold, 8-byte numbers: rfm_conformal_set */
 
-
 /* What tools do with a table before it becomes inputs: FORMAT.md has the bytes. */
 #define RFM_RECORD_RECIPE      16 /* how each input is made of a column */
 #define RFM_RECORD_ABSENT      17 /* further words for what is missing: strings */
@@ -685,6 +684,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_WORDS       20 /* the options that were given for the table: strings */
 #define RFM_RECORD_TEMPERATURE 21 /* of the softmax, one 8-byte number, where the model itself has none */
 #define RFM_RECORD_DECISIONS   22 /* what else was decided about the table and the training: strings */
+#define RFM_RECORD_KNOTS       23 /* tables of knots that make inputs of columns, 8-byte numbers */
 #define RFM_RECORD_SIGNAL      32 /* how inputs are made of the samples of sensors: a signal of rfm_signal.h */
 
 #define RFM_RECORD_OPTIONS_BYTES 48

@@ -114,16 +114,21 @@ static int end_pass(passing *p) {
 
 /* ==== 2. Basis ==================================================================================
  *
- * K_mm = U'U, pivots in the order of `perm`. A centre beyond the rank is represented by the others: its row of U is
- * that of the identity, and its features are 0.
+ * K_mm = U'U, rows in the order of `perm`. A centre beyond the rank is represented by the others: its row of U is that
+ * of the identity, and its features are 0.
+ *
+ * Sums of two machines merge only if both have the same order, and a pivot may depend on rounding. So the order is that
+ * of the centres, repeated ones last, wherever K_mm has a factor in it. Only a K_mm that is singular to rounding takes
+ * pivots; `order` is 0 or a checksum of these.
  */
 
 typedef struct {
     const rfm_model *model;
     size_t least_r, most_r; /* room for models of these ranks and all between */
     size_t rank;
+    uint32_t order;
     rfm_real *u;       /* (m, m) */
-    rfm_real *centers; /* (m, r) in the order of the pivots */
+    rfm_real *centers; /* (m, r) in the order of U */
     rfm_real *zeros;   /* (r) */
     uint32_t *perm;    /* (m) */
     rfm_model turned;  /* the model with its centres in that order */
@@ -158,24 +163,72 @@ static void basis_layout(rfm_arena *arena, desk *s, size_t rows, basis *f) {
         desk_for(s, rfm_kernel_values_need(s->ctx, &flat, m, &bytes), &bytes);
     }
     desk_for(s, rfm_chol_rank_need(s->ctx, m, &bytes), &bytes);
+    desk_for(s, rfm_chol_need(s->ctx, m, &bytes), &bytes);
     desk_for(s, rfm_trsm_need(s->ctx, m, rows, &bytes), &bytes);
 }
 
+/* Puts the centres into the order of perm. */
+static void order_centers(basis *f) {
+    size_t m = f->model->n, r = f->model->r, i;
+    for (i = 0; i < m; i++)
+        memcpy(f->centers + i * r, f->model->centers + f->perm[i] * r, r * sizeof *f->centers);
+}
+
+/* perm: centres as they are, those that are equal to one before them last. Returns how many are different. */
+static size_t repeated_last(basis *f) {
+    const rfm_real *z = f->model->centers;
+    size_t m = f->model->n, r = f->model->r, different = 0, last = m, i, j;
+    for (i = 0; i < m; i++) {
+        for (j = 0; j < different && memcmp(z + i * r, z + f->perm[j] * r, r * sizeof *z) != 0; j++) {
+        }
+        f->perm[j < different ? --last : different++] = (uint32_t)i;
+    }
+    return different;
+}
+
+/* U = K_mm in the order of perm. */
+static int kernel_of_centers(desk *s, basis *f) {
+    rfm_model flat = flat_model(f->model, f->zeros);
+    size_t m = f->model->n;
+    order_centers(f);
+    flat.centers = f->centers;
+    return rfm_kernel_values(&s->room.ctx, &flat, rfm_cview(f->centers, m, f->model->r), RFM_NN,
+                             rfm_view(f->u, m, m));
+}
+
+/* The factor without pivots. RFM_ENOTPD: what a centre adds to those before it is nothing but rounding. */
+static int factor_in_order(desk *s, basis *f) {
+    size_t m = f->model->n, i;
+    rfm_mat first = rfm_view(f->u, m, m);
+    rfm_real most = R(0);
+    int status;
+    first.rows = first.cols = f->rank;
+    for (i = 0; i < f->rank; i++) most = max_real(most, f->u[i * (m + 1)]);
+    status = rfm_chol(&s->room.ctx, first, NULL);
+    for (i = 0; status == RFM_OK && i < f->rank; i++)
+        if (!(f->u[i * (m + 1)] * f->u[i * (m + 1)] > R(m) * REAL_EPS * most)) status = RFM_ENOTPD;
+    return status;
+}
+
 static int basis_start(desk *s, basis *f) {
-    const rfm_model *model = f->model;
-    rfm_model flat = flat_model(model, f->zeros);
-    size_t m = model->n, r = model->r, i, j;
+    size_t m = f->model->n, i, j;
     int status;
     memset(f->zeros, 0, f->most_r * sizeof *f->zeros);
-    status = rfm_kernel_values(&s->room.ctx, &flat, rfm_cview(model->centers, m, r), RFM_NN, rfm_view(f->u, m, m));
-    if (status == RFM_OK) status = rfm_chol_rank(&s->room.ctx, rfm_view(f->u, m, m), R(0), f->perm, &f->rank);
+    f->order = 0, f->rank = repeated_last(f);
+    status = kernel_of_centers(s, f);
+    if (status == RFM_OK) status = factor_in_order(s, f);
+    if (status == RFM_ENOTPD) {
+        for (i = 0; i < m; i++) f->perm[i] = (uint32_t)i;
+        status = kernel_of_centers(s, f);
+        if (status == RFM_OK) status = rfm_chol_rank(&s->room.ctx, rfm_view(f->u, m, m), R(0), f->perm, &f->rank);
+        f->order = rfm_crc32(0, f->perm, f->rank * sizeof *f->perm) | 1u;
+        order_centers(f);
+    }
     if (status != RFM_OK) return status;
-    for (i = 0; i < m; i++) {
+    for (i = 0; i < m; i++)
         for (j = 0; j < m; j++)
             if (j < i || i >= f->rank || j >= f->rank) f->u[i * m + j] = R(i == j);
-        memcpy(f->centers + i * r, model->centers + f->perm[i] * r, r * sizeof *f->centers);
-    }
-    f->turned = *model;
+    f->turned = *f->model;
     f->turned.centers = f->centers;
     return f->rank > 0 ? RFM_OK : RFM_ERANGE; /* only a network kernel with centres of zeros has rank 0 */
 }
@@ -198,7 +251,7 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
  */
 
 #define SUMS_MAGIC   0x736d6672u /* "rfms" */
-#define SUMS_VERSION 1
+#define SUMS_VERSION 2
 #define SUMS_COVERED 8 /* the checksum is of everything from here on */
 
 #define FIXED_MOST   R(0x1p30) /* what is added at once is below this */
@@ -236,7 +289,14 @@ static int fixed_right(fixed f) { return f.whole > -(INT64_C(1) << 61) && f.whol
 #else
 typedef int64_t fixed;
 
-static fixed fixed_of(rfm_real x) { return (int64_t)(x * R(0x1p32)); }
+/* In two steps, because a float becomes an integer of 64 bits by way of a double on 32-bit processors. */
+static fixed fixed_of(rfm_real x) {
+    int32_t whole = (int32_t)x;
+    rfm_real share = (x - R(whole)) * R(0x1p32);
+    int64_t low = (int64_t)(uint32_t)RFM_MATH(fabs)(share);
+    return (int64_t)whole * (INT64_C(1) << 32) + (share < R(0) ? -low : low);
+}
+
 static rfm_real fixed_value(fixed f) { return R(f) * R(0x1p-32); }
 static fixed fixed_plus(fixed a, fixed b, int sign) { return sign > 0 ? a + b : a - b; }
 static int fixed_right(fixed f) { return f > -(INT64_C(1) << 62) && f < INT64_C(1) << 62; }
@@ -379,24 +439,30 @@ static void set_rows(rfm_sums *sums, uint64_t rows) {
     sums->rows_low = (uint32_t)(rows & 0xffffffffu), sums->rows_high = (uint32_t)(rows >> 32);
 }
 
+/* sums += part, or sums -= part; both are known to be right. */
+static int combine_right(rfm_sums *sums, const rfm_sums *part, int sign) {
+    uint64_t rows = rfm_sums_rows(sums);
+    size_t i, count = (sums->bytes - sizeof *sums) / sizeof(fixed);
+    int right = 1;
+    if (rows > 0 && rfm_sums_rows(part) > 0 && part->order != sums->order) return RFM_ECHANGED;
+    if (sign < 0 && rfm_sums_rows(part) > rows) return RFM_EVALUE;
+    for (i = 0; i < count; i++) right &= fixed_right(fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign));
+    if (!right) return RFM_ERANGE;
+    for (i = 0; i < count; i++) numbers_of(sums)[i] = fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign);
+    if (rows == 0) sums->order = part->order;
+    set_rows(sums, sign > 0 ? rows + rfm_sums_rows(part) : rows - rfm_sums_rows(part));
+    seal(sums);
+    return RFM_OK;
+}
+
 static int combine(rfm_sums *sums, const rfm_sums *part, int sign) {
-    int status = sums == NULL ? RFM_ENULL : rfm_sums_check(NULL, sums, SIZE_MAX), right = 1;
-    uint64_t rows;
-    size_t i, count;
+    int status = sums == NULL ? RFM_ENULL : rfm_sums_check(NULL, sums, SIZE_MAX);
     if (status == RFM_OK) status = rfm_sums_check(NULL, part, SIZE_MAX);
     if (status != RFM_OK) return status;
     if (part->bytes != sums->bytes || part->kind != sums->kind || part->model != sums->model || part->m != sums->m ||
         part->c != sums->c || part->r != sums->r || part->unit_k != sums->unit_k || part->unit_y != sums->unit_y)
         return RFM_ECHANGED;
-    rows = rfm_sums_rows(sums);
-    if (sign < 0 && rfm_sums_rows(part) > rows) return RFM_EVALUE;
-    count = (sums->bytes - sizeof *sums) / sizeof(fixed);
-    for (i = 0; i < count; i++) right &= fixed_right(fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign));
-    if (!right) return RFM_ERANGE;
-    for (i = 0; i < count; i++) numbers_of(sums)[i] = fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign);
-    set_rows(sums, sign > 0 ? rows + rfm_sums_rows(part) : rows - rfm_sums_rows(part));
-    seal(sums);
-    return RFM_OK;
+    return combine_right(sums, part, sign);
 }
 
 int rfm_sums_merge(rfm_sums *sums, const rfm_sums *part) { return combine(sums, part, 1); }
@@ -632,12 +698,10 @@ int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *mode
     if (sums->kind == RFM_SUMS_SOLVE) {
         status = basis_start(&s.desk, &s.basis);
         if (status == RFM_OK) status = add_rows(&s.adding, &s.passing);
+        s.part->order = s.basis.order;
     } else
         status = outer_rows(&s);
-    if (status == RFM_OK) {
-        seal(s.part);
-        status = combine(sums, s.part, 1);
-    }
+    if (status == RFM_OK) status = combine_right(sums, s.part, 1);
     return leave(ctx->arena, used, status);
 }
 
@@ -785,6 +849,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
     if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
     status = basis_start(&s.desk, &s.basis);
+    if (status == RFM_OK && s.basis.order != sums->order) status = RFM_ECHANGED;
     if (status == RFM_OK)
         status = solve_sums(&s.equations, sums, (const unsigned char *)numbers_in(sums), ridge, alpha);
     if (status == RFM_OK && report != NULL) {
@@ -1735,6 +1800,8 @@ typedef struct {
     rfm_real *x, *g, *ksb, *h, *t; /* (most, d), (most, c), (s, most), (s, c), (pairs, c) */
     rfm_real *predicted;           /* (v, c) */
     rfm_real eta;
+    rfm_real unit; /* the largest target; 1 if all are 0 */
+    int moved;     /* 1: a step is done */
 } descent;
 
 void rfm_eigenpro_options_init(rfm_eigenpro_options *o) {
@@ -1903,9 +1970,11 @@ static int descent_step(descent *s, size_t first) {
         for (k = 0; k < c; k++) s->alpha[s->order[(first + i) % s->n] * c + k] -= rate * s->g[i * c + k];
     for (i = 0; s->q > 0 && i < s->s; i++)
         for (k = 0; k < c; k++) s->alpha[s->chosen[i] * c + k] += s->h[i * c + k];
+    s->moved = 1;
     return rfm_finite(s->n * c, s->alpha) ? RFM_OK : RFM_ECONVERGE;
 }
 
+/* In units of the largest target, squared. */
 static int descent_score(descent *s, rfm_real *score) {
     rfm_cmat x = s->data->x_validation, y = s->data->y_validation;
     size_t i, k;
@@ -1913,32 +1982,42 @@ static int descent_score(descent *s, rfm_real *score) {
     *score = R(0);
     for (i = 0; status == RFM_OK && i < x.rows; i++)
         for (k = 0; k < s->c; k++) {
-            rfm_real diff = s->predicted[i * s->c + k] - y.at[i * y.stride + k];
+            rfm_real diff = s->predicted[i * s->c + k] / s->unit - y.at[i * y.stride + k] / s->unit;
             *score += diff * diff / R(x.rows * s->c);
         }
     return status;
 }
 
-/* Is alpha worse than no model at all on the rows that it was made from? In units of the largest target. */
+/* Is alpha worse than no model at all on the rows that it was made from? */
 static int descent_check(descent *s) {
     const rfm_cmat x = s->data->x, y = s->data->y;
-    rfm_real most = R(0), error = R(0), zero = R(0);
+    rfm_real error = R(0), zero = R(0);
     size_t first, count, i, k;
     int status = RFM_OK;
-    for (i = 0; i < s->n; i++)
-        for (k = 0; k < s->c; k++) most = max_real(most, RFM_MATH(fabs)(y.at[i * y.stride + k]));
-    for (first = 0; first < s->n && status == RFM_OK && most > R(0); first += count) {
+    for (first = 0; first < s->n && status == RFM_OK; first += count) {
         rfm_cmat rows = x;
         count = min_size(s->batch, s->n - first);
         rows.at += first * x.stride, rows.rows = count;
         status = rfm_predict(&s->desk.room.ctx, &s->model, rows, rfm_view(s->g, count, s->c));
         for (i = 0; status == RFM_OK && i < count; i++)
             for (k = 0; k < s->c; k++) {
-                rfm_real target = y.at[(first + i) * y.stride + k] / most, diff = s->g[i * s->c + k] / most - target;
+                rfm_real target = y.at[(first + i) * y.stride + k] / s->unit;
+                rfm_real diff = s->g[i * s->c + k] / s->unit - target;
                 error += diff * diff, zero += target * target;
             }
     }
     return status != RFM_OK ? status : error <= zero ? RFM_OK : RFM_ECONVERGE;
+}
+
+/* The largest target of all rows. */
+static rfm_real unit_of_targets(const rfm_data *data) {
+    rfm_real most = R(0);
+    size_t i;
+    for (i = 0; i < data->y.rows; i++)
+        most = max_real(most, rfm_largest(data->y.cols, data->y.at + i * data->y.stride));
+    for (i = 0; data->x_validation.at != NULL && i < data->y_validation.rows; i++)
+        most = max_real(most, rfm_largest(data->y.cols, data->y_validation.at + i * data->y_validation.stride));
+    return most > R(0) ? most : R(1);
 }
 
 static int descend(descent *s, rfm_eigenpro_report *report) {
@@ -1946,6 +2025,7 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
     size_t epoch, first, bytes = s->n * s->c * sizeof *s->alpha;
     int scored = s->data->x_validation.at != NULL, status;
     memset(report, 0, sizeof *report);
+    s->unit = unit_of_targets(s->data), s->moved = 0;
     status = descent_basis(s, &state);
     memset(s->alpha, 0, bytes);
     s->model.alpha = s->alpha;
@@ -1960,6 +2040,7 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
         if (!scored) report->best = epoch;
         if (!scored || status != RFM_OK) continue;
         status = descent_score(s, &score);
+        if (status == RFM_OK && report->best == 0 && !rfm_finite(1, &score)) status = RFM_ECONVERGE;
         if (status == RFM_OK && (report->best == 0 || score < report->score)) {
             report->best = epoch, report->score = score;
             memcpy(s->best, s->alpha, bytes);
@@ -1968,7 +2049,12 @@ static int descend(descent *s, rfm_eigenpro_report *report) {
     }
     report->batch = s->batch, report->directions = s->q;
     if (scored && status == RFM_OK) memcpy(s->alpha, s->best, bytes);
-    return status == RFM_OK ? descent_check(s) : status;
+    if (status == RFM_OK) status = descent_check(s);
+    /* Scores of zeros fitted into the number type: it was the descent that took them out of it. */
+    if (status == RFM_ERANGE && s->moved) status = RFM_ECONVERGE;
+    if (status != RFM_OK) return status;
+    report->score *= s->unit, report->score *= s->unit;
+    return rfm_finite(1, &report->score) ? RFM_OK : RFM_ERANGE;
 }
 
 int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *model, const rfm_eigenpro_options *options,
@@ -1981,6 +2067,8 @@ int rfm_eigenpro(const rfm_ctx *ctx, const rfm_data *data, const rfm_model *mode
     if (status == RFM_OK) status = check_alpha(model, alpha);
     if (status != RFM_OK) return status;
     if (!finite_view(data->x) || !finite_view(data->y)) return RFM_EFINITE;
+    if (data->x_validation.at != NULL && (!finite_view(data->x_validation) || !finite_view(data->y_validation)))
+        return RFM_EFINITE;
     used = ctx->arena->used;
     status = descent_layout(ctx->arena, &s);
     if (status != RFM_OK) return leave(ctx->arena, used, status);

@@ -37,8 +37,8 @@ typedef struct {
 /* ---- solving for alpha ---------------------------------------------------------------------- */
 
 /* alpha (m, c) minimises  sum_i w_i |y_i - offset - sum_j alpha_j K(x_i, z_j)|^2 + ridge tr(alpha' K_mm alpha)  for the
- * metric and the centres z_j of a model. With all rows as centres that is alpha of rfm_fit. K_mm = U'U with pivoting:
- * centres that others represent to rounding have alpha 0. */
+ * metric and the centres z_j of a model. With all rows as centres that is alpha of rfm_fit. K_mm = U'U, with pivots
+ * where it is singular to rounding: centres that others represent have alpha 0. */
 
 #define RFM_SOLVER_AUTO      0 /* the direct one up to RFM_DIRECT_CENTERS centres */
 #define RFM_SOLVER_DIRECT    1 /* one pass, n m^2 operations: the sums below, solved */
@@ -92,7 +92,8 @@ typedef struct {
     uint32_t m, c, r;             /* centres, outputs, rank */
     int32_t unit_k, unit_y;       /* K is counted in units of 2^unit_k, y (or gradients) of 2^unit_y */
     uint32_t rows_low, rows_high; /* how many rows */
-    uint32_t unused_2, unused_3, unused_4, unused_5;
+    uint32_t order; /* of the centres in U: 0, or a checksum of the pivots of a K_mm that is singular to rounding */
+    uint32_t unused_2, unused_3, unused_4;
 } rfm_sums; /* the numbers follow */
 
 /* Empty sums in `size` bytes at `sums`, 16-byte aligned. unit_y: near the largest |y| (or gradient), rounded to a power
@@ -111,12 +112,14 @@ uint64_t rfm_sums_rows(const rfm_sums *sums);
 int rfm_sums_add(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, rfm_sums *sums);
 int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, int kind, size_t *bytes);
 
-/* sums += part, or sums -= part. RFM_ECHANGED: they do not belong together. RFM_EVALUE: there are fewer rows than are
+/* sums += part, or sums -= part. RFM_ECHANGED: they do not belong together; so are sums of machines that round
+ * differently, if rounding has decided which centres the others represent. RFM_EVALUE: there are fewer rows than are
  * to be taken out. RFM_ERANGE. Otherwise as rfm_sums_check; nothing has changed after a failure. */
 int rfm_sums_merge(rfm_sums *sums, const rfm_sums *part);
 int rfm_sums_subtract(rfm_sums *sums, const rfm_sums *part);
 
-/* alpha (m, c) of RFM_SUMS_SOLVE. RFM_EVALUE: of another kind, or no rows. report may be NULL. */
+/* alpha (m, c) of RFM_SUMS_SOLVE. RFM_EVALUE: of another kind, or no rows. RFM_ECHANGED: also as in merging. report
+ * may be NULL. */
 int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *sums, rfm_real ridge, rfm_mat alpha,
                    rfm_solve_report *report);
 int rfm_sums_solve_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);

@@ -1357,6 +1357,18 @@ int rfm_online_model(const rfm_online *o, rfm_arena *store, rfm_model *model) {
     return RFM_OK;
 }
 
+size_t rfm_online_read(void *online, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
+    const rfm_online *o = (const rfm_online *)online;
+    size_t set = set_of(o->serving), i, q, k;
+    for (i = 0; i < count && first + i < o->count[set]; i++) {
+        size_t place = o->rows[set][first + i];
+        for (q = 0; q < o->d; q++) x[i * o->d + q] = raw(o, place, q);
+        for (k = 0; k < o->c; k++) y[i * o->c + k] = target(o, place, k);
+        if (weights != NULL) weights[i] = R(1);
+    }
+    return i;
+}
+
 /* ==== 10. State =================================================================================
  *
  * FORMAT.md, "The state of a learner", has the bytes.

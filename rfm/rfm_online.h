@@ -188,6 +188,13 @@ int rfm_online_report_get(const rfm_online *online, rfm_online_report *report);
  * slices. */
 int rfm_online_model(const rfm_online *online, rfm_arena *store, rfm_model *model);
 
+/* Samples first .. first + count - 1 of the window, the oldest is 0, as they are kept: x (count, d), their targets y
+ * (count, c) as above at `outputs`, weights (count) 1 unless that is NULL. It is an rfm_read of rfm_large.h: with this
+ * as its `read` and the learner as its `from`, an rfm_rows adds the window to sums that merge elsewhere. Its n is
+ * `samples` of the report. No step may be made while a pass runs. Returns how many samples it gave: fewer than count
+ * where the window ends. */
+size_t rfm_online_read(void *online, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights);
+
 /* ---- the state, for a reset ----------------------------------------------------------------- */
 
 /* put takes `count` bytes, get fills them: at most 64, in order. Returns RFM_OK, or a status that save and load then

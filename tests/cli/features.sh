@@ -68,6 +68,15 @@ sed '5s/^[^,]*/x/' "$dir/recording.csv" >"$dir/hole.csv"
 refuse 'a sample that is no number' 1 'hole.csv: line 5, column 1 \(a\): expected a number, for a window has all its samples' \
     "$rfm" features "$dir/hole.csv" --window 8 --spec 'a: mean'
 
+# Names of 700 characters that differ in the last one.
+long=$(awk 'BEGIN { for (i = 0; i < 699; i++) printf "n" }')
+sed "1s/.*/${long}a,${long}b,state/" "$dir/recording.csv" >"$dir/long.csv"
+check 'long names' "$rfm" features "$dir/long.csv" --window 8 --step 4 --spec '*: min max' -o "$dir/wide.csv" -q
+same_text 'long names are whole' "$(head -n 1 "$dir/wide.csv")" "${long}a_min,${long}a_max,${long}b_min,${long}b_max,state"
+check 'train on long names' train "$dir/wide.csv" -o "$dir/wide.rfm" $quick
+check 'info of long names' "$rfm" info "$dir/wide.rfm"
+says 'info of long names' ': windows of 8 samples, one every 4; 4 features in integers'
+
 # ---- the model and its header ------------------------------------------------------------------------------------------
 
 check 'features to train on' $features --window 8 --step 2 --spec '*: std; a: min max fft2 zero' -o "$dir/train.csv" -q

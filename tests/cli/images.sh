@@ -70,6 +70,8 @@ refuse 'images as labels' 1 'IDX with 3 sides, expected labels' "$rfm" train "$i
 refuse 'text as labels' 1 'bars.csv: expected an IDX file of labels' "$rfm" train "$idx" --labels "$dir/bars.csv" -o "$out/refused.rfm"
 echo "0 0 8 1 0 0 0 3 0 1 0" | bytes >"$dir/three.idx"
 refuse 'counts that disagree' 1 'three.idx: 3 labels, expected 60: one for each image of .*bar-images' "$rfm" train "$idx" --labels "$dir/three.idx" -o "$out/refused.rfm"
+echo "0 0 8 1 0 0 0 60 0 1 0" | bytes >"$dir/cut.idx"
+refuse 'truncated labels' 1 'cut.idx: truncated: 3 whole labels, its head says 60' "$rfm" train "$idx" --labels "$dir/cut.idx" -o "$out/refused.rfm"
 refuse 'no such labels' 1 'no-labels: cannot be opened' "$rfm" train "$idx" --labels "$dir/no-labels" -o "$out/refused.rfm"
 echo "31 139 8 0 0 0" | refuse_idx 'gzip' 'bad.idx: compressed by gzip.*gunzip'
 echo "31 139 8 0" | bytes >"$dir/labels.gz"
@@ -113,6 +115,12 @@ says 'ConvRFM of numbers' '"task": "regress".*"r2": (1|0\.[4-9])'
 check 'numbers around their mean' "$rfm" predict "$dir/levels.rfm" "$dir/levels.csv"
 same_text 'numbers around their mean' "$(awk '$1 > 30 && $1 < 70' "$out/stdout" | wc -l | tr -d ' ')" 60
 
+# One image is enough to predict and too little to learn from.
+{ echo "0 0 8 3 0 0 0 1 0 0 0 5 0 0 0 6"; sed -n 2p "$dir/images.txt"; } | bytes >"$dir/one-images-idx3-ubyte"
+echo "0 0 8 1 0 0 0 1 0" | bytes >"$dir/one-labels-idx1-ubyte"
+check 'one image' "$rfm" predict "$dir/conv.rfm" "$dir/one-images-idx3-ubyte"
+same_text 'one image' "$(grep -c '^[01]$' "$out/stdout")" 1
+refuse 'to learn from one image' 1 'one-images-idx3-ubyte: 1 training row' "$rfm" train "$dir/one-images-idx3-ubyte" --image 5x6 -o "$out/refused.rfm" --quiet
 check 'predict by patches' "$rfm" predict "$dir/conv.rfm" "$dir/alone.idx" -o "$dir/a.csv"
 check 'predict by patches, text' "$rfm" predict "$dir/conv.rfm" "$dir/bars.csv" -o "$dir/b.csv"
 same 'predictions of IDX and text' "$dir/a.csv" "$dir/b.csv"

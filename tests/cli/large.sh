@@ -93,11 +93,28 @@ says 'merge: scores' '"r2": 0\.9[5-9]'
 check 'merge: one part' "$rfm" merge "$dir/all.sums" -o "$dir/whole.rfm"
 for model in merged whole; do "$rfm" predict "$dir/$model.rfm" "$dir/all.csv" >"$dir/$model.txt"; done
 same_text 'merge: predictions of one pass' "$(paste -d ' ' "$dir/merged.txt" "$dir/whole.txt" | awk '{ d = $1 - $2; if (d * d > 1e-8) n++ } END { print n + 0 }')" 0
+# Sums of another machine, and without a model in front of them: 64 bytes and the numbers of 60 centres.
+check 'sums: another port' "$rfm" sums "$dir/memory.rfm" "$dir/two.csv" --port scalar -o "$dir/scalar.sums"
+tail -c $((64 + 8 * (60 * 61 / 2 + 60 + 2))) "$dir/scalar.sums" >"$dir/bare.sums"
+check 'merge: bare sums of another port' "$rfm" merge "$dir/one.sums" "$dir/bare.sums" -o "$dir/bare.rfm"
+says 'merge: their rows' '60 centres, of 1300 rows in 2 parts'
+"$rfm" predict "$dir/bare.rfm" "$dir/all.csv" >"$dir/bare.txt"
+same_text 'merge: their predictions' "$(paste -d ' ' "$dir/merged.txt" "$dir/bare.txt" | awk '{ d = $1 - $2; if (d * d > 1e-8) n++ } END { print n + 0 }')" 0
+check 'merge: a model in front' "$rfm" merge "$dir/memory.rfm" "$dir/bare.sums" "$dir/one.sums" -o "$dir/front.rfm"
+same 'merge: a model in front' "$dir/bare.rfm" "$dir/front.rfm"
+refuse 'merge: bare sums alone' 1 'bare.sums: sums without a model: expected' "$rfm" merge "$dir/bare.sums" -o "$out/refused.rfm"
+check 'merge: another width' train "$dir/all.csv" -o "$dir/wider.rfm" --metric diag --bandwidth 3m --ridge 1e-3 --iterations 1 --method large --centers 60
+refuse 'merge: bare sums of another model' 1 'bare.sums: sums of another model' "$rfm" merge "$dir/wider.rfm" "$dir/bare.sums" -o "$out/refused.rfm"
+refuse 'merge: no rows' 1 'memory.rfm: no rows in its sums' "$rfm" merge "$dir/memory.rfm" -o "$out/refused.rfm"
 check 'sums of another model' "$rfm" sums "$dir/passes.rfm" "$dir/one.csv" -o "$dir/other.sums"
 refuse 'merge: another model' 1 'other.sums: sums of another model than .*one.sums' "$rfm" merge "$dir/one.sums" "$dir/other.sums" -o "$out/refused.rfm"
 head -c 3000 "$dir/one.sums" >"$dir/cut.sums"
 refuse 'merge: cut off' 1 'cut.sums: the sums are cut off|cut.sums: the model' "$rfm" merge "$dir/cut.sums" -o "$out/refused.rfm"
 refuse 'merge: no sums' 1 'all.csv: expected sums' "$rfm" merge "$dir/all.csv" -o "$out/refused.rfm"
+refuse 'merge: a model of images' 1 'conv.rfm: expected sums' "$rfm" merge "$out/images/conv.rfm" -o "$out/refused.rfm"
+refuse 'info: sums' 1 'one.sums: sums of rows; expected a model' "$rfm" info "$dir/one.sums"
+refuse 'predict: sums' 1 'one.sums: sums of rows; expected a model' "$rfm" predict "$dir/one.sums" "$dir/all.csv"
+refuse 'export: sums' 1 'one.sums: sums of rows; expected a model' "$rfm" export "$dir/one.sums" -o "$out/refused.rfm"
 refuse 'merge: without -o' 2 'merge: expected -o' "$rfm" merge "$dir/one.sums"
 
 wrong_large() { # what, status, message, files and options

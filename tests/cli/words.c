@@ -1,4 +1,4 @@
-/* Words for people that no command can be made to print at will: spans of time, and guesses of what was meant. */
+/* Words that people read, which no command can be made to print at will: spans of time, guesses of what was meant. */
 #include "host/host.h"
 
 #include <string.h>

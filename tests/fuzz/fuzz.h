@@ -33,8 +33,8 @@ size_t fuzz_seed(size_t index, unsigned char *blob);
  * of integers and as a tiny one, and uses what there is. The status of opening. */
 int fuzz_use(const unsigned char *bytes, size_t size, size_t shift);
 
-/* Uses the bytes as they are; then those that make multiples of RFM_ALIGN, if there are `head`, with this magic and with
- * a right length and checksum. `inside` comes first and mends what the blob holds; or NULL. */
+/* Uses the bytes as they are; then those that make multiples of RFM_ALIGN, if there are `head`, with this magic and
+ * with a right length and checksum. `inside` comes first and mends what the blob holds; or NULL. */
 void fuzz_use_sealed(const unsigned char *bytes, size_t size, unsigned long magic, size_t head,
                      void (*inside)(unsigned char *, size_t), void (*use)(const unsigned char *, size_t));
 

@@ -4,6 +4,7 @@
  * An input is one byte of options, one with the number of targets, and the file. The command ends when it refuses a
  * file; here fail() jumps back, and all memory that was allocated meanwhile is given back: csv.c, table.c and files.c
  * are compiled with these malloc and free. */
+#include "knots.h"
 #include "progress.h"
 #include "table.h"
 
@@ -150,6 +151,41 @@ static void check_written(const char *field) {
     file_bytes = bytes, file_size = size;
 }
 
+/* An exact copy, so that what is read behind it is seen, with bytes changed by those of the file. */
+static unsigned char *spoiled(const char *from, size_t size) {
+    unsigned char *copy = fuzz_malloc(size + 1);
+    size_t i;
+
+    copy = fuzz_realloc(copy, size > 0 ? size : 1);
+    if (size > 0) memcpy(copy, from, size);
+    for (i = 0; size > 0 && i + 1 < file_size && i < 8; i += 2) copy[file_bytes[i] * 7u % size] ^= file_bytes[i + 1];
+    return copy;
+}
+
+/* A recipe and tables that are spoiled are refused, or used without harm: an input is between the ends of its table. */
+static void spoil(const char *recipe, size_t bytes, const char *tables, size_t table_bytes, size_t count,
+                  size_t targets) {
+    const double probes[] = {-1e300, -1, -1e-310, 0, 1e-310, 0.5, 1e300};
+    unsigned char *at = spoiled(tables, table_bytes), *other = spoiled(recipe, bytes);
+    size_t i, k;
+
+    if (recipe_right((char *)other, bytes, count, targets) &&
+        knots_right((unsigned char *)tables, table_bytes, (char *)other, count)) {
+        text shown = {NULL, 0, 0};
+        for (i = 0; i < count; i++) recipe_show(&shown, (char *)other, (unsigned char *)tables, i);
+        fuzz_free(shown.at);
+    }
+    if (!knots_right(at, table_bytes, recipe, count)) return;
+    for (i = 0; i < count; i++) {
+        const unsigned char *knots = knots_from(at, recipe, i);
+        if (!has_knots(recipe_what(recipe, i))) continue;
+        for (k = 0; k < sizeof probes / sizeof *probes; k++) {
+            const double y = knots_value(knots, probes[k]);
+            require(y >= knots_y(knots, 0) && y <= knots_y(knots, knots_count(knots) - 1), "an input of a table");
+        }
+    }
+}
+
 /* What training decides about the columns is found again by the recipe, in the same file. */
 static void decide(csv *c, size_t target, size_t count, row_list rows, row_list train, unsigned options) {
     table_rules rules;
@@ -157,8 +193,8 @@ static void decide(csv *c, size_t target, size_t count, row_list rows, row_list 
     input_list made, again;
     int kinds[3] = {0, 0, 0};
     rfm_real *x, *other;
-    char *recipe;
-    size_t bytes;
+    char *recipe, *tables;
+    size_t bytes, table_bytes;
 
     memset(&rules, 0, sizeof rules);
     rules.one_hot = options >> 1 & 1, rules.missing = (int)(options >> 6 & 1);
@@ -168,15 +204,19 @@ static void decide(csv *c, size_t target, size_t count, row_list rows, row_list 
         if (count == 1 && target_is_class(c, target, train)) rules.missing = MISSING_MEAN;
     }
     made = inputs_decide(c, target, count, train, &rules, &left);
+    (void)inputs_change(c, &made, train, (int)(options >> 2 & 1) + 2 * (int)(options >> 4 & 1));
     recipe = recipe_write(c, &made, target, count, kinds, &bytes);
     require(recipe_right(recipe, bytes, made.count, count), "a recipe");
     require(!recipe_right(recipe, bytes - 1, made.count, count), "half a recipe");
-    again = inputs_of_recipe(c, recipe, made.names, made.count);
+    tables = knots_write(&made, &table_bytes);
+    require(knots_right((unsigned char *)tables, table_bytes, recipe, made.count), "tables of knots");
+    again = inputs_of_recipe(c, recipe, (unsigned char *)tables, made.names, made.count);
     x = allocate(rows.count * made.count, sizeof *x, "inputs");
     other = allocate(rows.count * made.count, sizeof *other, "inputs");
     inputs_fill(c, made, rows, 1, NULL, x);
     inputs_fill(c, again, rows, 1, NULL, other);
     require(memcmp(x, other, rows.count * made.count * sizeof *x) == 0, "inputs by the recipe");
+    spoil(recipe, bytes, tables, table_bytes, made.count, count);
 }
 
 static void use(unsigned options, unsigned targets) {

@@ -532,6 +532,26 @@ def same_but_times(a, b):
     return {k: v for k, v in a.items() if k != "seconds"} == {k: v for k, v in b.items() if k != "seconds"}
 
 
+def test_inputs():
+    """Ranks of columns: the same as the command, one importance for each column, columns in their order."""
+    X, y = table(80, 3)
+    X = [[2.718 ** (4 * v) for v in row] for row in X]
+    for way in ("clipped", "ranks", "both"):
+        words = ["--kernel", "laplace", "--metric", "full", "--bandwidth", "1m", "--ridge", "0.001", "--iterations", "2"]
+        model = rfm.RFMRegressor(inputs=way, **FIXED)
+        same_as_command(model, X, y, words + ["--inputs", way])
+        shares = as_list(model.feature_importances_)
+        assert len(shares) == 3 and abs(sum(shares) - 1) < 1e-6
+        again = rfm.RFMRegressor.from_bytes(model.model_)
+        assert again.n_features_in_ == 3 and as_list(again.predict(X)) == as_list(model.predict(X))
+        assert as_list(again.feature_importances_) == shares
+        small = model.compress(X, y, type="i16", centers=60)
+        assert small.score(X, y) > 0.5
+        assert "model_inputs" in model.export(standalone=True)
+    model = rfm.RFMRegressor(inputs="normal", **FIXED)
+    raises(ValueError, "inputs", model.fit, X, y)
+
+
 def test_parameters():
     model = rfm.RFMClassifier(kernel="l1", seed=3)
     assert model.get_params()["kernel"] == "l1" and model.get_params()["ridge"] == "auto"

@@ -316,8 +316,8 @@ static int descend_run(const rfm_ctx *ctx, void *arg, rfm_arena *store) {
 
 static uint64_t descend_hash(const void *arg) { return hash_net(&((const net *)arg)->moved); }
 
-/* H / rows as a report has it. *rounding becomes at least what noise in the numbers changes, and what that of the scores
- * adds where a row is met exactly. */
+/* H / rows as a report has it. *rounding becomes at least what noise in the numbers changes, and what that of the
+ * scores adds where a row is met exactly. */
 static double mean_loss(const net *t, double *rounding) {
     const rfm_hyperbf *f = &t->f;
     const size_t rows = t->data.x.rows;

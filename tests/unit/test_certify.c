@@ -10,7 +10,7 @@
 #ifndef TEST_MOVES
 #ifdef BOARD_BARE
 #define TEST_MOVES 60
-#elif defined(TEST_QUICK)
+#elif TEST_FEW
 #define TEST_MOVES 600
 #else
 #define TEST_MOVES 20000

@@ -263,13 +263,14 @@ static void test_gradients(void) {
 static void test_agop(void) {
     size_t which, i, j, q, t;
     for (which = 0; which < SHAPES; which += STEP) {
+        const int metric = which % 3 != 1; /* the others with M = I */
         double most = 0;
         test_reset();
         test_note("shape", which, 0, 0);
         if (!make(&shapes[which], 19, 10, 3)) continue;
-        if (run(GRADIENTS, 1) == TEST_SKIP || run(AGOP, 1) == TEST_SKIP) continue;
+        if (run(GRADIENTS, metric) == TEST_SKIP || run(AGOP, metric) == TEST_SKIP) continue;
         test_check_padding(s.a);
-        same_with_workers(AGOP, 1);
+        same_with_workers(AGOP, metric);
         for (i = 0; i < s.d; i++) most = fmax(most, (double)s.a.at[i * s.a.stride + i]);
         for (i = 0; i < s.d; i++)
             for (j = 0; j < s.d; j++) {
@@ -288,7 +289,7 @@ static void test_agop(void) {
 static void test_blocks(void) {
     static const size_t which[] = {3, 6, 7};
     size_t w, i, j;
-    for (w = 0; w < TEST_LENGTH(which); w++) {
+    for (w = 0; w < (TEST_FEW ? 1 : TEST_LENGTH(which)); w++) {
         double most = 0;
         test_reset();
         test_note("shape", which[w], 0, 0);
@@ -397,7 +398,9 @@ static void test_memory(void) {
 }
 
 static void test_check(void) {
+    static const int depths[] = {-1, 0, 6, 9};
     rfm_conv f = shapes[3];
+    size_t i;
     CHECK_INT(RFM_ENULL, rfm_conv_check(NULL));
     CHECK_INT(RFM_OK, rfm_conv_check(&f));
     f.channels = 0;
@@ -422,10 +425,11 @@ static void test_check(void) {
     CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
     f = shapes[3], f.bandwidth = (rfm_real)NAN;
     CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
-    f = shapes[9], f.depth = 0;
-    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
-    f.depth = 6;
-    CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    f = shapes[9];
+    for (i = 0; i < TEST_LENGTH(depths); i++) {
+        f.depth = depths[i];
+        CHECK_INT(RFM_EVALUE, rfm_conv_check(&f));
+    }
     f.depth = 5; /* 5 rows: four convolutions of 2 x 2 leave one */
     CHECK_INT(RFM_ESHAPE, rfm_conv_check(&f));
     f.depth = 4;
@@ -632,7 +636,7 @@ static const struct {
 };
 
 static int make_fit(size_t i) {
-    if (!make_task(1, fits[i].height, 8, 26, 12, fits[i].c)) return 0;
+    if (!make_task(1, fits[i].height, 8, TEST_FEW ? 14 : 26, TEST_FEW ? 6 : 12, fits[i].c)) return 0;
     t.o.kernel = fits[i].kernel, t.o.depth = fits[i].depth, t.o.padded = fits[i].padded, t.o.patch = fits[i].patch;
     t.o.layers = fits[i].layers;
     return 1;
@@ -878,6 +882,101 @@ static void test_features(void) {
         }
 }
 
+static void test_feature_refusals(void) {
+    rfm_mat filters, to, less;
+    rfm_conv f;
+    rfm_real was;
+    size_t bytes = 0;
+    if (!make(&shapes[3], 3, 2, 1)) TEST_IGNORE_MESSAGE("no room");
+    filters = test_mat(4, s.d, 1, 0), to = test_mat(s.v, 4 * s.places, 1, 0);
+    CHECK_INT(RFM_OK, rfm_conv_features_need(&s.ctx, s.f, 4, s.v, &bytes));
+    if (to.at == NULL || !arena_of(bytes)) TEST_IGNORE_MESSAGE("no room");
+    fill(filters, 5, 1);
+#define FEATURES(filters, z, to) rfm_conv_features(&s.ctx, s.f, rfm_const(filters), 1, rfm_const(z), to)
+    less = filters, less.cols--;
+    CHECK_INT(RFM_ESHAPE, FEATURES(less, s.z, to));
+    less = to, less.cols--;
+    CHECK_INT(RFM_ESHAPE, FEATURES(filters, s.z, less));
+    less = to, less.rows--;
+    CHECK_INT(RFM_ESHAPE, FEATURES(filters, s.z, less));
+    less = s.z, less.cols--;
+    CHECK_INT(RFM_ESHAPE, FEATURES(filters, less, to));
+    CHECK_INT(RFM_EALIAS, FEATURES(filters, s.z, rfm_view(s.z.at, s.v, 4 * s.places)));
+    was = filters.at[1], filters.at[1] = (rfm_real)NAN;
+    CHECK_INT(RFM_EFINITE, FEATURES(filters, s.z, to));
+    filters.at[1] = was;
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, arena.base, bytes - 1));
+    CHECK_INT(RFM_EARENA, FEATURES(filters, s.z, to));
+#undef FEATURES
+    f = *s.f, f.patch = 0;
+    CHECK_INT(RFM_EZERO, rfm_conv_features_need(&s.ctx, &f, 4, s.v, &bytes));
+    CHECK_INT(RFM_EZERO, rfm_conv_features_need(&s.ctx, s.f, 0, s.v, &bytes));
+    CHECK_INT(RFM_ENULL, rfm_conv_features_need(&s.ctx, s.f, 4, s.v, NULL));
+    for (bytes = 0; bytes < to.cols; bytes++) CHECK(to.at[bytes] != to.at[bytes]); /* NaN still */
+}
+
+/* The offset of a model is added to every prediction. */
+static void test_model_offset(void) {
+    static const rfm_real offset[2] = {(rfm_real)0.75, -2};
+    rfm_mat plain, moved;
+    rfm_conv_model m;
+    size_t i, k;
+    if (!make_fit(1)) TEST_IGNORE_MESSAGE("no room");
+    plain = test_mat(t.v, 2, 0, 0), moved = test_mat(t.v, 2, 0, 0);
+    if (moved.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    m = t.m, m.offset = offset;
+    if (run_predict(&t.m, rfm_const(t.xv), plain) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, run_predict(&m, rfm_const(t.xv), moved));
+    for (i = 0; i < t.v; i++)
+        for (k = 0; k < 2; k++)
+            CHECK_BELOW(fabs(model_at(moved, i, k) - model_at(plain, i, k) - (double)offset[k]), 4 * TEST_EPS);
+    check_one(&m, t.xv, 2);
+}
+
+/* Laplace, an image that is nearly a centre: its patches have no digits in |p|^2 + |e|^2 - 2 s. */
+static void test_near_image(void) {
+    rfm_mat metric, one, scratch;
+    size_t i, j, d;
+    double most = 1;
+    if (!make_fit(0)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < 7; i++) fields[i] = (double *)test_take(48 * 9 * sizeof(double));
+    if (fields[6] == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    d = rfm_conv_patch(&t.m.f);
+    metric = test_mat(d, d, 0, 0), one = test_mat(1, 1, 0, 0), scratch = test_mat(1, rfm_conv_scratch(&t.m), 0, 0);
+    if (scratch.at == NULL || one.at == NULL) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, metric));
+    for (i = 0; i < t.n; i++) most += fabs((double)t.m.alpha[i]);
+    for (j = 0; j < 3; j++) { /* equal, very near, near */
+        double sum = 0;
+        t.x.at[j * t.x.stride + 9] += (rfm_real)(j == 0 ? 0 : j == 1 ? 64 * TEST_EPS : 1e-3);
+        CHECK_INT(RFM_OK, rfm_conv_predict_one(&t.m, t.x.at + j * t.x.stride, one.at, scratch.at));
+        set_patches(&t.m.f, t.x.at + j * t.x.stride, fields[1]);
+        for (i = 0; i < t.n; i++) {
+            set_patches(&t.m.f, t.m.images + i * rfm_conv_pixels(&t.m.f), fields[0]);
+            sum += (double)t.m.alpha[i] * plain_kernel(&t.m.f, metric.at, fields[0], fields[1]);
+        }
+        CHECK_BELOW(fabs(sum - (double)one.at[0]), 100 * TEST_EPS * most);
+    }
+}
+
+/* Every image twice, and a ridge that rounding swallows: it grows until the equations can be solved, and no further. */
+static void test_small_ridge(void) {
+    rfm_mat y;
+    size_t i;
+    if (!make_task(1, 5, 6, 16, 4, 1)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < 8; i++) {
+        memcpy(t.x.at + (i + 8) * t.x.stride, t.x.at + i * t.x.stride, t.x.cols * sizeof(rfm_real));
+        t.y.at[(i + 8) * t.y.stride] = t.y.at[i * t.y.stride];
+    }
+    t.o.kernel = RFM_CONV_LAPLACE, t.o.rounds = 0, t.o.ridges = 1, t.o.ridge[0] = (rfm_real)1e-30;
+    y = test_mat(t.n, 1, 0, 0);
+    if (y.at == NULL || run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK(t.path[0].ridge > t.o.ridge[0]);
+    CHECK_BELOW((double)t.path[0].ridge, 1e4 * TEST_EPS);
+    if (run_predict(&t.m, t.data.x, y) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < t.n; i++) CHECK_BELOW(fabs((double)(y.at[i] - t.y.at[i * t.y.stride])), 0.02);
+}
+
 /* A byte less in either arena: refused, nothing taken. */
 static void test_fit_memory(void) {
     size_t i, scratch = 0, kept = 0;
@@ -935,7 +1034,7 @@ static int on_tick(void *arg, rfm_real done) {
 static void test_ticks(void) {
     size_t i, mark;
     int calls, stop;
-    for (i = 0; i < TEST_LENGTH(fits); i += 3) {
+    for (i = 0; i < TEST_LENGTH(fits); i += TEST_FEW ? 6 : 3) {
         test_reset();
         test_note("fit", i, 0, 0);
         if (!make_fit(i)) continue;
@@ -986,6 +1085,8 @@ static void test_fit_refusals(void) {
         refused(RFM_EVALUE);
         t = good, t.o.depth = 6;
         refused(RFM_EVALUE);
+        t = good, t.o.depth = 9;
+        refused(RFM_EVALUE);
         t = good, t.o.ridges = 0;
         refused(RFM_EVALUE);
         t = good, t.o.ridges = RFM_CONV_RIDGES + 1;
@@ -1010,6 +1111,10 @@ static void test_fit_refusals(void) {
         refused(RFM_ENULL);
         t.data.y_validation.at = NULL;
         refused(RFM_EVALUE); /* nothing to select on */
+        t = good, t.data.x.rows = t.data.y.rows = 0;
+        refused(RFM_EZERO);
+        t = good, t.data.x_validation.rows = t.data.y_validation.rows = 0;
+        refused(RFM_EZERO);
         t = good, t.data.y.rows--;
         refused(RFM_ESHAPE);
         t = good, t.data.y_validation.rows--;
@@ -1250,6 +1355,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_check);
     RUN_TEST(test_features);
+    RUN_TEST(test_feature_refusals);
     if (NO_STACK) return UNITY_END();
     RUN_TEST(test_kernels);
     RUN_TEST(test_equal_sets);
@@ -1269,6 +1375,9 @@ int main(void) {
     RUN_TEST(test_points);
     RUN_TEST(test_deep);
     RUN_TEST(test_filters);
+    RUN_TEST(test_model_offset);
+    RUN_TEST(test_near_image);
+    RUN_TEST(test_small_ridge);
     RUN_TEST(test_fit_memory);
     RUN_TEST(test_one_arena);
     RUN_TEST(test_ticks);

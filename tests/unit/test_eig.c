@@ -175,9 +175,13 @@ static void test_scales(void) {
     for (i = 0; (port = test_port(i)) != NULL; i++)
         for (s = 0; s < TEST_LENGTH(scales); s++) {
             for (n = done = 0; n < TEST_LENGTH(orders); n++) {
+                const int turns = TEST_FEW && orders[n] > 5; /* the kinds take turns */
+
                 if (orders[n] > TEST_N_MAX) continue;
-                done += (size_t)check_eig(port, TEST_SYMMETRIC, orders[n], orders[n], scales[s], s);
-                done += (size_t)check_eig(port, TEST_DEFICIENT, orders[n], (orders[n] + 1) / 2, scales[s], s);
+                if (!turns || s % 2 == 0)
+                    done += (size_t)check_eig(port, TEST_SYMMETRIC, orders[n], orders[n], scales[s], s);
+                if (!turns || s % 2 == 1)
+                    done += (size_t)check_eig(port, TEST_DEFICIENT, orders[n], (orders[n] + 1) / 2, scales[s], s);
             }
             CHECK(done > 2);
         }

@@ -193,6 +193,9 @@ static void test_a_blob_comes_back(void) {
     for (i = 0; i < TEST_LENGTH(shapes); i++) {
         int32_t scores[2], again[2];
         int16_t *scratch;
+        rfm_model_i model;
+        const void *inside;
+        size_t bytes = 0;
         test_reset();
         test_note("shape:", i, 0, 0);
         if (!make_bank(&shapes[i], (uint32_t)(10 * i + 3)) || rfm_filters_count(&bank) > FEATURES_MOST) continue;
@@ -210,6 +213,15 @@ static void test_a_blob_comes_back(void) {
         CHECK_INT(RFM_OK, rfm_filters_pool(&bank, x, features));
         CHECK_INT(RFM_OK, rfm_predict_i(&bank.model, features, again, scratch, NULL, NULL));
         CHECK(scores[0] == again[0] && scores[1] == again[1]);
+
+        /* The model inside is a blob of its own. */
+        inside = rfm_filters_model(blob, &bytes);
+        CHECK(inside != NULL && bytes < size && (const unsigned char *)inside + bytes <= blob + size);
+        CHECK_INT(RFM_OK, rfm_model_open_i(inside, bytes, &model));
+        CHECK_SIZE(d, model.d);
+        CHECK_INT(RFM_OK, rfm_predict_i(&model, features, again, scratch, NULL, NULL));
+        CHECK(scores[0] == again[0] && scores[1] == again[1]);
+        CHECK(rfm_filters_model(NULL, &bytes) == NULL && rfm_filters_model(blob, NULL) == NULL);
     }
 }
 

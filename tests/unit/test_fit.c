@@ -1237,7 +1237,7 @@ static void test_ports(void) {
             s.d = 7;
             s.c = 2;
         }
-        for (turn = 0; turn < (s.n < 100 && !TEST_TSAN ? 12u : 4u); turn++) {
+        for (turn = 0; turn < (s.n > 100 || TEST_TSAN ? 4u : TEST_FEW ? 6u : 12u); turn++) {
             seen one, two;
             uint64_t hash = 0, again = 0;
             size_t t;

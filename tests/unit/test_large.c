@@ -189,7 +189,8 @@ static void test_shapes(void) {
                     problem p;
                     int status;
 
-                    if (sizes[i].m > 40 && (k != i % TEST_LENGTH(kernels) || TEST_FEW)) continue;
+                    if (sizes[i].m > 40 && TEST_FEW) continue;
+                    if (sizes[i].n > (TEST_FEW ? 60 : 513) && k != i % TEST_LENGTH(kernels)) continue;
                     test_reset();
                     test_note("n, m, kernel", sizes[i].n, sizes[i].m, k);
                     if (!problem_make(&p, sizes[i].n, sizes[i].m, sizes[i].d, sizes[i].c, kernels[k])) continue;
@@ -444,7 +445,7 @@ static void test_merge(void) {
 
     for (kind = RFM_SUMS_SOLVE; kind <= RFM_SUMS_AGOP; kind++) {
         rfm_sums *a, *b, *c, *other;
-        size_t bytes = 0;
+        size_t bytes = 0, i;
         problem p;
         int status;
 
@@ -469,6 +470,12 @@ static void test_merge(void) {
         CHECK_INT(RFM_EVALUE, rfm_sums_subtract(a, b)); /* fewer rows than are taken out */
         CHECK_INT(RFM_OK, sums_add(&p, 7, 13, c));      /* adding to what is there */
         CHECK(memcmp(c, other, bytes) == 0);
+        for (i = 0; i < 100 && status == RFM_OK; i++) { /* twice as much, until the numbers have no more room */
+            memcpy(other, c, bytes);
+            status = rfm_sums_merge(c, other);
+        }
+        CHECK_INT(RFM_ERANGE, status);
+        CHECK(i > 10 && memcmp(c, other, bytes) == 0);
         p.from.fail_at = p.from.calls + 1;
         CHECK_INT(RFM_EREAD, sums_add(&p, 0, 7, a));
         p.from.fail_at = 0;
@@ -488,6 +495,11 @@ static void test_merge(void) {
         CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
         p.m.bandwidth = 2;
         CHECK_INT(RFM_OK, rfm_sums_init(&p.m, kind, 64, other, bytes)); /* other units */
+        CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
+        memcpy(other, b, bytes);
+        other->order = 1; /* other pivots */
+        other->checksum = rfm_crc32(0, (unsigned char *)other + 8, bytes - 8);
+        CHECK_INT(RFM_OK, rfm_sums_check(&p.m, other, bytes));
         CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
         CHECK_INT(RFM_ETRUNCATED, rfm_sums_check(&p.m, a, bytes - 1));
         ((unsigned char *)other)[bytes - 3] ^= 4;
@@ -532,8 +544,44 @@ static void test_sums_solve(void) {
     for (i = 0; i < 6; i++)
         for (k = 0; k < 2; k++) CHECK_BELOW(fabs(model_at(p.alpha, i, k) - (double)alpha[2 * i + k]), 1e5 * TEST_EPS);
     CHECK_INT(RFM_EVALUE, rfm_sums_solve(&ctx, &p.m, sums, -1, p.alpha, NULL));
+    CHECK(sums->order == 0);
+    sums->order = 1; /* pivots, where this machine needs none */
+    sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, bytes - 8);
+    CHECK_INT(RFM_ECHANGED, rfm_sums_solve(&ctx, &p.m, sums, 1, p.alpha, NULL));
     CHECK_INT(RFM_OK, rfm_sums_init(&p.m, RFM_SUMS_SOLVE, 4, sums, bytes));
     CHECK_INT(RFM_EVALUE, rfm_sums_solve(&ctx, &p.m, sums, 1, p.alpha, NULL)); /* no rows */
+}
+
+/* A centre that is there twice needs no pivots: the later one has alpha 0. Centres that only nearly are the same do. */
+static void test_order_of_centers(void) {
+    int nearly;
+
+    for (nearly = 0; nearly < 2; nearly++) {
+        rfm_solve_report report;
+        rfm_ctx ctx = plain();
+        rfm_arena arena;
+        rfm_sums *sums;
+        size_t bytes = 0, need = 0, j;
+        void *memory;
+        problem p;
+
+        test_reset();
+        if (!problem_make(&p, 25, 6, 2, 2, RFM_GAUSSIAN)) TEST_IGNORE_MESSAGE("no room");
+        for (j = 0; j < 2; j++) p.centers.at[4 + j] = p.centers.at[j];
+        if (nearly) p.centers.at[4] += (rfm_real)1e-6;
+        if (nearly && sizeof(rfm_real) == 8) p.centers.at[4] = p.centers.at[0] + (rfm_real)1e-12;
+        sums = sums_new(&p, RFM_SUMS_SOLVE, &bytes);
+        if (sums == NULL || sums_add(&p, 0, 25, sums) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK((sums->order != 0) == nearly);
+        CHECK_INT(RFM_OK, rfm_sums_solve_need(&ctx, &p.m, &need));
+        memory = test_take(need);
+        if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
+        ctx.arena = &arena;
+        CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, need));
+        CHECK_INT(RFM_OK, rfm_sums_solve(&ctx, &p.m, sums, (rfm_real)0.01, p.alpha, &report));
+        CHECK(report.rank == 5);
+        for (j = 0; j < 2 && !nearly; j++) CHECK(model_at(p.alpha, 2, j) == 0);
+    }
 }
 
 /* ---- kernel values and gradients of many rows ------------------------------------------------ */
@@ -633,6 +681,7 @@ static void test_fit(void) {
                     int status = RFM_OK;
 
                     if (kernel == RFM_L1 && metric == RFM_FULL) continue; /* rfm_fit refuses it */
+                    if (TEST_FEW && (size_t)(kernel + metric + choice) % 3 != i) continue;
                     for (w = 0; w < 2; w++) {
                         test_pool pool;
                         rfm_ctx ctx = plain();
@@ -928,6 +977,94 @@ static void test_eigenpro(void) {
     }
 }
 
+/* A subsample that is too small: it diverges, until scores or alpha are beyond the range, whichever is first. */
+static void test_eigenpro_diverges(void) {
+    size_t n, width, diverged = 0;
+
+    for (n = 4; n < 10; n++)
+        for (width = 2; width < 256; width *= 2) {
+            rfm_ctx ctx = plain();
+            rfm_arena arena;
+            rfm_mat alpha;
+            rfm_eigenpro_options o;
+            rfm_data data;
+            problem p;
+            size_t bytes = 0;
+            void *memory;
+
+            test_reset();
+            test_note("rows, width", n, width, 0);
+            if (!problem_make(&p, n, n, 6, 1, RFM_GAUSSIAN)) TEST_IGNORE_MESSAGE("no room");
+            alpha = test_mat(n, 1, 0, 0);
+            if (alpha.at == NULL) TEST_IGNORE_MESSAGE("no room");
+            p.m.bandwidth = (rfm_real)width;
+            memset(&data, 0, sizeof data);
+            data.x = rfm_const(p.from.x), data.y = rfm_const(p.from.y);
+            rfm_eigenpro_options_init(&o);
+            o.subsample = 2;
+            CHECK_INT(RFM_OK, rfm_eigenpro_need(&ctx, &data, &p.m, &o, &bytes));
+            memory = test_take(bytes);
+            if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
+            ctx.arena = &arena;
+            for (o.epochs = 1; o.epochs < 1000; o.epochs *= 6) {
+                const int status = rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, NULL);
+                CHECK(status == RFM_OK || status == RFM_ECONVERGE);
+                diverged += status != RFM_OK;
+            }
+        }
+    CHECK(diverged > 0);
+}
+
+/* The choice of the epoch does not depend on the unit of the targets; a score beyond the range is no success. */
+static void test_eigenpro_units(void) {
+    enum { N = 60, V = 30 };
+    static const int powers[] = {0, -6, 3, 5}; /* eighths of the range */
+    rfm_ctx ctx = plain();
+    rfm_arena arena;
+    rfm_mat alpha, x_test, y_test;
+    rfm_eigenpro_options o;
+    rfm_eigenpro_report report, first;
+    rfm_data data;
+    problem p;
+    size_t bytes = 0, i, t;
+    void *memory;
+
+    if (!problem_make(&p, N, N, 2, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+    x_test = test_mat(V, 2, 0, 0), y_test = test_mat(V, 1, 0, 0), alpha = test_mat(N, 1, 0, 0);
+    if (alpha.at == NULL) TEST_IGNORE_MESSAGE("no room");
+    model_fill(x_test, 5);
+    model_targets(x_test, y_test);
+    memset(&data, 0, sizeof data);
+    memset(&first, 0, sizeof first);
+    data.x = rfm_const(p.from.x), data.y = rfm_const(p.from.y);
+    data.x_validation = rfm_const(x_test), data.y_validation = rfm_const(y_test);
+    rfm_eigenpro_options_init(&o);
+    o.subsample = 40, o.epochs = 30, o.batch = 20;
+    CHECK_INT(RFM_OK, rfm_eigenpro_need(&ctx, &data, &p.m, &o, &bytes));
+    memory = test_take(bytes);
+    if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
+    ctx.arena = &arena;
+    for (t = 0; t < TEST_LENGTH(powers); t++) {
+        const rfm_real unit = (rfm_real)ldexp(1, powers[t] * RFM_LIMIT(MAX_EXP) / 8);
+        const double square = (double)unit * (double)unit;
+
+        test_note("unit", t, 0, 0);
+        for (i = 0; i < N; i++) p.from.y.at[i * p.from.y.stride] *= unit;
+        for (i = 0; i < V; i++) y_test.at[i * y_test.stride] *= unit;
+        CHECK_INT(t < 3 ? RFM_OK : RFM_ERANGE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
+        if (t == 0) first = report;
+        if (t < 3) CHECK_INT(first.best, report.best);
+        if (t == 2) CHECK_BELOW(fabs((double)report.score / square / (double)first.score - 1), 1e-4);
+        for (i = 0; i < N; i++) p.from.y.at[i * p.from.y.stride] /= unit;
+        for (i = 0; i < V; i++) y_test.at[i * y_test.stride] /= unit;
+    }
+    y_test.at[0] = RFM_LIMIT(MAX);
+    y_test.at[0] *= 2;
+    CHECK_INT(RFM_EFINITE, rfm_eigenpro(&ctx, &data, &p.m, &o, alpha, &report));
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(test_shapes);
@@ -937,6 +1074,7 @@ int main(void) {
     RUN_TEST(test_bad_rows);
     RUN_TEST(test_merge);
     RUN_TEST(test_sums_solve);
+    RUN_TEST(test_order_of_centers);
     RUN_TEST(test_agop);
     RUN_TEST(test_fit);
     RUN_TEST(test_fit_low_rank);
@@ -946,5 +1084,7 @@ int main(void) {
     RUN_TEST(test_kernel_values);
     RUN_TEST(test_sums_too_large);
     RUN_TEST(test_eigenpro);
+    RUN_TEST(test_eigenpro_diverges);
+    RUN_TEST(test_eigenpro_units);
     return UNITY_END();
 }

@@ -1477,6 +1477,39 @@ static void test_model_of_learner(void) {
         }
 }
 
+/* The window as rows for sums: what was added, oldest first, and no more than there is. */
+static void test_window_is_rows(void) {
+    rfm_online_options p;
+    rfm_real x[2 * D_MAX], y[2 * C_MAX], weights[2], sample[D_MAX];
+    size_t i, k, q, outputs;
+
+    plain_world();
+    for (outputs = 1; outputs <= 3; outputs += 2) {
+        const shape s = {4, 2, outputs};
+        const size_t mark = test_mark(), classes = classes_of(outputs);
+        rfm_online *o;
+
+        options(&p, s);
+        o = learner(&p);
+        CHECK(o != NULL);
+        CHECK_SIZE(0, rfm_online_read(o, 0, 1, x, y, NULL));
+        fill(o, 0, 6);
+        for (i = 0; i < 4; i++) {
+            CHECK_SIZE(i < 3 ? 2 : 1, rfm_online_read(o, i, 2, x, y, weights));
+            make_sample(2 + i, s.d, classes, sample);
+            for (q = 0; q < s.d; q++) CHECK(same(x[q], sample[q]));
+            for (k = 0; k < outputs; k++) {
+                const int is = label_of(2 + i, classes) == (outputs == 1 ? 1 : k);
+
+                CHECK(same(y[k], is ? 1 : outputs == 1 ? -1 : 0));
+            }
+            CHECK(same(weights[0], 1));
+        }
+        CHECK_SIZE(0, rfm_online_read(o, 4, 1, x, y, NULL));
+        test_rewind(mark);
+    }
+}
+
 /* ---- bad input ------------------------------------------------------------------------------ */
 
 static void test_exact_memory(void) {
@@ -2005,6 +2038,7 @@ int main(void) {
     RUN_TEST(test_forged_states);
     RUN_TEST(test_reservoir_saturates);
     RUN_TEST(test_model_of_learner);
+    RUN_TEST(test_window_is_rows);
     RUN_TEST(test_exact_memory);
     RUN_TEST(test_bad_options);
     RUN_TEST(test_bad_samples);

@@ -14,6 +14,7 @@
 #include "guess.h"
 #include "idx.h"
 #include "json.h"
+#include "knots.h"
 #include "machine.h"
 #include "model.h"
 #include "options.h"

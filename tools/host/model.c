@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "files.h"
+#include "knots.h"
 #include "options.h"
 #include "progress.h"
 #include "table.h"
@@ -136,6 +137,11 @@ static void table_record(const void *at, size_t bytes, const rfm_model *model, s
     const unsigned char *number = numbers_of(at, bytes, RFM_RECORD_TEMPERATURE, 1);
     r->recipe = rfm_record_find(at, bytes, RFM_RECORD_RECIPE, &r->recipe_bytes);
     if (r->recipe != NULL && !recipe_right(r->recipe, r->recipe_bytes, model->d, targets)) r->recipe = NULL;
+    if (r->recipe != NULL) {
+        size_t tables = 0;
+        r->knots = rfm_record_find(at, bytes, RFM_RECORD_KNOTS, &tables);
+        r->damaged = !knots_right(r->knots, tables, r->recipe, model->d);
+    }
     r->absent = any_strings(at, bytes, RFM_RECORD_ABSENT, 1, &r->absent_count);
     r->left = any_strings(at, bytes, RFM_RECORD_LEFT, 2, &r->left_count);
     r->words = any_strings(at, bytes, RFM_RECORD_WORDS, 1, &r->word_count);
@@ -221,6 +227,11 @@ void record_add_options(text *record, const rfm_options *options) {
 
 #define PATCHES_MAGIC "rfmp"
 
+/* Sums have the magic of patches, and 16 bytes on a model. */
+static int has_sums(const char *bytes, size_t size) {
+    return size >= 20 && memcmp(bytes, PATCHES_MAGIC, 4) == 0 && memcmp(bytes + 16, "rfmb", 4) == 0;
+}
+
 int patches_read(const char *file, char **blob, size_t *size, any_model *model) {
     FILE *f = strcmp(file, "-") == 0 ? NULL : fopen(file, "rb");
     char magic[4] = {0, 0, 0, 0};
@@ -231,6 +242,7 @@ int patches_read(const char *file, char **blob, size_t *size, any_model *model) 
     fclose(f);
     if (!status) return 0;
     *blob = file_read(file, size);
+    if (has_sums(*blob, *size)) return free(*blob), 0;
     status = rfm_conv_open(*blob, *size, &patches);
     if (status != RFM_OK) fail("%s: expected a model made by rfm train --image: %s", file, rfm_status_text(status));
     *model = any_of_patches(&patches);
@@ -238,13 +250,14 @@ int patches_read(const char *file, char **blob, size_t *size, any_model *model) 
     return 1;
 }
 
-void any_read(const char *file, char **blob, size_t *size, any_model *model) {
+static void blob_read(const char *file, char **blob, size_t *size, any_model *model) {
     rfm_blob head;
     rfm_model numbers;
     rfm_model_i integers;
     rfm_tiny tiny;
     int status;
     *blob = file_read(file, size);
+    if (has_sums(*blob, *size)) fail("%s: sums of rows; expected a model, as rfm merge makes it of them", file);
     if (*size >= 4 && memcmp(*blob, PATCHES_MAGIC, 4) == 0)
         fail("%s: a model of patches of images; rfm predict, evaluate, info and report take it, from a file", file);
     if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {
@@ -278,6 +291,12 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model) {
     if (status == RFM_OK) model->record = record_of(*blob, *size, model);
     if (status != RFM_OK)
         fail("%s: expected a model made by rfm train or rfm compress: %s", file, rfm_status_text(status));
+}
+
+void any_read(const char *file, char **blob, size_t *size, any_model *model) {
+    blob_read(file, blob, size, model);
+    if (model->record.damaged)
+        fail("%s: expected a table of knots for each input that needs one, found others in its record", file);
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */

@@ -21,6 +21,8 @@ typedef struct {
     double coverage, threshold;   /* of conformal sets; coverage 0: none */
     const char *recipe;           /* how inputs are made: table.h */
     size_t recipe_bytes;
+    const unsigned char *knots; /* tables of its inputs: knots.h */
+    int damaged;                /* 1: the recipe needs tables that are not right */
     const char *absent, *left, *words, *notes; /* strings, so many: */
     size_t absent_count, left_count, word_count, note_count;
     const unsigned char *rows; /* (row_count) fingerprints: 4 bytes each, in order */

@@ -2,6 +2,7 @@
 
 #include "columns.h"
 #include "files.h"
+#include "knots.h"
 #include "progress.h"
 
 #include <math.h>
@@ -132,7 +133,8 @@ static void doubt_texts(csv *c, size_t column, row_list rows) {
 
 static void input_add(input_list *list, size_t *room, text *names, const char *name, size_t column, int kind, int what,
                       const char *level) {
-    static const char *const suffix[INPUT_WHATS] = {"", "=", "=(other)", "=(missing)", ":month", ":weekday", ":hour"};
+    static const char *const suffix[INPUT_WHATS] = {"",         "=",     "=(other)", "=(missing)", ":month",
+                                                    ":weekday", ":hour", ":clipped", ":rank"};
     input *to;
     if (list->count == *room) {
         input *more = allocate(2 * *room, sizeof *more, "inputs");
@@ -141,7 +143,7 @@ static void input_add(input_list *list, size_t *room, text *names, const char *n
         list->at = more, *room *= 2;
     }
     to = &list->at[list->count++];
-    to->column = column, to->kind = kind, to->what = what, to->level = level;
+    to->column = column, to->kind = kind, to->what = what, to->level = level, to->knots = NULL;
     text_add(names, "%s%s%s", name, suffix[what], level != NULL ? level : "");
     text_bytes(names, "", 1);
 }
@@ -310,6 +312,12 @@ static double number_of(int what, double value) {
                                    : value;
 }
 
+/* The input of a number: of a table of knots, or less an offset. */
+static rfm_real real_of(const input *at, double value, const rfm_real *offset) {
+    if (at->knots != NULL) return (rfm_real)knots_value(at->knots, value);
+    return (rfm_real)(number_of(at->what, value) - (offset != NULL ? (double)*offset : 0));
+}
+
 /* The inputs of one cell that are numbers. */
 static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int missing_allowed, const rfm_real *offset,
                          rfm_real *to) {
@@ -329,7 +337,7 @@ static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int 
             csv_fail(c, row, column, wanted.at);
         }
         if (kind == CSV_HUGE) csv_fail(c, row, column, "a finite number that fits");
-        to[q] = (rfm_real)(number_of(at[q].what, value) - (offset != NULL ? (double)offset[q] : 0));
+        to[q] = real_of(&at[q], value, offset != NULL ? offset + q : NULL);
     }
 }
 
@@ -752,7 +760,7 @@ int recipe_right(const char *recipe, size_t bytes, size_t count, size_t targets)
 }
 
 /* Entry i of a recipe that is right. */
-static const char *recipe_at(const char *recipe, size_t i) {
+const char *recipe_at(const char *recipe, size_t i) {
     for (; i > 0; i--) {
         recipe += 2 + strlen(recipe + 2) + 1;
         recipe += strlen(recipe) + 1;
@@ -761,6 +769,20 @@ static const char *recipe_at(const char *recipe, size_t i) {
 }
 
 int recipe_kind(const char *recipe, size_t i) { return recipe_at(recipe, i)[1]; }
+int recipe_what(const char *recipe, size_t i) { return recipe_at(recipe, i)[0]; }
+
+char *recipe_columns(const char *recipe, size_t count, size_t *columns) {
+    text t = {NULL, 0, 0};
+    const char *last = NULL;
+    size_t i;
+    *columns = 0;
+    for (i = 0; i < count; i++, recipe = recipe_at(recipe, 1)) {
+        if (last == NULL || strcmp(last, recipe + 2) != 0)
+            text_bytes(&t, recipe + 2, strlen(recipe + 2) + 1), ++*columns;
+        last = recipe + 2;
+    }
+    return t.at;
+}
 
 char *recipe_keep(const char *recipe, const size_t *kept, size_t count, size_t all, size_t targets, size_t *bytes) {
     text t = {NULL, 0, 0};
@@ -773,7 +795,7 @@ char *recipe_keep(const char *recipe, const size_t *kept, size_t count, size_t a
     return t.at;
 }
 
-void recipe_show(text *t, const char *recipe, size_t i) {
+void recipe_show(text *t, const char *recipe, const unsigned char *knots, size_t i) {
     const char *at = recipe_at(recipe, i), *column = at + 2, *level_text = column + strlen(column) + 1;
     switch (at[0]) {
     case INPUT_LEVEL:
@@ -796,12 +818,23 @@ void recipe_show(text *t, const char *recipe, size_t i) {
     case INPUT_MONTH: text_add(t, "the month, 1 to 12"); break;
     case INPUT_WEEKDAY: text_add(t, "the day of the week, 0 is Monday"); break;
     case INPUT_HOUR: text_add(t, "the hour, with its fraction"); break;
+    case INPUT_CLIPPED:
+        knots = knots_from(knots, recipe, i);
+        text_name(t, column);
+        text_add(t, " between %.9g and %.9g", knots_x(knots, 0), knots_x(knots, 1));
+        if (knots_y(knots, 0) != knots_x(knots, 0)) text_add(t, ", less %.15g", knots_x(knots, 0) - knots_y(knots, 0));
+        break;
+    case INPUT_RANK:
+        text_add(t, "the rank of ");
+        text_name(t, column);
+        text_add(t, " among the training rows, 0 to 1, by %zu knots", knots_count(knots_from(knots, recipe, i)));
+        break;
     default:
         if (at[1] > COLUMN_LOOSE) text_add(t, "%s", column_words[(int)at[1]]);
     }
 }
 
-input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_t count) {
+input_list inputs_of_recipe(csv *c, const char *recipe, const unsigned char *knots, const char *names, size_t count) {
     input_list list;
     size_t i, bytes = 0, sources = 0, before = 0;
     const char *at, *last = NULL;
@@ -813,6 +846,7 @@ input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_
         sources += last == NULL || strcmp(last, at + 2) != 0;
         last = at + 2;
         to->what = at[0], to->kind = at[1];
+        if (has_knots(to->what)) to->knots = knots, knots = knots_next(knots);
         to->level = to->what == INPUT_LEVEL
                         ? copy_text(at + 2 + strlen(at + 2) + 1, strlen(at + 2 + strlen(at + 2) + 1))
                         : NULL;

@@ -30,12 +30,15 @@ void rows_draw(row_list *rows, size_t count, uint64_t seed);
 #define INPUT_MONTH   4 /* parts of a date: 1 to 12 */
 #define INPUT_WEEKDAY 5 /* 0: Monday */
 #define INPUT_HOUR    6
-#define INPUT_WHATS   7
+#define INPUT_CLIPPED 7 /* the number between two others: knots.h */
+#define INPUT_RANK    8 /* its rank among the training rows: knots.h */
+#define INPUT_WHATS   9
 
 typedef struct {
     size_t column;
-    const char *level; /* of INPUT_LEVEL, else NULL */
-    int what, kind;    /* INPUT_...; COLUMN_... of the column, columns.h */
+    const char *level;          /* of INPUT_LEVEL, else NULL */
+    int what, kind;             /* INPUT_...; COLUMN_... of the column, columns.h */
+    const unsigned char *knots; /* of INPUT_CLIPPED and INPUT_RANK, knots.h; else NULL */
 } input;
 
 typedef struct {
@@ -82,13 +85,22 @@ int recipe_right(const char *recipe, size_t bytes, size_t count, size_t targets)
 /* That of the kept ones (`count`, NULL: all) of `all` inputs. To be freed. */
 char *recipe_keep(const char *recipe, const size_t *kept, size_t count, size_t all, size_t targets, size_t *bytes);
 
-/* In a few words how input i is made of its column; nothing if it is the column's number. */
-void recipe_show(text *t, const char *recipe, size_t i);
+/* In a few words how input i is made of its column; nothing if it is the column's number. knots: its tables, NULL if
+ * there are none. */
+void recipe_show(text *t, const char *recipe, const unsigned char *knots, size_t i);
 
 int recipe_kind(const char *recipe, size_t i); /* COLUMN_... of input or target i */
+int recipe_what(const char *recipe, size_t i); /* INPUT_... */
 
-/* The inputs that a recipe makes of a file, decoded. Names as the model has them. */
-input_list inputs_of_recipe(csv *c, const char *recipe, const char *names, size_t count);
+/* The recipe from entry i on: a byte INPUT_..., a byte COLUMN_..., the name of the column. */
+const char *recipe_at(const char *recipe, size_t i);
+
+/* The names of the columns that inputs are made of, one after the other, each once; how many. To be freed. */
+char *recipe_columns(const char *recipe, size_t count, size_t *columns);
+
+/* The inputs that a recipe makes of a file, decoded. Names as the model has them; tables of knots stay where they are.
+ */
+input_list inputs_of_recipe(csv *c, const char *recipe, const unsigned char *knots, const char *names, size_t count);
 
 /* Rows whose target is missing are left out; how many. text_target: null and None are classes. */
 size_t rows_known(csv *c, row_list *rows, size_t target, size_t targets);

@@ -49,7 +49,8 @@ static const char help[] = "usage: rfm-papers vibration [options]\n"
 
 typedef struct {
     size_t rows, filters, taps, learn, rounds, centers, seed, threads;
-    double amplitude, ridge, bandwidth;
+    double amplitude; /* below 0: each of the table */
+    double ridge, bandwidth;
     const char *pools, *model;
     int fixed, relu, ntk;
 } call;
@@ -338,7 +339,7 @@ static void one(machine *m, const call *a, double amplitude) {
 
 int vibration(char **argv) {
     static const double amplitudes[] = {0.5, 0.75, 1, 1.5, 2, 3};
-    call a = {2000, 16, 8, 1000, 2, 64, 1, 0, 0, 1, 0.3, "max+energy", NULL, 0, 0, 0};
+    call a = {2000, 16, 8, 1000, 2, 64, 1, 0, -1, 1, 0.3, "max+energy", NULL, 0, 0, 0};
     const option options[] = {
         {"--rows", NULL, OPTION_SIZE, &a.rows},
         {"--amplitude", NULL, OPTION_NUMBER, &a.amplitude},
@@ -371,14 +372,15 @@ int vibration(char **argv) {
     if (a.taps == 0 || a.taps > SAMPLES) usage("--taps: expected 1 to %d", SAMPLES);
     if (a.filters == 0 || a.filters > CHANNELS * a.taps) usage("--filters: expected 1 to %zu", CHANNELS * a.taps);
     if (a.learn == 0 || a.rounds == 0) usage("--learn and --rounds: expected at least 1");
+    if (!(a.ridge > 0) || !(a.bandwidth > 0)) usage("--ridge and --bandwidth: expected more than 0");
     if (a.centers < CLASSES || a.centers > a.rows) usage("--centers: expected %d to the rows", CLASSES);
     (void)pools_of(a.pools);
     machine_start(&m, a.threads, "auto");
-    printf("| amplitude | plain RFM, raw window %% | random filters, 8 bits %% | learned filters + RFM %% | learned "
-           "filters "
-           "+ small RFM, 8 bits %% | points above the plain RFM | bytes |\n|---:|---:|---:|---:|---:|---:|---:|\n");
+    printf("| amplitude | plain RFM, raw window %% | random filters, 8 bits %% | learned filters + RFM %% "
+           "| learned filters + small RFM, 8 bits %% | points above the plain RFM | bytes |\n"
+           "|---:|---:|---:|---:|---:|---:|---:|\n");
     for (i = 0; i < sizeof amplitudes / sizeof *amplitudes; i++)
-        if (!(a.amplitude > 0) || i == 0) one(&m, &a, a.amplitude > 0 ? a.amplitude : amplitudes[i]);
+        if (a.amplitude < 0 || i == 0) one(&m, &a, a.amplitude < 0 ? amplitudes[i] : a.amplitude);
     machine_stop(&m);
     return 0;
 }

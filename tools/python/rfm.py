@@ -520,6 +520,7 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         time_limit: Optional[float] = None,
         rows: Optional[int] = None,
         missing: str = "error",
+        inputs: str = "auto",
         seed: int = 0,
         threads: Optional[int] = None,
         verbose: bool = False,
@@ -753,15 +754,18 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         diagonal = [float(row[i]) for i, row in enumerate(metric)] if full else [float(v) for v in metric]
         total = sum(diagonal) or 1.0
         known = getattr(self, "feature_names_in_", None)
-        names = list(known) if known is not None else [f"x{j}" for j in range(self.n_features_in_)]
+        names = list(known) if known is not None else self.info_.get("columns", [])
+        if len(names) != self.n_features_in_:
+            names = [f"x{j}" for j in range(self.n_features_in_)]
         inputs = self.info_.get("inputs")
         if inputs is None or len(inputs) == self.n_features_in_ and not set(inputs) <= set(names):
             shares = [v / total for v in diagonal]
-        else:  # an input may also tell where a column is missing
+        else:  # an input may also be a rank, or tell where a column is missing
             place = {name: j for j, name in enumerate(names)}
             shares = [0.0] * self.n_features_in_
             for name, v in zip(inputs, diagonal):
-                shares[place[name] if name in place else place[name.rsplit("=", 1)[0]]] += v / total
+                column = next(k for k in (name, name.rsplit("=", 1)[0], name.rsplit(":", 1)[0]) if k in place)
+                shares[place[column]] += v / total
         return _np.asarray(shares) if _np is not None else shares
 
     def evaluate(self, X: Matrix, y: Vector) -> Dict[str, float]:
@@ -851,7 +855,8 @@ class _RFM(*((_base.BaseEstimator,) if _base else ())):  # type: ignore
         info = _call("info", model, len(model), None).summary
         if "task" not in info or (info["task"] == "classify") != cls._classify:
             raise ValueError(f"a model to {info.get('task', 'do something else')}, expected one for {cls.__name__}")
-        about: Dict[str, Any] = {"n_features_in_": int(info["features"])}
+        columns = info.get("columns")
+        about: Dict[str, Any] = {"n_features_in_": int(info["features"]) if columns is None else len(columns)}
         if cls._classify:
             names = info.get("classes") or [str(k) for k in range(max(2, int(info["outputs"])))]
             about["_label_names"] = names
@@ -943,6 +948,7 @@ _PARAMETERS = """
     time_limit : seconds of the search
     rows : train on at most so many, drawn with the seed
     missing : "error", or what NaN becomes: "auto", "mean" or "median" of the training rows
+    inputs : "auto", "standard", "clipped", "ranks" or "both": how inputs are made of columns of numbers
     seed : same rows, parameters and seed: same model, whatever ``threads`` is
     threads : None for as many as there are processors
     verbose : say on standard error what is done
@@ -992,6 +998,7 @@ class RFMClassifier(*((_base.ClassifierMixin,) if _base else ()), _RFM):  # type
         time_limit: Optional[float] = None,
         rows: Optional[int] = None,
         missing: str = "error",
+        inputs: str = "auto",
         seed: int = 0,
         threads: Optional[int] = None,
         verbose: bool = False,

@@ -306,7 +306,7 @@ static void run_train(work *w) {
     (void)command_run(w->command, (char **)w->words);
 }
 
-/* Columns without names are those of the model, if they are as many. */
+/* Columns without names are those that the model was trained on, if they are as many. */
 static const char *names_by_model(work *w) {
     char *blob;
     size_t size;
@@ -314,6 +314,11 @@ static const char *names_by_model(work *w) {
     const char *names = w->rows->names;
     if (names != NULL) return names;
     any_read("model", &blob, &size, &any);
+    if (any.record.recipe != NULL) {
+        size_t columns;
+        names = recipe_columns(any.record.recipe, any.numbers.d, &columns);
+        return columns == w->rows->x.cols ? names : NULL;
+    }
     return any.numbers.d == w->rows->x.cols ? any.numbers.input_names : NULL;
 }
 

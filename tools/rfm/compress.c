@@ -254,6 +254,9 @@ static void small_table(const job *t, text *record) {
         char *recipe_left = recipe_keep(r->recipe, t->kept, count, t->source.d, t->form.targets, &bytes);
         record_add(record, RFM_RECORD_RECIPE, recipe_left, bytes);
         free(recipe_left);
+        recipe_left = knots_keep(r->knots, r->recipe, t->kept, count, t->source.d, &bytes);
+        if (bytes > 0) record_add(record, RFM_RECORD_KNOTS, recipe_left, bytes);
+        free(recipe_left);
     }
     add_strings(record, RFM_RECORD_ABSENT, r->absent, r->absent_count);
     add_strings(record, RFM_RECORD_LEFT, r->left, 2 * r->left_count);

@@ -31,7 +31,7 @@ void decisions_show(text *t, const any_model *any) {
     size_t i;
     for (i = 0; r->recipe != NULL && i < any->numbers.d; i++) {
         text how = {NULL, 0, 0};
-        recipe_show(&how, r->recipe, i);
+        recipe_show(&how, r->recipe, r->knots, i);
         if (how.size > 0) {
             text_add(t, "input         ");
             if (any->numbers.input_names != NULL) name_show(t, rfm_name(any->numbers.input_names, i));

@@ -170,7 +170,7 @@ int command_export(const call *c) {
         use_integers(&t, &any.integers, id, upper);
     else
         use_numbers(&t, &model, id, upper);
-    inputs_comment(&t, model.input_names, model.d, any.record.recipe);
+    inputs_comment(&t, model.input_names, model.d, any.record.recipe, any.record.knots);
     /* Another model of the same name has another guard: the compiler finds the names twice and says so. */
     text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
     text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,
@@ -215,6 +215,7 @@ int command_export(const call *c) {
     memset(&more, 0, sizeof more);
     more.t = t, more.id = id, more.upper = upper;
     put_sensor(&more, &any, 0);
+    put_knots(&more, &any, 0);
     put_vectors(&more, &any, c, 0);
     t = more.t;
     text_add(&t, "\n#endif\n");

@@ -162,12 +162,12 @@ static void start_stream(job *t) {
 }
 
 static void add_head(job *t) {
-    char name[600];
     size_t i;
     for (i = 0; i < t->signal.features; i++) {
-        must(rfm_signal_name(&t->signal, i, name, sizeof name), "names");
+        char *name = sensor_feature(&t->signal, i);
         text_add(&t->table, "%s", i > 0 ? "," : "");
         csv_add(&t->table, name);
+        free(name);
     }
     if (t->target != NULL) text_add(&t->table, ","), csv_add(&t->table, t->target);
     text_bytes(&t->table, "\n", 1);

@@ -59,11 +59,17 @@ void help_command(size_t command) {
     free(t.at);
 }
 
+#define SYNOPSIS_WIDTH 42 /* a longer one has its summary on the next line */
+
 static void overview(text *t) {
     size_t i;
     text_add(t, "usage: rfm COMMAND ...\n\n");
-    for (i = 0; i < COMMAND_COUNT; i++)
-        text_add(t, "  %-10s%-42s%s\n", commands[i].name, commands[i].synopsis, commands[i].summary);
+    for (i = 0; i < COMMAND_COUNT; i++) {
+        const int wide = strlen(commands[i].synopsis) >= SYNOPSIS_WIDTH;
+        text_add(t, "  %-10s%-*s", commands[i].name, wide ? 0 : SYNOPSIS_WIDTH, commands[i].synopsis);
+        if (wide) text_add(t, "\n%*s", 2 + 10 + SYNOPSIS_WIDTH, "");
+        text_add(t, "%s\n", commands[i].summary);
+    }
     text_add(t, "\nResults go to stdout, progress to stderr (--quiet: none). Exit status: 0 done, 1 the work failed, "
                 "2 wrong usage.\nA file name - is standard input or output.\n");
 }

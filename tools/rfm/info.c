@@ -2,6 +2,7 @@
 #include "conv/conv.h"
 #include "decisions.h"
 #include "large/tree.h"
+#include "learn/score.h"
 #include "signal/sensor.h"
 #include "signal/signal_model.h"
 
@@ -252,6 +253,7 @@ static void record_json(text *t, const any_model *any) {
     if (r->targets != NULL) json_names(t, "targets", r->targets, model_targets(&any->numbers));
     json_number(t, "fills_missing", r->fill != NULL);
     decisions_json(t, r);
+    columns_json(t, any);
     sensor_json(t, r);
     if (r->coverage > 0) json_number(t, "coverage", r->coverage), json_number(t, "threshold", r->threshold);
     if (!r->has_options) return;

@@ -10,10 +10,13 @@
 #include "signal/sensor.h"
 #include "signal/signal_model.h"
 
+#include "host/session.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Images and signals are rows of numbers: their columns are taken as they are. */
 static int is_plain(const call *a) { return a->image_size != NULL || a->signal != NULL; }
@@ -41,6 +44,8 @@ static size_t models_wanted(const call *a) {
     return (size_t)number;
 }
 
+static int way_wanted(const call *a) { return options_word("--inputs", a->inputs, way_words); }
+
 static void check_arguments(const call *a) {
     if (a->out == NULL) usage("train: expected -o MODEL.rfm");
     if (a->targets > 0 && a->target != NULL)
@@ -51,6 +56,8 @@ static void check_arguments(const call *a) {
     if (a->rows < 2) usage("--rows: expected at least 2");
     if (a->seed > UINT32_MAX) usage("--seed: expected at most %lu", (unsigned long)UINT32_MAX);
     if (a->missing != NULL) (void)options_word("--missing", a->missing, missing_words);
+    if (way_wanted(a) != WAY_STANDARD && way_wanted(a) != WAYS && is_plain(a))
+        usage("--image and --signal: expected --inputs standard or auto with them");
     if (a->tune != NULL) (void)options_word("--tune", a->tune, tune_words);
     if (a->cv < 2) usage("--cv: expected at least 2 folds");
     if (a->group != NULL && a->time != NULL) usage("--group and --time: expected one of them");
@@ -193,7 +200,8 @@ static void read_settings(const call *a, search_problem *p, size_t d) {
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-typedef struct {
+typedef struct job job;
+struct job {
     const call *a;
     machine *machine; /* shared by folds */
     csv file;
@@ -214,6 +222,8 @@ typedef struct {
     left_out left;                     /* columns */
     char *recipe_text;                 /* how inputs are made: table.h */
     size_t recipe_bytes;
+    char *knots; /* tables of inputs: knots.h */
+    size_t knots_bytes;
     rfm_real *fill;               /* (d) what missing cells become */
     text decisions;               /* strings */
     size_t apart[3], apart_count; /* columns of weights, groups, times */
@@ -233,14 +243,19 @@ typedef struct {
     recipe recipe;      /* of the network, if there is one */
     void *network;      /* its memory */
     signal_job *signal; /* of --signal, else NULL */
-} job;
+    int way;            /* WAY_... of the inputs */
+    size_t changed;     /* columns that it changes */
+    job *others[WAYS];  /* with the inputs made in other ways; NULL: not tried */
+};
 
 static void say_constant(const job *t) {
     const input *at = t->inputs.at;
     size_t i;
     for (i = 0; i < t->d; i++) {
         column_range r = column_look(&t->file, at[i].column, t->train);
-        if (at[i].what == INPUT_NUMBER ? r.low < r.high : i > 0 && at[i].column == at[i - 1].column) return;
+        if (at[i].what == INPUT_NUMBER || has_knots(at[i].what) ? r.low < r.high
+                                                                : i > 0 && at[i].column == at[i - 1].column)
+            return;
     }
     decided(t->file.file, "every input is the same in all training rows: there is nothing to learn from");
 }
@@ -384,8 +399,13 @@ static void decide_inputs(job *t) {
     rules.labels = labels, rules.classes = t->form.classes;
     t->inputs = inputs_decide(&t->file, t->target, t->targets, t->train, &rules, &t->left);
     free(labels);
+    t->changed = t->way != WAY_STANDARD ? inputs_change(&t->file, &t->inputs, t->train, t->way) : 0;
+    if (t->way != WAY_STANDARD && t->changed == 0)
+        note("--inputs %s changes no column: none has three different numbers%s", way_words[t->way],
+             t->way == WAY_CLIPPED ? " and quantiles that differ" : "");
     t->rows_missing = rows_missing(&t->file, &t->inputs, t->train);
     t->recipe_text = recipe_write(&t->file, &t->inputs, t->target, t->targets, t->target_kinds, &t->recipe_bytes);
+    t->knots = knots_write(&t->inputs, &t->knots_bytes);
 }
 
 static int by_real(const void *a, const void *b) {
@@ -446,8 +466,9 @@ static void read_test_file(job *t, offsets moved) {
     text *before = decisions_keep(NULL); /* they are of other rows */
     if (a->split != NULL && t->test.count > 0) usage("--test and test rows in --split: expected one of them");
     csv_read(&other, a->test, !a->no_header);
-    inputs = t->recipe_text != NULL ? inputs_of_recipe(&other, t->recipe_text, t->inputs.names, t->d)
-                                    : inputs_of_names(&other, t->inputs.names, t->d);
+    inputs = t->recipe_text != NULL
+                 ? inputs_of_recipe(&other, t->recipe_text, (unsigned char *)t->knots, t->inputs.names, t->d)
+                 : inputs_of_names(&other, t->inputs.names, t->d);
     target = target_find(&other, a->no_header ? NULL : t->file.names[t->target], t->targets);
     for (i = 0; t->form.classes == 0 && i < t->targets; i++) column_decode(&other, target + i, t->target_kinds[i]);
     rows = rows_to_score(&other, NULL, target, t->targets);
@@ -556,8 +577,9 @@ static void check_network(job *t) {
     t->recipe.rank = a->network_rank != SIZE_MAX ? a->network_rank : 8;
 }
 
-/* The options that were given for the table, as words for rfm info. */
-static void record_words(const call *a, text *record) {
+/* The options that were given for the table, as words for rfm info; and how its inputs are made. */
+static void record_words(const job *t, text *record) {
+    const call *a = t->a;
     text words = {NULL, 0, 0};
     if (a->one_hot) text_add(&words, "--one-hot%c", 0);
     if (a->missing != NULL) text_add(&words, "--missing%c%s%c", 0, a->missing, 0);
@@ -568,6 +590,7 @@ static void record_words(const call *a, text *record) {
     if (a->balance) text_add(&words, "--balance%c", 0);
     if (a->group != NULL) text_add(&words, "--group%c%s%c", 0, a->group, 0);
     if (a->time != NULL) text_add(&words, "--time%c%s%c", 0, a->time, 0);
+    if (t->changed > 0) text_add(&words, "--inputs%c%s%c", 0, way_words[t->way], 0);
     if (a->tune != NULL) text_add(&words, "--tune%c%s%c", 0, a->tune, 0);
     if (words.size > 0) record_add(record, RFM_RECORD_WORDS, words.at, words.size);
     free(words.at);
@@ -582,10 +605,11 @@ static void record_table(job *t) {
     for (j = 0; j < t->d; j++) fill[j] = (double)t->fill[j];
     record_add_numbers(record, RFM_RECORD_FILL, fill, t->d);
     record_add(record, RFM_RECORD_RECIPE, t->recipe_text, t->recipe_bytes);
+    if (t->knots != NULL) record_add(record, RFM_RECORD_KNOTS, t->knots, t->knots_bytes);
     if (csv_more_absent.size > 0) record_add(record, RFM_RECORD_ABSENT, csv_more_absent.at, csv_more_absent.size);
     if (t->left.count > 0)
         record_add(record, RFM_RECORD_LEFT, t->left.at, (size_t)(rfm_name(t->left.at, 2 * t->left.count) - t->left.at));
-    record_words(t->a, record);
+    record_words(t, record);
     sensor_record(record, t->a->operands[0], t->inputs.names, t->d);
     if (t->passes == NULL) record_add_rows(record, prints, t->learn.rows);
     free(prints);
@@ -598,6 +622,74 @@ static void prepare(job *t) {
     record = t->lesson.record;
     lesson_prepare(&t->lesson, &t->learn, &t->form, t->inputs.names, t->d, t->a->raw, t->a->operands[0]);
     t->lesson.record = record, t->lesson.weights = t->weights, t->lesson.decisions = &t->decisions;
+}
+
+/* ---- inputs made in other ways -------------------------------------------------------------- */
+
+#define MOST_DOUBLED 100 /* inputs that may be there twice */
+
+/* 1 if the search has a say in how inputs are made. */
+static int ways_open(const job *t) {
+    const call *a = t->a;
+    char *sensor = sensor_file(a->operands[0]);
+    int open = way_wanted(a) == WAYS && t->method == METHOD_EXACT && t->passes == NULL && !a->raw &&
+               a->metric_from == NULL && !is_network(a) && search_needed(&t->problem) &&
+               (session_now() != NULL || access(sensor, R_OK) != 0); /* else firmware computes the inputs itself */
+    free(sensor);
+    return open;
+}
+
+static void free_way(job *other) {
+    free(other->learn.x);
+    sample_free(&other->check);
+    free(other);
+}
+
+/* The rows once more in every other way, for the search. */
+static void make_ways(job *t) {
+    int way, was_quiet = quiet;
+    for (way = 1; way < WAYS && ways_open(t); way++) {
+        job *other;
+        text *before;
+        if (way == WAY_BOTH && t->d > MOST_DOUBLED / 2) continue;
+        other = allocate(1, sizeof *other, "training");
+        *other = *t, other->way = way;
+        memset(&other->lesson, 0, sizeof other->lesson);
+        quiet = 1, before = decisions_keep(NULL); /* they are those of the standard inputs */
+        read_rows(other);
+        if (other->changed > 0) prepare(other);
+        quiet = was_quiet, (void)decisions_keep(before);
+        if (other->changed > 0) {
+            t->others[way] = other;
+            t->problem.other[way] = rfm_cview(other->learn.x, other->learn.rows, other->d);
+        } else
+            free_way(other);
+    }
+}
+
+/* The rows in the way that was chosen take the place of the standard ones. */
+static void use_way(job *t) {
+    int way, chosen = t->choice.way;
+    job *other = chosen != WAY_STANDARD ? t->others[chosen] : NULL;
+    if (other != NULL) {
+        free(t->learn.x);
+        sample_free(&t->check);
+        t->way = chosen, t->changed = other->changed, t->d = other->d;
+        t->inputs = other->inputs, t->recipe_text = other->recipe_text, t->recipe_bytes = other->recipe_bytes;
+        t->knots = other->knots, t->knots_bytes = other->knots_bytes, t->fill = other->fill;
+        t->learn = other->learn, t->check = other->check, t->lesson = other->lesson;
+        t->lesson.form = &t->form, t->lesson.decisions = &t->decisions;
+        decided(NULL, "inputs: %s do better on held-out rows, of %zu columns (--inputs)", way_words[chosen],
+                t->changed);
+    }
+    for (way = 1; way < WAYS; way++) {
+        if (t->others[way] == NULL) continue;
+        if (t->others[way] == other)
+            free(other);
+        else
+            free_way(t->others[way]);
+        t->others[way] = NULL;
+    }
 }
 
 /* M of another model, for rows as they are fitted here: its P takes raw inputs, and has its bandwidth in it. */
@@ -812,7 +904,8 @@ static int fit_large(job *t) {
     int status;
     if (t->passes == NULL)
         return large_fit(t->machine, &t->lesson, NULL, t->a, &t->choice.options, fit_tick, &t->fit, &t->large);
-    form.recipe = t->recipe_text, form.names = t->inputs.names, form.form = &t->form;
+    form.recipe = t->recipe_text, form.knots = (unsigned char *)t->knots, form.names = t->inputs.names;
+    form.form = &t->form;
     form.target_kinds = t->target_kinds, form.fill = t->fill, form.lesson = &t->lesson;
     rows = passes_rows(t->passes, &form);
     status = large_fit(t->machine, &t->lesson, &rows, t->a, &t->choice.options, fit_tick, &t->fit, &t->large);
@@ -940,6 +1033,7 @@ static void report(job *t, double seconds) {
         json_real(&out, "ridge", (rfm_real)ridge);
         json_number(&out, "iterations", (double)o->iterations);
         json_number(&out, "center", o->center);
+        json_text(&out, "transform", way_words[t->changed > 0 ? t->way : WAY_STANDARD]);
         json_text(&out, "method",
                   t->method == METHOD_LARGE  ? "large"
                   : t->method == METHOD_TREE ? "tree"
@@ -988,7 +1082,9 @@ static void report(job *t, double seconds) {
         text_add(&out, task == RFM_CLASSIFY ? ", %zu classes\n" : ", %zu target%s\n",
                  task == RFM_CLASSIFY ? t->form.classes : t->c, t->c == 1 ? "" : "s");
         text_add(&out, "rows          %zu trained on, %zu to test\n", t->lesson.rows, t->check.rows);
-        text_add(&out, "features      %zu\n", t->d);
+        text_add(&out, "features      %zu", t->d);
+        if (t->changed > 0) text_add(&out, "; %s of %zu columns", way_words[t->way], t->changed);
+        text_add(&out, "\n");
         if (t->signal != NULL) signal_show(&out, t->signal);
         text_add(&out, "kernel        %s", rfm_kernels[o->kernel].name);
         if (kernel_has_depth(o->kernel))
@@ -1066,7 +1162,9 @@ static void learn(job *t) {
     check_network(t);
     prepare(t);
     take_metric(t);
+    make_ways(t);
     choose(t);
+    use_way(t);
     decide_method(t);
     if (t->method == METHOD_TREE)
         fit_tree(t);
@@ -1140,6 +1238,7 @@ int command_train(const call *a) {
     double start = seconds_now();
     t->a = a;
     (void)decisions_keep(&t->decisions);
+    t->way = way_wanted(a) == WAYS ? WAY_STANDARD : way_wanted(a);
     check_arguments(a); /* wrong usage is said before a file is read */
     (void)word_or_auto("--task", a->task, task_words);
     read_settings(a, &t->problem, 2);

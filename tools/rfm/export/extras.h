@@ -11,6 +11,14 @@
 void put_sensor(header *h, const any_model *any, int standalone);
 int has_sensor(const any_model *any); /* 1: there is something to be put */
 
+/* Of a model whose inputs are made by tables of knots: the tables, @_inputs that makes x of the columns, and how many
+ * columns there are. Nothing else is put. */
+void put_knots(header *h, const any_model *any, int standalone);
+int has_tables(const any_model *any); /* 1: there is something to be put */
+
+/* off (d): how far off each input of a table may be with columns as floats. */
+void tables_rounding(const any_model *any, rfm_real *off);
+
 /* Rows of --data with their scores, and @_self_test. */
 void put_vectors(header *h, const any_model *any, const call *c, int standalone);
 

@@ -125,7 +125,7 @@ void c_string(text *t, const char *value) {
     text_bytes(t, "\"", 1);
 }
 
-void inputs_comment(text *t, const char *names, size_t count, const char *recipe) {
+void inputs_comment(text *t, const char *names, size_t count, const char *recipe, const unsigned char *knots) {
     size_t i, made = 0;
     if (names == NULL) return;
     text_add(t, " *\n * Inputs, in this order:");
@@ -136,10 +136,13 @@ void inputs_comment(text *t, const char *names, size_t count, const char *recipe
     text_add(t, "\n");
     for (i = 0; recipe != NULL && i < count; i++) {
         text how = {NULL, 0, 0};
-        recipe_show(&how, recipe, i);
+        recipe_show(&how, recipe, knots, i);
         if (how.size > 0) {
             text_bytes(&how, "", 1);
-            if (made++ == 0) text_add(t, " *\n * To be made of the columns of the table, as rfm predict does it:\n");
+            if (made++ == 0)
+                text_add(t, " *\n * To be made of the columns of the table, as rfm predict does it%s:\n",
+                         knots != NULL ? "; of numbers the function ..._inputs\n * at the end of this file does it"
+                                       : "");
             text_add(t, " *     ");
             c_string(t, rfm_name(names, i));
             text_add(t, ": ");

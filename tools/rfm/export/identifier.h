@@ -11,7 +11,7 @@ char *identifier_given(const char *name);
 char *identifier_of_file(const char *file);
 
 /* Lines of a comment: the names of the inputs in their order, and how those are made that are not a column's number. */
-void inputs_comment(text *t, const char *names, size_t count, const char *recipe);
+void inputs_comment(text *t, const char *names, size_t count, const char *recipe, const unsigned char *knots);
 
 /* As a C string; in a comment it cannot end the comment. */
 void c_string(text *t, const char *value);

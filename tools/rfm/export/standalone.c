@@ -143,6 +143,7 @@ typedef struct {
     const char *input; /* the type of an input */
     const char *class_names, *input_names;
     const char *recipe; /* how inputs are made: table.h */
+    const unsigned char *knots;
 } facts;
 
 static void put_use(header *h, const facts *f, int certify) {
@@ -194,7 +195,7 @@ static void put_names(header *h, const facts *f) {
 
 static void put_head(header *h, const facts *f, int certify, uint32_t checksum) {
     put_use(h, f, certify);
-    inputs_comment(&h->t, f->input_names, f->d, f->recipe);
+    inputs_comment(&h->t, f->input_names, f->d, f->recipe, f->knots);
     put(h, " */\n#ifndef RFM_MODEL_$_%08lX_H\n#define RFM_MODEL_$_%08lX_H\n\n#include <stdint.h>\n\n",
         (unsigned long)checksum, (unsigned long)checksum);
     put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
@@ -213,6 +214,7 @@ static facts facts_of(const any_model *any) {
     facts f;
     f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
     f.class_names = m->class_names, f.input_names = m->input_names, f.recipe = any->record.recipe;
+    f.knots = any->record.knots;
     if (is_filters(any)) f.recipe = NULL, f.d = any->filters.model.d, f.input_names = NULL;
     f.words = is_filters(any)        ? "a bank of filters and integers of 8 bits"
               : is_tiny(any)         ? "tiny"
@@ -260,6 +262,7 @@ void standalone_export(const call *c, const char *file, const char *out, const c
         if (certify) put_certify_floats(&h, &any.numbers, file);
     }
     put_sensor(&h, &any, 1);
+    put_knots(&h, &any, 1);
     put_vectors(&h, &any, c, 1);
     put(&h, "\n#endif\n");
     file_write(out, h.t.at, h.t.size);

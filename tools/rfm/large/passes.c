@@ -241,7 +241,7 @@ static int fill_part(passes *p) {
         if (!next_part(p)) return 0;
         rows = known_rows(p, &unknown);
         quiet = 1; /* all of it was said of the rows that were drawn */
-        inputs = inputs_of_recipe(&p->part, f->recipe, f->names, f->lesson->d);
+        inputs = inputs_of_recipe(&p->part, f->recipe, f->knots, f->names, f->lesson->d);
         for (i = 0; f->form->classes == 0 && i < p->targets; i++)
             column_decode(&p->part, p->target + i, f->target_kinds[i]);
         p->given = sample_read(&p->part, inputs, p->target, f->form, rows,

@@ -25,6 +25,7 @@ size_t passes_count(const passes *p);   /* how often the table was read */
 /* How a row is made for the fit. */
 typedef struct {
     const char *recipe, *names; /* of the inputs: table.h */
+    const unsigned char *knots; /* knots.h */
     const sample_form *form;
     const int *target_kinds; /* (targets) COLUMN_... */
     const rfm_real *fill;    /* (d) what missing cells become */

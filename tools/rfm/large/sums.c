@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MODEL_MAGIC  0x626d6672u
+#define SUMS_MAGIC   0x736d6672u
 #define PART_MAGIC   0x706d6672u
 #define PART_VERSION 1u
 #define PART_HEAD    16u
@@ -23,15 +25,53 @@ typedef struct {
     rfm_sums *sums;
 } part_file;
 
-static void part_open(part_file *p, const char *file) {
+/* The targets of all parts are in units of this: of their size, or above it. */
+static rfm_real unit_of(const rfm_model *m) {
+    rfm_real unit = rfm_largest(m->n * m->c, m->alpha);
+    return unit > 0 ? unit : 1;
+}
+
+static unsigned char *part_read(const char *file, size_t *size) {
+    char *read = file_read(file, size);
+    unsigned char *bytes = allocate_aligned(*size, "sums");
+    memcpy(bytes, read, *size);
+    free(read);
+    return bytes;
+}
+
+/* The model's file in place of a part: a part of no rows. */
+static void part_of_model(part_file *p, const char *file) {
+    size_t size, bytes = 0, at;
+    unsigned char *read = part_read(file, &size);
+    memset(p, 0, sizeof *p);
+    must(rfm_model_open(read, size, &p->model), file);
+    must(rfm_sums_size(&p->model, RFM_SUMS_SOLVE, &bytes), file);
+    at = PART_HEAD + filled(size);
+    p->bytes = allocate_aligned(at + bytes, "sums"), p->size = at + bytes, p->model_bytes = size;
+    memset(p->bytes, 0, at);
+    memcpy(p->bytes + PART_HEAD, read, size);
+    free(read);
+    must(rfm_model_open(p->bytes + PART_HEAD, size, &p->model), file);
+    p->sums = (rfm_sums *)(void *)(p->bytes + at);
+    must(rfm_sums_init(&p->model, RFM_SUMS_SOLVE, unit_of(&p->model), p->sums, bytes), file);
+}
+
+/* first: the part before it, whose model is that of bare sums; NULL: this is the first one. */
+static void part_open(part_file *p, const char *file, const part_file *first) {
     size_t size, at;
-    char *read = file_read(file, &size);
     int status;
     memset(p, 0, sizeof *p);
-    p->bytes = allocate_aligned(size, "sums"), p->size = size;
-    memcpy(p->bytes, read, size);
-    free(read);
-    if (size < PART_HEAD || rfm_get_u32(p->bytes) != PART_MAGIC)
+    p->bytes = part_read(file, &size), p->size = size;
+    if (size >= PART_HEAD && rfm_get_u32(p->bytes) == SUMS_MAGIC) {
+        if (first == NULL) fail("%s: sums without a model: expected the model's file in front of it", file);
+        p->sums = (rfm_sums *)(void *)p->bytes;
+        status = rfm_sums_check(&first->model, p->sums, size);
+        if (status == RFM_ECHANGED) fail("%s: sums of another model", file);
+        if (status != RFM_OK) fail("%s: %s", file, rfm_status_text(status));
+        return;
+    }
+    /* Models of images have the magic, too, but no other model behind it. */
+    if (size < PART_HEAD + 4 || rfm_get_u32(p->bytes) != PART_MAGIC || memcmp(p->bytes + PART_HEAD, "rfmb", 4) != 0)
         fail("%s: expected sums, as rfm sums writes them", file);
     if (rfm_get_u32(p->bytes + 4) != PART_VERSION) fail("%s: sums of a newer version", file);
     p->model_bytes = rfm_get_u32(p->bytes + 8), at = PART_HEAD + filled(p->model_bytes);
@@ -67,7 +107,7 @@ int command_sums(const call *a) {
     sample given;
     rows_in_memory from;
     rfm_rows in;
-    rfm_real *targets = NULL, unit;
+    rfm_real *targets = NULL;
     unsigned char *out;
     char *blob;
     size_t size, bytes = 0, need = 0, at;
@@ -95,8 +135,7 @@ int command_sums(const call *a) {
     memset(out, 0, at);
     rfm_put_u32(out, PART_MAGIC), rfm_put_u32(out + 4, PART_VERSION), rfm_put_u32(out + 8, (uint32_t)size);
     memcpy(out + PART_HEAD, blob, size);
-    unit = rfm_largest(m->n * m->c, m->alpha); /* of the size of targets, or above it; the same in every part */
-    must(rfm_sums_init(m, RFM_SUMS_SOLVE, unit > 0 ? unit : 1, (rfm_sums *)(void *)(out + at), bytes), "sums");
+    must(rfm_sums_init(m, RFM_SUMS_SOLVE, unit_of(m), (rfm_sums *)(void *)(out + at), bytes), "sums");
     must(rfm_sums_add_need(&of.ctx, &in, m, RFM_SUMS_SOLVE, &need), "sums");
     machine_memory(&of, need, "sums");
     must(rfm_sums_add(&of.ctx, &in, m, (rfm_sums *)(void *)(out + at)), a->operands[1]);
@@ -112,8 +151,17 @@ int command_sums(const call *a) {
 
 /* ---- rfm merge ------------------------------------------------------------------------------- */
 
+static int is_model(const char *file) {
+    size_t size;
+    char *read = file_read(file, &size);
+    int is = size >= 4 && rfm_get_u32((const unsigned char *)read) == MODEL_MAGIC;
+    free(read);
+    return is;
+}
+
 int command_merge(const call *a) {
     part_file all, next;
+    int in_front;
     rfm_summary summary;
     rfm_solve_report report;
     machine m;
@@ -122,15 +170,25 @@ int command_merge(const call *a) {
     size_t i, need = 0;
     if (a->out == NULL) usage("merge: expected -o MODEL.rfm");
     machine_start(&m, a->threads, a->port);
-    part_open(&all, a->operands[0]);
+    in_front = is_model(a->operands[0]);
+    if (in_front)
+        part_of_model(&all, a->operands[0]);
+    else
+        part_open(&all, a->operands[0], NULL);
     for (i = 1; i < MOST_OPERANDS && a->operands[i] != NULL; i++) {
-        part_open(&next, a->operands[i]);
-        if (next.model_bytes != all.model_bytes ||
-            memcmp(next.bytes + PART_HEAD, all.bytes + PART_HEAD, all.model_bytes) != 0)
+        int status;
+        part_open(&next, a->operands[i], &all);
+        if (next.model_bytes > 0 && (next.model_bytes != all.model_bytes ||
+                                     memcmp(next.bytes + PART_HEAD, all.bytes + PART_HEAD, all.model_bytes) != 0))
             fail("%s: sums of another model than %s", a->operands[i], a->operands[0]);
-        must(rfm_sums_merge(all.sums, next.sums), a->operands[i]);
+        status = rfm_sums_merge(all.sums, next.sums);
+        if (status == RFM_ECHANGED)
+            fail("%s: other units than %s, or centres that are alike to rounding, and were summed by a machine that "
+                 "rounds differently", a->operands[i], a->operands[0]);
+        must(status, a->operands[i]);
         free(next.bytes);
     }
+    if (rfm_sums_rows(all.sums) == 0) fail("%s: no rows in its sums", a->operands[0]);
     memset(&summary, 0, sizeof summary);
     if (rfm_model_summary(&all.model, &summary, NULL, 0) != RFM_OK) summary.ridge = (rfm_real)1e-3;
     alpha = allocate(all.model.n, all.model.c * sizeof *alpha, "the model");
@@ -145,7 +203,8 @@ int command_merge(const call *a) {
     file_write(a->out, all.bytes + PART_HEAD, all.model_bytes);
     text_add(&said, "model         ");
     text_name(&said, a->out);
-    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows, i);
+    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows,
+             i - (size_t)in_front);
     file_show(&said, a->out);
     free(said.at), free(alpha), free(all.bytes);
     machine_stop(&m);

@@ -1,7 +1,7 @@
 #include "tree.h"
 
 #include "../decisions.h"
-
+#include "../export/extras.h"
 #include "../export/identifier.h"
 
 #include <ctype.h>
@@ -272,6 +272,7 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         json_text(&t, "task", task_words[tree->task]);
         json_number(&t, "rows_train", (double)any->numbers.n / (double)tree->trees);
         json_number(&t, "features", (double)tree->d);
+        columns_json(&t, any);
         json_number(&t, "outputs", (double)tree->c);
         json_text(&t, "type", type_word(any->type));
         json_text(&t, "kernel", any_kernel(any));
@@ -330,6 +331,7 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
     char *upper = copy_text(id, strlen(id));
     unsigned char *blob;
     unsigned long mark;
+    header more;
     text t = {NULL, 0, 0};
     must(rfm_tree_bare(file_blob, size, NULL, 0, &bytes), "the model");
     blob = allocate_aligned(bytes, "the model");
@@ -353,7 +355,7 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
              " *     if (rfm_tree_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...\n",
              upper, upper, id, upper);
     if (classes > 0) text_add(&t, " *     class = %s_class_names[rfm_tree_class(&m, scores, NULL)];\n", id);
-    inputs_comment(&t, tree->input_names, tree->d, any->record.recipe);
+    inputs_comment(&t, tree->input_names, tree->d, any->record.recipe, any->record.knots);
     text_add(&t, " */\n#ifndef RFM_MODEL_%s_%08lX_H\n#define RFM_MODEL_%s_%08lX_H\n\n#include \"rfm_tree.h\"\n\n",
              upper, mark, upper, mark);
     text_add(&t,
@@ -378,7 +380,12 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
     }
     text_add(&t, "RFM_ALIGNED static const unsigned char %s[%s_BYTES] = {", id, upper);
     for (i = 0; i < bytes; i++) text_add(&t, i % 24 == 0 ? "\n    %u," : "%u,", (unsigned)blob[i]);
-    text_add(&t, "\n};\n\n#endif\n");
+    text_add(&t, "\n};\n");
+    memset(&more, 0, sizeof more);
+    more.t = t, more.id = id, more.upper = upper;
+    put_knots(&more, any, 0);
+    t = more.t;
+    text_add(&t, "\n#endif\n");
     file_write(out, t.at, t.size);
     note("%s: %zu bytes of model in %s", out, bytes, id);
     free(t.at), free(blob), free(upper), free(id), free(file_blob);

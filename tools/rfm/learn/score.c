@@ -69,7 +69,8 @@ void model_table_free(model_table *t) {
 
 input_list model_inputs(csv *c, const any_model *model, const char *target, size_t targets) {
     const rfm_model *m = &model->numbers;
-    if (model->record.recipe != NULL) return inputs_of_recipe(c, model->record.recipe, m->input_names, m->d);
+    if (model->record.recipe != NULL)
+        return inputs_of_recipe(c, model->record.recipe, model->record.knots, m->input_names, m->d);
     return inputs_of_model(c, m->input_names, m->d, target, targets);
 }
 
@@ -499,6 +500,15 @@ score score_sample(machine *m, const any_model *model, const sample *s, size_t *
     free(y);
     free(classes);
     return result;
+}
+
+void columns_json(text *t, const any_model *model) {
+    size_t count;
+    char *columns;
+    if (model->record.recipe == NULL) return;
+    columns = recipe_columns(model->record.recipe, model->numbers.d, &count);
+    json_names(t, "columns", columns, count);
+    free(columns);
 }
 
 void score_json(text *t, const score *s, int task) {

@@ -64,6 +64,9 @@ double main_score(const score *s, int task); /* accuracy or r2 */
 /* *saturated, if it is not NULL: inputs outside of what a model of integers was calibrated for; 0 for a model of
  * numbers. */
 score score_sample(machine *m, const any_model *model, const sample *s, size_t *saturated);
+/* The names of the columns that the inputs are made of, if the model knows them. */
+void columns_json(text *t, const any_model *model);
+
 void score_json(text *t, const score *s, int task);
 void score_text(text *t, const score *s, int task, size_t rows, const char *kind); /* kind: "test rows" */
 

@@ -8,6 +8,11 @@
  *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
  *    of the confidence comes from the same predictions.
  *
+ * Inputs may be made of the columns in other ways than the standard one: clipped, by ranks (knots.h). The first stage
+ * tries the best setting of each kernel and metric with these. What does better than every standard setting is in the
+ * short list, too. It is chosen if it is the best there, and its squared error is below that of every standard one by
+ * more than a standard error of the difference, over the rows that are held out.
+ *
  * Where a mean of models is wanted, the short list has the best of every kernel and metric. Beginning with the least
  * squared error, the model is added whose company lowers that of the held-out rows most, until none lowers it. The
  * choice is by squared error for classes, too: accuracy has few steps.
@@ -28,6 +33,11 @@
 #define FEW_ROWS        1000 /* each, where only one setting is left to judge */
 #define GRID_WORK       3e11 /* multiplications that all settings together may take */
 #define SHORT_LIST      8
+#define WAY_FAMILIES    4 /* settings that are tried with inputs made in other ways */
+#define WAY_LIST        2 /* of each way, so many more; for a mean of models: */
+#define WAY_LIST_MEAN   4
+#define MOST_LISTED     (SHORT_LIST + (WAYS - 1) * WAY_LIST_MEAN)
+#define CLEAR           1 /* standard errors by which another way has to do better */
 #define MOST_PARTS      40
 
 /* ---- parts of the rows ---------------------------------------------------------------------- */
@@ -110,10 +120,6 @@ static size_t add_hold_out(const search_problem *p, uint64_t seed, size_t most_f
     return 1;
 }
 
-static void free_parts(part *parts, size_t count) {
-    while (count-- > 0) part_free(&parts[count]);
-}
-
 double fit_work(double n, double d, double c, const rfm_options *o) {
     double T = o->metric == RFM_IDENTITY ? 0 : (double)o->iterations;
     double points = o->agop_points > 0 ? (double)o->agop_points : n;
@@ -124,6 +130,7 @@ double fit_work(double n, double d, double c, const rfm_options *o) {
 /* ---- work ----------------------------------------------------------------------------------- */
 
 typedef struct {
+    int way; /* of making inputs: WAY_... */
     int kernel, metric, center;
     size_t bandwidth, ridge; /* indices */
 } setting;
@@ -145,9 +152,9 @@ typedef struct {
 
 typedef struct {
     const search_problem *p;
-    double stop_at;    /* 0: never */
-    int stopped, last; /* last: no time is left, and what is done now is done to the end */
-    part parts[MOST_PARTS];
+    double stop_at;               /* 0: never */
+    int stopped, last;            /* last: no time is left, and what is done now is done to the end */
+    part parts[WAYS][MOST_PARTS]; /* of all ways that are tried: the same rows */
     size_t part_count, repeats;
     tried_setting *tried;
     size_t tried_count;
@@ -161,10 +168,37 @@ typedef struct {
     pthread_mutex_t lock;
 } work;
 
+/* Further parts, of every way the same: folds, or with most_fit above 0 one hold-out. */
+static void add_parts(work *w, uint64_t seed, size_t most_fit, size_t most_held) {
+    size_t made = 0;
+    int way;
+    for (way = 0; way < WAYS; way++) {
+        search_problem p = *w->p;
+        part *to = w->parts[way] + w->part_count;
+        if (way != WAY_STANDARD) p.x = p.other[way];
+        if (p.x.at == NULL) continue;
+        made = most_fit > 0 ? add_hold_out(&p, seed, most_fit, most_held, to) : add_folds(&p, seed, to);
+    }
+    w->part_count += made;
+}
+
+static void free_parts(work *w) {
+    size_t i;
+    int way;
+    for (way = 0; way < WAYS; way++)
+        for (i = 0; i < w->part_count; i++) part_free(&w->parts[way][i]);
+    memset(w->parts, 0, sizeof w->parts);
+    w->part_count = 0;
+}
+
 static int stop_tick(void *arg, rfm_real done) {
     work *w = arg;
     (void)done;
     return !w->last && (*w->p->interrupted != 0 || (w->stop_at > 0 && seconds_now() > w->stop_at));
+}
+
+static size_t inputs_of(const search_problem *p, int way) {
+    return way == WAY_STANDARD ? p->x.cols : p->other[way].cols;
 }
 
 static rfm_options options_of(const work *w, const setting *s, size_t iterations) {
@@ -188,10 +222,10 @@ static rfm_ctx worker_ctx(work *w, size_t worker) {
 }
 
 /* A bar for all of the search, by work: jobs differ. */
-static void job_done(work *w, size_t worker, const part *a, const rfm_options *o) {
+static void job_done(work *w, size_t worker, const part *a, size_t d, const rfm_options *o) {
     double done;
     pthread_mutex_lock(&w->lock);
-    done = w->work_done += fit_work((double)a->n, (double)w->p->x.cols, (double)w->p->y.cols, o);
+    done = w->work_done += fit_work((double)a->n, (double)d, (double)w->p->y.cols, o);
     pthread_mutex_unlock(&w->lock);
     if (worker == 0) progress_show("trying settings", done, w->work_all);
 }
@@ -200,8 +234,9 @@ static void job_done(work *w, size_t worker, const part *a, const rfm_options *o
 static void path_job(void *arg, size_t index, size_t worker) {
     work *w = arg;
     const search_problem *p = w->p;
-    const part *a = &w->parts[index % w->part_count];
     const setting *s = &w->tried[w->first + index / w->part_count].s;
+    const part *a = &w->parts[s->way][index % w->part_count];
+    const size_t d = inputs_of(p, s->way);
     rfm_ctx ctx = worker_ctx(w, worker);
     rfm_options o = options_of(w, s, p->last_iterations);
     rfm_data data;
@@ -211,8 +246,8 @@ static void path_job(void *arg, size_t index, size_t worker) {
     size_t t, steps = p->last_iterations + 1;
     if (stop_tick(w, 0)) return;
     memset(&data, 0, sizeof data);
-    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
-    data.x_validation = rfm_cview(a->xv, a->v, p->x.cols), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
+    data.x = rfm_cview(a->x, a->n, d), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
+    data.x_validation = rfm_cview(a->xv, a->v, d), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
     data.weights = a->weights;
     report.path = path;
     if (rfm_fit(&ctx, &data, &o, ctx.arena, &model, &report) == RFM_OK) {
@@ -220,7 +255,7 @@ static void path_job(void *arg, size_t index, size_t worker) {
         w->complete[index] = 1;
         rfm_arena_release(ctx.arena, 0);
     }
-    job_done(w, worker, a, &o);
+    job_done(w, worker, a, d, &o);
 }
 
 /* Predictions of the held-out rows of one part by one candidate. */
@@ -229,10 +264,12 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, c = p->y.cols, at = index % w->part_count, i, bytes = 0;
     size_t repeat = w->repeats > 1 ? at / (w->part_count / w->repeats) : 0;
-    const part *a = &w->parts[at];
     candidate *k = &w->list[index / w->part_count];
+    const setting *s = &w->tried[k->tried].s;
+    const part *a = &w->parts[s->way][at];
+    const size_t d = inputs_of(p, s->way);
     rfm_ctx ctx = worker_ctx(w, worker);
-    rfm_options o = options_of(w, &w->tried[k->tried].s, k->t);
+    rfm_options o = options_of(w, s, k->t);
     rfm_data data;
     rfm_model model;
     rfm_real *y = NULL;
@@ -241,7 +278,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     int status;
     if (stop_tick(w, 0)) return;
     memset(&data, 0, sizeof data);
-    data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, c), data.start = p->start;
+    data.x = rfm_cview(a->x, a->n, d), data.y = rfm_cview(a->y, a->n, c), data.start = p->start;
     data.weights = a->weights;
     status = rfm_fit(&ctx, &data, &o, ctx.arena, &model, NULL);
     if (status == RFM_OK) {
@@ -252,8 +289,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
         memory = allocate_aligned(bytes, "predictions");
         y = allocate(a->v, c * sizeof *y, "predictions");
         if (status == RFM_OK) status = rfm_arena_init(&arena, memory, bytes);
-        if (status == RFM_OK)
-            status = rfm_predict(&second, &model, rfm_cview(a->xv, a->v, p->x.cols), rfm_view(y, a->v, c));
+        if (status == RFM_OK) status = rfm_predict(&second, &model, rfm_cview(a->xv, a->v, d), rfm_view(y, a->v, c));
         if (status == RFM_OK) {
             for (i = 0; i < a->v; i++) memcpy(k->out + (repeat * n + a->rows[i]) * c, y + i * c, c * sizeof *y);
             w->complete[index] = 1;
@@ -262,7 +298,7 @@ static void candidate_job(void *arg, size_t index, size_t worker) {
     }
     free(y);
     free(memory);
-    job_done(w, worker, a, &o);
+    job_done(w, worker, a, d, &o);
 }
 
 /* Runs a batch of jobs; each worker has an arena of `bytes`. */
@@ -289,24 +325,23 @@ static void run_batch(work *w, rfm_job job, size_t jobs, size_t bytes) {
 
 static size_t fit_bytes(work *w, const setting *s, size_t iterations, int validation) {
     const search_problem *p = w->p;
-    size_t most = 0, i;
+    size_t most = 0, i, d = inputs_of(p, s->way);
     for (i = 0; i < w->part_count; i++) {
         rfm_options o = options_of(w, s, iterations);
         rfm_data data;
         rfm_ctx ctx;
         rfm_arena none;
         size_t scratch = 0, store = 0;
-        const part *a = &w->parts[i];
+        const part *a = &w->parts[s->way][i];
         int status;
         memset(&ctx, 0, sizeof ctx);
         memset(&data, 0, sizeof data);
         rfm_arena_measure(&none);
         ctx.arena = &none, ctx.port = p->machine->ctx.port;
-        data.x = rfm_cview(a->x, a->n, p->x.cols), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
+        data.x = rfm_cview(a->x, a->n, d), data.y = rfm_cview(a->y, a->n, p->y.cols), data.start = p->start;
         data.weights = a->weights;
         if (validation)
-            data.x_validation = rfm_cview(a->xv, a->v, p->x.cols),
-            data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
+            data.x_validation = rfm_cview(a->xv, a->v, d), data.y_validation = rfm_cview(a->yv, a->v, p->y.cols);
         status = rfm_fit_need(&ctx, &data, &o, &scratch, &store);
         if (status != RFM_OK) fail("cannot train with these settings: %s", rfm_status_text(status));
         if (scratch + store > most) most = scratch + store;
@@ -316,20 +351,20 @@ static size_t fit_bytes(work *w, const setting *s, size_t iterations, int valida
 
 /* ---- first stage ---------------------------------------------------------------------------- */
 
-static void add_setting(work *w, int kernel, int metric, int center, size_t bandwidth, size_t ridge) {
+static void add_setting(work *w, int way, int kernel, int metric, int center, size_t bandwidth, size_t ridge) {
     size_t i, steps = w->p->last_iterations + 1, t;
     tried_setting *more;
     for (i = 0; i < w->tried_count; i++) {
         const setting *s = &w->tried[i].s;
-        if (s->kernel == kernel && s->metric == metric && s->center == center && s->bandwidth == bandwidth &&
-            s->ridge == ridge)
+        if (s->way == way && s->kernel == kernel && s->metric == metric && s->center == center &&
+            s->bandwidth == bandwidth && s->ridge == ridge)
             return;
     }
     more = realloc(w->tried, (w->tried_count + 1) * sizeof *more);
     if (more == NULL) fail("out of memory: the list of settings");
     w->tried = more;
     more += w->tried_count++;
-    more->s.kernel = kernel, more->s.metric = metric, more->s.center = center;
+    more->s.way = way, more->s.kernel = kernel, more->s.metric = metric, more->s.center = center;
     more->s.bandwidth = bandwidth, more->s.ridge = ridge;
     more->loss = allocate(steps, sizeof *more->loss, "scores");
     for (t = 0; t < steps; t++) more->loss[t] = (double)INFINITY;
@@ -353,11 +388,12 @@ static void run_settings(work *w, size_t first) {
         int complete = 1;
         for (j = 0; j < w->part_count; j++) complete = complete && w->complete[i * w->part_count + j];
         if (!complete) continue;
-        for (j = 0; j < w->part_count; j++) rows += w->parts[j].v;
+        for (j = 0; j < w->part_count; j++) rows += w->parts[WAY_STANDARD][j].v;
         for (t = 0; t <= last; t++) {
             s->loss[t] = 0;
             for (j = 0; j < w->part_count; j++)
-                s->loss[t] += w->losses[(i * w->part_count + j) * steps + t] * (double)w->parts[j].v / (double)rows;
+                s->loss[t] +=
+                    w->losses[(i * w->part_count + j) * steps + t] * (double)w->parts[WAY_STANDARD][j].v / (double)rows;
         }
     }
     free(w->losses);
@@ -378,19 +414,19 @@ static double best_loss(const work *w, const tried_setting *s, size_t *best_t) {
     return best;
 }
 
-static const setting *best_of_metric(const work *w, int kernel, int metric) {
+static const tried_setting *best_of_metric(const work *w, int kernel, int metric) {
     const tried_setting *best = NULL;
     size_t i;
     for (i = 0; i < w->tried_count; i++)
         if (w->tried[i].s.kernel == kernel && w->tried[i].s.metric == metric &&
             (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
             best = &w->tried[i];
-    return best != NULL ? &best->s : NULL;
+    return best;
 }
 
 /* Multiplications of a path on the parts. */
 static double path_work(const work *w, int metric) {
-    double n = (double)w->parts[0].n, d = (double)w->p->x.cols, c = (double)w->p->y.cols;
+    double n = (double)w->parts[WAY_STANDARD][0].n, d = (double)w->p->x.cols, c = (double)w->p->y.cols;
     double T = metric == RFM_IDENTITY ? 0 : (double)w->p->last_iterations;
     return (double)w->part_count *
            ((T + 1) * (n * n * n / 6 + n * n * d / 2) + T * (n * n * c * d + (metric == RFM_FULL ? n * d * d : 0)));
@@ -408,7 +444,7 @@ static void whole_grid(work *w, size_t kernel) {
         for (k = 0; k < centers_of(p, kernel, p->metrics[m]); k++)
             for (l = 0; l < p->bandwidth_count; l++)
                 for (r = 0; r < p->ridge_count; r++)
-                    add_setting(w, p->kernels[kernel], p->metrics[m], p->centers[k], l, r);
+                    add_setting(w, WAY_STANDARD, p->kernels[kernel], p->metrics[m], p->centers[k], l, r);
     run_settings(w, first);
 }
 
@@ -421,29 +457,86 @@ static void coordinates(work *w, size_t at_kernel) {
         size_t first = w->tried_count;
         for (m = 0; m < p->metric_count; m++) {
             int metric = p->metrics[m];
-            const setting *at = best_of_metric(w, kernel, metric);
+            const tried_setting *at = best_of_metric(w, kernel, metric);
             setting s;
             if (at == NULL && round > 0) continue;
-            if (at != NULL) s = *at;
+            memset(&s, 0, sizeof s);
+            if (at != NULL) s = at->s;
             if (metric == RFM_IDENTITY) {
                 for (l = 0; round == 0 && l < p->bandwidth_count; l++)
-                    for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, p->centers[0], l, r);
+                    for (r = 0; r < p->ridge_count; r++)
+                        add_setting(w, WAY_STANDARD, kernel, metric, p->centers[0], l, r);
             } else if (round == 0) {
                 for (l = 0; l < p->bandwidth_count; l++)
-                    add_setting(w, kernel, metric, p->centers[0], l, p->ridge_count / 2);
+                    add_setting(w, WAY_STANDARD, kernel, metric, p->centers[0], l, p->ridge_count / 2);
             } else if (round == 1) {
-                for (r = 0; r < p->ridge_count; r++) add_setting(w, kernel, metric, s.center, s.bandwidth, r);
+                for (r = 0; r < p->ridge_count; r++)
+                    add_setting(w, WAY_STANDARD, kernel, metric, s.center, s.bandwidth, r);
             } else if (round == 2) {
-                if (s.bandwidth > 0) add_setting(w, kernel, metric, s.center, s.bandwidth - 1, s.ridge);
+                if (s.bandwidth > 0) add_setting(w, WAY_STANDARD, kernel, metric, s.center, s.bandwidth - 1, s.ridge);
                 if (s.bandwidth + 1 < p->bandwidth_count)
-                    add_setting(w, kernel, metric, s.center, s.bandwidth + 1, s.ridge);
+                    add_setting(w, WAY_STANDARD, kernel, metric, s.center, s.bandwidth + 1, s.ridge);
             } else {
                 for (k = 0; k < centers_of(p, at_kernel, metric); k++)
-                    add_setting(w, kernel, metric, p->centers[k], s.bandwidth, s.ridge);
+                    add_setting(w, WAY_STANDARD, kernel, metric, p->centers[k], s.bandwidth, s.ridge);
             }
         }
         run_settings(w, first);
     }
+}
+
+/* The best setting of each kernel and metric, the best of them first; how many. */
+static size_t best_families(const work *w, setting *best, size_t most) {
+    const search_problem *p = w->p;
+    double losses[6];
+    size_t k, m, i, count = 0;
+    for (k = 0; k < p->kernel_count; k++)
+        for (m = 0; m < p->metric_count; m++) {
+            const tried_setting *at = best_of_metric(w, p->kernels[k], p->metrics[m]);
+            double loss = at != NULL ? best_loss(w, at, NULL) : (double)INFINITY;
+            if (!isfinite(loss)) continue;
+            for (i = count < most ? count++ : most; i > 0 && loss < losses[i - 1]; i--)
+                if (i < most) losses[i] = losses[i - 1], best[i] = best[i - 1];
+            if (i < most) losses[i] = loss, best[i] = at->s;
+        }
+    return count;
+}
+
+static const tried_setting *best_of_way(const work *w, int way) {
+    const tried_setting *best = NULL;
+    size_t i;
+    for (i = 0; i < w->tried_count; i++)
+        if (w->tried[i].s.way == way && (best == NULL || best_loss(w, &w->tried[i], NULL) < best_loss(w, best, NULL)))
+            best = &w->tried[i];
+    return best;
+}
+
+/* The bandwidths and ridges beside a setting. */
+static void add_neighbours(work *w, setting s) {
+    const search_problem *p = w->p;
+    if (s.bandwidth > 0) add_setting(w, s.way, s.kernel, s.metric, s.center, s.bandwidth - 1, s.ridge);
+    if (s.bandwidth + 1 < p->bandwidth_count)
+        add_setting(w, s.way, s.kernel, s.metric, s.center, s.bandwidth + 1, s.ridge);
+    if (s.ridge > 0) add_setting(w, s.way, s.kernel, s.metric, s.center, s.bandwidth, s.ridge - 1);
+    if (s.ridge + 1 < p->ridge_count) add_setting(w, s.way, s.kernel, s.metric, s.center, s.bandwidth, s.ridge + 1);
+}
+
+/* The best settings once more with inputs that are made in other ways; where one does better, what is beside it. */
+static void other_ways(work *w) {
+    setting best[WAY_FAMILIES];
+    size_t count = best_families(w, best, WAY_FAMILIES), first = w->tried_count, i;
+    double least = count > 0 ? best_loss(w, best_of_way(w, WAY_STANDARD), NULL) : 0;
+    int way;
+    for (way = 1; way < WAYS; way++)
+        for (i = 0; w->p->other[way].at != NULL && i < count; i++)
+            add_setting(w, way, best[i].kernel, best[i].metric, best[i].center, best[i].bandwidth, best[i].ridge);
+    run_settings(w, first);
+    first = w->tried_count;
+    for (way = 1; way < WAYS; way++) {
+        const tried_setting *at = best_of_way(w, way);
+        if (at != NULL && best_loss(w, at, NULL) < least) add_neighbours(w, at->s);
+    }
+    run_settings(w, first);
 }
 
 static void first_stage(work *w) {
@@ -458,6 +551,7 @@ static void first_stage(work *w) {
         else
             coordinates(w, k);
     }
+    other_ways(w);
 }
 
 /* ---- second stage --------------------------------------------------------------------------- */
@@ -497,6 +591,7 @@ static size_t short_list(work *w, candidate *list, size_t most) {
     for (i = 0; i < w->tried_count; i++) {
         const tried_setting *s = &w->tried[i];
         int identity = s->s.metric == RFM_IDENTITY;
+        if (s->s.way != WAY_STANDARD) continue;
         for (t = identity ? 0 : w->p->first_iterations; t <= (identity ? 0 : w->p->last_iterations); t++)
             if (isfinite(s->loss[t])) every[all].tried = i, every[all].t = t, every[all++].loss = s->loss[t];
     }
@@ -515,13 +610,38 @@ static size_t short_list(work *w, candidate *list, size_t most) {
     return count;
 }
 
+/* The best settings of every other way that does better than all standard ones, behind the `count` of the list. */
+static size_t list_ways(const work *w, candidate *list, size_t count) {
+    size_t most = w->p->models > 1 ? WAY_LIST_MEAN : WAY_LIST, i, k;
+    const tried_setting *standard = best_of_way(w, WAY_STANDARD);
+    int way;
+    for (way = 1; way < WAYS; way++) {
+        size_t from = count;
+        while (count < from + most) {
+            candidate best;
+            memset(&best, 0, sizeof best);
+            best.loss = best_loss(w, standard, NULL), best.tried = SIZE_MAX;
+            for (i = 0; i < w->tried_count; i++) {
+                const tried_setting *s = &w->tried[i];
+                size_t t = 0;
+                double loss = s->s.way == way ? best_loss(w, s, &t) : (double)INFINITY;
+                for (k = from; k < count && list[k].tried != i; k++) continue;
+                if (k == count && loss < best.loss) best.loss = loss, best.tried = i, best.t = t;
+            }
+            if (best.tried == SIZE_MAX) break;
+            list[count++] = best;
+        }
+    }
+    return count;
+}
+
 static void weigh(const work *w, candidate *k) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0, right = 0;
     double squared = 0, sum2 = 0;
     for (j = 0; j < w->part_count; j++)
-        for (i = 0; i < w->parts[j].v; i++, rows++) {
-            uint32_t row = w->parts[j].rows[i];
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, rows++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c, *target = p->y.at + row * p->y.stride;
             double error = squared_error(y, target, c, NULL);
             squared += error, sum2 += error * error;
@@ -538,7 +658,7 @@ static sample held_sample(const work *w, const candidate *k, rfm_real **y, uint3
     size_t c = p->y.cols, per = w->part_count / w->repeats, i, j, q, n = 0, at = 0;
     sample s;
     memset(&s, 0, sizeof s);
-    for (j = 0; j < per; j++) n += w->parts[j].v;
+    for (j = 0; j < per; j++) n += w->parts[WAY_STANDARD][j].v;
     s.rows = n;
     if (p->labels != NULL)
         s.labels = allocate(n, sizeof *s.labels, "held-out rows");
@@ -546,8 +666,8 @@ static sample held_sample(const work *w, const candidate *k, rfm_real **y, uint3
         s.y = allocate(n, c * sizeof *s.y, "held-out rows");
     *y = allocate(n, c * sizeof **y, "held-out rows"), *predicted = allocate(n, sizeof **predicted, "held-out rows");
     for (j = 0; j < per; j++)
-        for (i = 0; i < w->parts[j].v; i++, at++) {
-            uint32_t row = w->parts[j].rows[i], best = 0;
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, at++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i], best = 0;
             rfm_real *to = *y + at * c;
             memcpy(to, k->out + row * c, c * sizeof *to);
             if (p->labels == NULL) {
@@ -618,9 +738,9 @@ static double fold_spread(const work *w, const candidate *k) {
     for (i = 0; i < c; i++) variance += around[i] / (double)p->y.rows / (double)c;
     free(around);
     for (j = 0; j < per; j++) {
-        double score_of_part = 0, v = (double)w->parts[j].v;
-        for (i = 0; i < w->parts[j].v; i++) {
-            uint32_t row = w->parts[j].rows[i];
+        double score_of_part = 0, v = (double)w->parts[WAY_STANDARD][j].v;
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *y = k->out + row * c;
             score_of_part += p->labels != NULL ? is_right(y, c, p->labels[row])
                                                : squared_error(y, p->y.at + row * p->y.stride, c, NULL);
@@ -657,8 +777,8 @@ static double log_loss(const work *w, const candidate *k, double temperature) {
     double sum = 0, doubt = 1 / ((double)n + 1);
     rfm_real shifted;
     for (j = 0; j < w->part_count; j++)
-        for (i = 0; i < w->parts[j].v; i++, rows++) {
-            uint32_t row = w->parts[j].rows[i];
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, rows++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
             if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
             sum += surprise(y, c, p->labels[row], temperature, doubt);
@@ -693,8 +813,8 @@ static double find_threshold(const work *w, const candidate *k, size_t n) {
     scratch = allocate(n, sizeof *scratch, "held-out predictions");
     labels = allocate(n, sizeof *labels, "held-out predictions");
     for (j = 0; j < per; j++)
-        for (i = 0; i < w->parts[j].v; i++, count++) {
-            uint32_t row = w->parts[j].rows[i];
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, count++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             memcpy(scores + count * c, k->out + row * c, c * sizeof *scores);
             labels[count] = p->labels[row];
         }
@@ -721,11 +841,50 @@ static int better(const search_problem *p, const candidate *a, const candidate *
     return a->squared < b->squared;
 }
 
+static int way_of(const work *w, const candidate *k) { return w->tried[k->tried].s.way; }
+
+/* By how many standard errors the squared error of `a` is below that of `b`, over the rows that are held out. */
+static double lead(const work *w, const candidate *a, const candidate *b) {
+    const search_problem *p = w->p;
+    size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
+    double *gain = allocate(n, sizeof *gain, "statistics"), sum = 0, sum2 = 0, deviation;
+    unsigned char *held = allocate(n, 1, "statistics");
+    for (j = 0; j < w->part_count; j++)
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
+            const rfm_real *target = p->y.at + row * p->y.stride;
+            size_t at = (j / per * n + row) * c;
+            gain[row] += squared_error(b->out + at, target, c, NULL) - squared_error(a->out + at, target, c, NULL);
+            held[row] = 1;
+        }
+    for (i = 0; i < n; i++)
+        if (held[i]) sum += gain[i], sum2 += gain[i] * gain[i], rows++;
+    deviation = sqrt(fmax(sum2 - sum * sum / (double)rows, 0));
+    free(gain);
+    free(held);
+    return deviation > 0 ? sum / deviation : 0;
+}
+
+/* The best of the list; inputs of another way than the standard one only where that is clear. NULL: there is none. */
+static candidate *best_listed(const work *w, candidate *list, size_t count) {
+    candidate *best = NULL, *least = NULL, *other = NULL;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (!list[i].complete || way_of(w, &list[i]) != WAY_STANDARD) continue;
+        if (best == NULL || better(w->p, &list[i], best)) best = &list[i];
+        if (least == NULL || list[i].squared < least->squared) least = &list[i];
+    }
+    for (i = 0; best != NULL && i < count; i++)
+        if (list[i].complete && way_of(w, &list[i]) != WAY_STANDARD && better(w->p, &list[i], best) &&
+            lead(w, &list[i], least) > CLEAR && (other == NULL || better(w->p, &list[i], other)))
+            other = &list[i];
+    return other != NULL ? other : best;
+}
+
 /* Held-out predictions of the list; the best of it, or NULL if there was no time. */
 static candidate *second_stage(work *w, candidate *list, size_t count) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, bytes = 0, i, j;
-    candidate *best = NULL;
     for (i = 0; i < count; i++) {
         size_t need = fit_bytes(w, &w->tried[list[i].tried].s, list[i].t, 0);
         if (need > bytes) bytes = need;
@@ -741,14 +900,13 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         if (p->balance && p->y.cols == 1 && p->labels != NULL)
             list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
         if (p->tune >= 0) list[i].tuned = tuned_of(w, &list[i], p->tune);
-        if (best == NULL || better(p, &list[i], best)) best = &list[i];
     }
     free(w->complete);
-    return best;
+    return best_listed(w, list, count);
 }
 
-/* The mean of some of the list in `mean`, whose out is to be freed; the members by their places. */
-static size_t find_mean(const work *w, const candidate *list, size_t count, candidate *mean, size_t *members) {
+/* The mean of some of the list, all of one way, in `mean`, whose out is to be freed; the members by their places. */
+static size_t find_mean(const work *w, const candidate *list, size_t count, int way, candidate *mean, size_t *members) {
     const search_problem *p = w->p;
     size_t size = w->repeats * p->x.rows * p->y.cols, taken = 0, i, j, most = MOST_MODELS;
     candidate trial;
@@ -763,7 +921,7 @@ static size_t find_mean(const work *w, const candidate *list, size_t count, cand
         double lowest = (double)INFINITY;
         for (i = 0; i < count; i++) {
             for (j = 0; j < taken && members[j] != i; j++) continue;
-            if (j < taken || !list[i].complete) continue;
+            if (j < taken || !list[i].complete || way_of(w, &list[i]) != way) continue;
             for (j = 0; j < size; j++)
                 trial.out[j] = mean->out[j] + (list[i].out[j] - mean->out[j]) / (rfm_real)(taken + 1);
             weigh(w, &trial);
@@ -792,9 +950,10 @@ static size_t listed(const search_problem *p) {
 }
 
 search_cost search_estimate(const search_problem *p) {
-    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0;
+    double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0,
+           longest = 0;
     double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
-    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1;
+    size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1, ways = 0;
     int folds = p->x.rows <= FOLD_ROWS;
     search_cost cost;
     parts = folds ? FOLDS : 1;
@@ -807,12 +966,16 @@ search_cost search_estimate(const search_problem *p) {
         int plain = p->metrics[m] == RFM_IDENTITY;
         o.metric = p->metrics[m], o.iterations = p->last_iterations;
         one = parts * fit_work(first, d, c, &o);
+        longest = fmax(longest, one);
         grid += one * all * (plain ? 1 : (double)p->center_count);
         few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
         cost.work = fmax(cost.work, fit_work(second, d, c, &o));
     }
-    cost.work *= parts * (double)(folds ? SHORT_LIST * repeats : listed(p));
-    if (search_needed(p)) cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few;
+    for (m = 1; m < WAYS; m++) ways += p->other[m].at != NULL;
+    cost.work *= parts * (double)((listed(p) + ways * WAY_LIST) * (folds ? repeats : 1));
+    if (search_needed(p))
+        cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few +
+                     (double)(ways * WAY_FAMILIES) * longest;
     cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
                  sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
     return cost;
@@ -820,7 +983,7 @@ search_cost search_estimate(const search_problem *p) {
 
 search_result search(const search_problem *p) {
     work *w = allocate(1, sizeof *w, "the search");
-    candidate list[SHORT_LIST], mean, *best, *judged;
+    candidate list[MOST_LISTED], mean, *best, *judged;
     search_result result;
     size_t n = p->x.rows, i, count, members[MOST_MODELS];
     int one = !search_needed(p);
@@ -832,40 +995,40 @@ search_result search(const search_problem *p) {
     w->work_all = search_estimate(p).work;
     pthread_mutex_init(&w->lock, NULL);
     if (one) { /* nothing to choose: the temperature only, on a small hold-out */
-        add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
+        add_setting(w, WAY_STANDARD, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
         count = 1;
-        w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
+        add_parts(w, p->base.seed, FEW_ROWS, FEW_ROWS);
         w->repeats = 1;
     } else {
-        w->part_count = n <= FOLD_ROWS ? add_folds(p, p->base.seed, w->parts)
-                                       : add_hold_out(p, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
+        add_parts(w, p->base.seed, n <= FOLD_ROWS ? 0 : FIRST_FIT_ROWS, HOLD_OUT_ROWS);
         first_stage(w);
-        free_parts(w->parts, w->part_count);
+        free_parts(w);
         count = short_list(w, list, listed(p));
+        if (count > 0) count = list_ways(w, list, count);
         if (count == 0) { /* no time for anything: a plain kernel machine */
-            add_setting(w, p->kernels[0], p->metrics[0], p->centers[0], p->bandwidth_count / 2, p->ridge_count / 2);
+            add_setting(w, WAY_STANDARD, p->kernels[0], p->metrics[0], p->centers[0], p->bandwidth_count / 2,
+                        p->ridge_count / 2);
             list[0].tried = w->tried_count - 1;
             list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->first_iterations;
         }
         w->repeats = is_apart(p) ? 1 : n <= 300 ? 4 : n <= 800 ? 2 : 1;
         if (n <= FOLD_ROWS)
-            for (i = 0, w->part_count = 0; i < w->repeats; i++)
-                w->part_count += add_folds(p, p->base.seed + 1 + i, w->parts + w->part_count);
+            for (i = 0; i < w->repeats; i++) add_parts(w, p->base.seed + 1 + i, 0, 0);
         else
-            w->part_count = add_hold_out(p, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, w->parts);
+            add_parts(w, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS);
     }
     best = count > 0 && !w->stopped ? second_stage(w, list, count) : NULL;
     if (best == NULL && n > 1) { /* stopped before any was judged: the first of them, on one small hold-out */
-        for (i = 0; i < SHORT_LIST; i++) free(list[i].out), list[i].out = NULL;
-        free_parts(w->parts, w->part_count);
-        w->part_count = add_hold_out(p, p->base.seed, FEW_ROWS, FEW_ROWS, w->parts);
+        for (i = 0; i < MOST_LISTED; i++) free(list[i].out), list[i].out = NULL;
+        free_parts(w);
+        add_parts(w, p->base.seed, FEW_ROWS, FEW_ROWS);
         w->repeats = 1, w->last = 1;
         best = second_stage(w, list, 1);
     }
     judged = best, result.models = 1;
     if (best != NULL && p->models > 1 && !w->last) {
-        result.models = find_mean(w, list, count, &mean, members);
+        result.models = find_mean(w, list, count, way_of(w, best), &mean, members);
         best = &list[members[0]], judged = result.models > 1 ? &mean : best;
         for (i = 0; i < result.models; i++)
             result.mean[i] = options_of(w, &w->tried[list[members[i]].tried].s, list[members[i]].t);
@@ -879,7 +1042,7 @@ search_result search(const search_problem *p) {
     result.folds = result.held = 0, result.spread = (double)NAN, result.shift = 0;
     if (best != NULL) {
         result.folds = w->part_count / w->repeats;
-        for (i = 0; i < result.folds; i++) result.held += w->parts[i].v;
+        for (i = 0; i < result.folds; i++) result.held += w->parts[WAY_STANDARD][i].v;
         if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, judged, result.held);
         if (p->labels != NULL) result.temperature = find_temperature(w, judged);
         result.validation = p->labels != NULL ? judged->accuracy : r2_of(w, judged);
@@ -888,11 +1051,12 @@ search_result search(const search_problem *p) {
     } else
         best = &list[0];
     result.options = options_of(w, &w->tried[best->tried].s, best->t);
+    result.way = way_of(w, best);
     if (w->stopped) note("the search was stopped; the best of %zu settings so far is taken", result.tried);
     for (i = 0; i < w->tried_count; i++) free(w->tried[i].loss);
-    for (i = 0; i < SHORT_LIST; i++) free(list[i].out);
+    for (i = 0; i < MOST_LISTED; i++) free(list[i].out);
     free(mean.out);
-    free_parts(w->parts, w->part_count);
+    free_parts(w);
     free(w->tried);
     pthread_mutex_destroy(&w->lock);
     free(w);

@@ -13,6 +13,7 @@
 typedef struct {
     machine *machine;
     rfm_cmat x, y;          /* training rows as they will be fitted */
+    rfm_cmat other[WAYS];   /* x with inputs made in other ways than the standard one; at NULL: it is not tried */
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
     const rfm_real *weights; /* (n), or NULL */
@@ -37,6 +38,7 @@ typedef struct {
 
 typedef struct {
     rfm_options options; /* of the last fit; of a mean its first model */
+    int way;             /* WAY_... of the inputs */
     size_t models;       /* 1, or so many whose mean does better on held-out rows: */
     rfm_options mean[MOST_MODELS];
     double validation;  /* accuracy or r2 of held-out rows; NaN: not known */

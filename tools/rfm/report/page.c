@@ -448,7 +448,7 @@ static void decisions(text *t, const report *r) {
     text how = {NULL, 0, 0};
     for (i = 0; record->recipe != NULL && i < r->model.d; i++) {
         how.size = 0;
-        recipe_show(&how, record->recipe, i);
+        recipe_show(&how, record->recipe, record->knots, i);
         if (how.size == 0) continue;
         if (made++ == 0) text_add(t, "<h3>Inputs that are made of columns</h3>\n<dl>");
         text_bytes(&how, "", 1);

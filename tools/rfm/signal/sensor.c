@@ -15,15 +15,29 @@ char *sensor_file(const char *table) {
     return t.at;
 }
 
-#define NAME_ROOM 600
+char *sensor_feature(const rfm_signal *signal, size_t feature) {
+    size_t room = 64;
+    char *name = allocate(room, 1, "names");
+    must(rfm_signal_name(signal, feature, name, room), "names");
+    while (strlen(name) + 1 == room) { /* cut, maybe */
+        free(name);
+        room *= 2, name = allocate(room, 1, "names");
+        must(rfm_signal_name(signal, feature, name, room), "names");
+    }
+    return name;
+}
 
 /* The feature of that name, or signal->features. */
 static size_t feature_of(const rfm_signal *signal, const char *name) {
-    char found[NAME_ROOM];
     size_t i;
-    for (i = 0; i < signal->features; i++)
-        if (rfm_signal_name(signal, i, found, sizeof found) == RFM_OK && strcmp(found, name) == 0) break;
-    return i;
+    int found = 0;
+    for (i = 0; signal->names != NULL && i < signal->features; i++) {
+        char *other = sensor_feature(signal, i);
+        found = strcmp(other, name) == 0;
+        free(other);
+        if (found) break;
+    }
+    return found ? i : signal->features;
 }
 
 uint16_t *sensor_index(const rfm_signal *signal, const char *input_names, size_t inputs) {

@@ -11,6 +11,9 @@ char *sensor_file(const char *table);
 /* Keeps what is beside the table in the record of a model, if every input is one of its features. */
 void sensor_record(text *record, const char *table, const char *input_names, size_t inputs);
 
+/* The name of a feature of a signal that has names, whole. To be freed. */
+char *sensor_feature(const rfm_signal *signal, size_t feature);
+
 /* (d) which feature each input is; NULL: one is none. To be freed. */
 uint16_t *sensor_index(const rfm_signal *signal, const char *input_names, size_t inputs);
 

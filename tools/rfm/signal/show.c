@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With a 0 behind them. */
 static void pool_words(text *t, uint32_t pools) {
     static const char *const words[] = {"max", "mean", "energy"};
     const char *between = "";
     uint32_t p;
     for (p = 0; p < 3; p++)
         if (pools & 1u << p) text_add(t, "%s%s", between, words[p]), between = ", ";
+    text_bytes(t, "", 1);
 }
 
 int signal_info(const call *c, const any_model *any, size_t bytes) {
