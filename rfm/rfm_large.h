@@ -139,10 +139,10 @@ typedef struct {
     size_t sample;           /* (0: centers) rows that M is learned on exactly and centres are chosen from */
     int choice;              /* (RFM_CHOICE_RANDOM) */
     size_t rounds;           /* (0) then M is updated this often by the AGOP of the model of m centres */
-    rfm_real power;          /* (1) 0.25 to 4: after the last update of M the weights of inputs, sqrt(M_jj), are raised to
+    rfm_real power;   /* (1) 0.25 to 4: after the last update of M the weights of inputs, sqrt(M_jj), are raised to
                                 it; the largest stays. Above 1 inputs that hardly count count less: good for RFM_L1
                                 where many are idle. Of RFM_DIAGONAL; with RFM_FULL only 1 */
-    size_t agop_rows;        /* (20000) at about this many rows, spread over all; 0: at all */
+    size_t agop_rows; /* (20000) at about this many rows, spread over all; 0: at all */
 } rfm_large_options;
 
 void rfm_large_options_init(rfm_large_options *options);

@@ -193,8 +193,9 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
 /* ---- the fit -------------------------------------------------------------------------------- */
 
 /* A fit with this power of the metric, and its ridge. */
-static int fit_once(machine *m, const lesson *l, const rfm_rows *rows, const rfm_large_options *o, const rfm_data *start,
-                    int scored, int fixed, rfm_options *options, rfm_model *model, large_result *result) {
+static int fit_once(machine *m, const lesson *l, const rfm_rows *rows, const rfm_large_options *o,
+                    const rfm_data *start, int scored, int fixed, rfm_options *options, rfm_model *model,
+                    large_result *result) {
     rfm_large_report report;
     const int status = rfm_large_fit(&m->ctx, rows, o, start, m->ctx.arena, model, &report);
     if (status != RFM_OK) return status;

@@ -183,7 +183,8 @@ int command_merge(const call *a) {
         status = rfm_sums_merge(all.sums, next.sums);
         if (status == RFM_ECHANGED)
             fail("%s: other units than %s, or centres that are alike to rounding, and were summed by a machine that "
-                 "rounds differently", a->operands[i], a->operands[0]);
+                 "rounds differently",
+                 a->operands[i], a->operands[0]);
         must(status, a->operands[i]);
         free(next.bytes);
     }
@@ -202,7 +203,8 @@ int command_merge(const call *a) {
     file_write(a->out, all.bytes + PART_HEAD, all.model_bytes);
     text_add(&said, "model         ");
     text_name(&said, a->out);
-    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows, i - (size_t)in_front);
+    text_add(&said, ", %zu centres, of %.0f rows in %zu parts\n", all.model.n, (double)report.rows,
+             i - (size_t)in_front);
     file_show(&said, a->out);
     free(said.at), free(alpha), free(all.bytes);
     machine_stop(&m);
