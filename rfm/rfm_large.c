@@ -170,8 +170,7 @@ static void basis_layout(rfm_arena *arena, desk *s, size_t rows, basis *f) {
 /* Puts the centres into the order of perm. */
 static void order_centers(basis *f) {
     size_t m = f->model->n, r = f->model->r, i;
-    for (i = 0; i < m; i++)
-        memcpy(f->centers + i * r, f->model->centers + f->perm[i] * r, r * sizeof *f->centers);
+    for (i = 0; i < m; i++) memcpy(f->centers + i * r, f->model->centers + f->perm[i] * r, r * sizeof *f->centers);
 }
 
 /* perm: centres as they are, those that are equal to one before them last. Returns how many are different. */
@@ -192,8 +191,7 @@ static int kernel_of_centers(desk *s, basis *f) {
     size_t m = f->model->n;
     order_centers(f);
     flat.centers = f->centers;
-    return rfm_kernel_values(&s->room.ctx, &flat, rfm_cview(f->centers, m, f->model->r), RFM_NN,
-                             rfm_view(f->u, m, m));
+    return rfm_kernel_values(&s->room.ctx, &flat, rfm_cview(f->centers, m, f->model->r), RFM_NN, rfm_view(f->u, m, m));
 }
 
 /* The factor without pivots. RFM_ENOTPD: what a centre adds to those before it is nothing but rounding. */
@@ -574,7 +572,7 @@ typedef struct {
     desk *desk;
     const rfm_model *model;
     size_t least_r, most_r, b; /* ranks as for a basis */
-    rfm_real *sum, *mean; /* (r, r) or (1, r); (c, r) of a block */
+    rfm_real *sum, *mean;      /* (r, r) or (1, r); (c, r) of a block */
 } outer;
 
 static void outer_layout(rfm_arena *arena, outer *o) {
@@ -751,8 +749,7 @@ static int factor_gram(equations *e, rfm_real ridge) {
         for (i = 0; i < m; i++) {
             const rfm_real d = e->diagonal[i] + e->ridge, unit = scale_of(d);
             e->v[i * (m + 1)] = d * unit * unit + share;
-            for (j = i + 1; j < m; j++)
-                e->v[i * m + j] = e->v[j * m + i] * unit * scale_of(e->diagonal[j] + e->ridge);
+            for (j = i + 1; j < m; j++) e->v[i * m + j] = e->v[j * m + i] * unit * scale_of(e->diagonal[j] + e->ridge);
         }
         status = rfm_chol(&e->desk->room.ctx, rfm_view(e->v, m, m), NULL);
         if (status == RFM_OK) break;

@@ -21,7 +21,7 @@
 #define TEST_ROWS 10000
 #define CENTERS   4000
 #define SAMPLE    6000
-#define NYSTROEM  1000 /* centres of the peer; with 4,000 its features of 10^5 rows are 1.6 GB */
+#define NYSTROEM  1000   /* centres of the peer; with 4,000 its features of 10^5 rows are 1.6 GB */
 #define MANY_ROWS 200000 /* above: one tree with smaller leaves */
 
 typedef struct {

@@ -209,7 +209,8 @@ int command_merge(const call *a) {
         status = rfm_sums_merge(all.sums, next.sums);
         if (status == RFM_ECHANGED)
             fail("%s: other units than %s, or centres that are alike to rounding, and were summed by a machine that "
-                 "rounds differently", a->operands[i], a->operands[0]);
+                 "rounds differently",
+                 a->operands[i], a->operands[0]);
         must(status, a->operands[i]);
         free(next.bytes);
     }
