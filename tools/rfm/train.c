@@ -625,8 +625,6 @@ static void prepare(job *t) {
 
 /* ---- inputs made in other ways -------------------------------------------------------------- */
 
-#define MOST_DOUBLED 100 /* inputs that may be there twice */
-
 /* 1 if the search has a say in how inputs are made. */
 static int ways_open(const job *t) {
     const call *a = t->a;
@@ -644,13 +642,13 @@ static void free_way(job *other) {
     free(other);
 }
 
-/* The rows once more in every other way, for the search. */
+/* The rows once more in every other way that has as many inputs, for the search. */
 static void make_ways(job *t) {
     int way, was_quiet = quiet;
     for (way = 1; way < WAYS && ways_open(t); way++) {
         job *other;
         text *before;
-        if (way == WAY_BOTH && t->d > MOST_DOUBLED / 2) continue;
+        if (way == WAY_BOTH) continue; /* a larger model is made on request only */
         other = allocate(1, sizeof *other, "training");
         *other = *t, other->way = way;
         memset(&other->lesson, 0, sizeof other->lesson);
