@@ -369,6 +369,10 @@ static void scale_fitting(fitting *f) {
     /* every update of an M that is left as it comes multiplies P by what Y is */
     p = start / 2 + (f->o.scale == RFM_SCALE_NONE && y < 0 ? (int)f->o.iterations * y : 0);
     slack.no_values = highest(&x, f->data.x.cols) + start / 2 < SMALLEST || y < SMALLEST || p < SMALLEST;
+    /* alpha of a network kernel is what Y is beside the length of a row: below the normal range it has few digits, and
+     * a prediction multiplies it by that length */
+    if (rfm_kernels[f->o.kernel].layers && !f->o.unit_rows)
+        slack.no_values |= y - highest(&x, f->data.x.cols) - start / 2 < SMALLEST;
     if (x.each != NULL || abs(x.all) > EXACT || abs(y) > EXACT || abs(start) > EXACT || abs(weights) > EXACT ||
         abs(l) > EXACT)
         slack.no_values |= RFM_REAL_BYTES == 8;

@@ -251,6 +251,7 @@ static double *expect(const expectation *e, ref_function function, rfm_mat z, si
     function(&e->noisy, e->t, z.rows, noisy_z, noisy);
     *bound = ref_bound(z.rows * width, plain, noisy, NOISE);
     if (ref_vague(&e->noisy, e->t, z.rows, plain_z)) *bound = -1;
+    if (ref_near(&e->plain, e->t, z.rows, plain_z, NOISE)) *bound = -1;
     if (ref_largest(z.rows * width, plain) <
         slack.least * (1 + ref_largest(e->plain.n * e->plain.c, e->plain.step[e->t].alpha)))
         *bound = -1; /* phi may count as 0 */

@@ -303,6 +303,42 @@ int ref_vague(const ref_fit *f, size_t t, size_t m, const double *z) {
     return 0;
 }
 
+/* sqrt((a - b)'M(a - b)); *terms becomes the same of absolute values. */
+static double length_in(size_t d, const double *metric, const double *a, const double *b, double *terms) {
+    double sum = 0;
+    size_t p, q;
+    *terms = 0;
+    for (p = 0; p < d; p++)
+        for (q = 0; q < d; q++) {
+            const double term = (a[p] - b[p]) * metric[p * d + q] * (a[q] - b[q]);
+            sum += term, *terms += fabs(term);
+        }
+    *terms = sqrt(*terms);
+    return sqrt(fmax(sum, 0));
+}
+
+int ref_near(const ref_fit *f, size_t t, size_t m, const double *z, double noise) {
+    const size_t d = f->d;
+    const ref_step *s = &f->step[t];
+    double *mean = doubles(d);
+    size_t i, j;
+    int near = 0;
+    if (rfm_kernels[f->o.kernel].layers) m = 0;
+    for (i = 0; i < f->n * d; i++) mean[i % d] += f->x[i] / (double)f->n;
+    for (j = 0; j < m; j++)
+        for (i = 0; i < f->n; i++) {
+            double x, at, apart, ignored;
+            (void)length_in(d, s->metric, f->x + i * d, mean, &x);
+            (void)length_in(d, s->metric, z + j * d, mean, &at);
+            x = 64 * noise * (x + at);
+            if (!(x > 0.01 * s->bandwidth)) continue;
+            apart = length_in(d, s->metric, f->x + i * d, z + j * d, &ignored);
+            near |= apart < x && memcmp(f->x + i * d, z + j * d, d * sizeof *z) != 0;
+        }
+    free(mean);
+    return near;
+}
+
 static int rising(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

@@ -53,6 +53,10 @@ double *ref_rows(const ref_fit *f, rfm_cmat rows);
  * orthogonal to its own row, whose length in M is 0.) */
 int ref_vague(const ref_fit *f, size_t t, size_t m, const double *z);
 
+/* Is one of the rows Z (m, d) no training row, but so near to one that rounding of P x may make them one? Where that
+ * rounding is no longer small beside L, noise moves them apart and does not show it. */
+int ref_near(const ref_fit *f, size_t t, size_t m, const double *z, double noise);
+
 /* Of such rows: predictions (m, c) and gradients (m, c d) of step t at Z (m, d), and cos(K, YY') of X (m, d), Y (m,
  * c). */
 void ref_predict(const ref_fit *f, size_t t, size_t m, const double *z, double *out);
