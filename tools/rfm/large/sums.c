@@ -61,9 +61,10 @@ static size_t read_rows(void *from, size_t first, size_t count, rfm_real *x, rfm
 
 #define UNIT_ROWS 1000 /* centres that tell the size of targets */
 
-/* Near the largest target less its offset, from the model alone: all parts have to agree, whatever rows they have and on
- * whatever machine. Classes are -1, 0 and 1. Else y_i = f(x_i) + ridge alpha_i at the centres of an exact model, and
- * about f(x_i) at those of another. alpha itself says little: it is small where rows are alike or the ridge is large. */
+/* Near the largest target less its offset, from the model alone: all parts have to agree, whatever rows they have and
+ * whatever machine adds them up. Classes are -1, 0 and 1. Else y_i = f(x_i) + ridge alpha_i at the centres of an exact
+ * model, and about f(x_i) at those of another. alpha itself says little: it is small where rows are alike or the ridge
+ * is large. */
 static rfm_real unit_of_targets(const rfm_model *m) {
     rfm_model projected = *m; /* takes rows as centres are */
     rfm_summary summary;
