@@ -3092,7 +3092,7 @@ int rfm_agop_need(const rfm_ctx *ctx, const rfm_model *model, size_t m, size_t *
     rfm_arena measure;
     outer_space s;
     int status = ctx == NULL || bytes == NULL ? RFM_ENULL : check_model(model);
-    if (status == RFM_OK) status = check_shape(m, max_size(model->d, model->n));
+    if (status == RFM_OK) status = check_shape(m, max_size(model->r, max_size(model->d, model->n)));
     if (status != RFM_OK) return status;
     rfm_arena_measure(&measure);
     return need_of(outer_layout(&measure, ctx, model, m, &s), &measure, bytes);

@@ -358,7 +358,8 @@ int rfm_sums_size(const rfm_model *model, int kind, size_t *bytes) {
     size_t most = (UINT32_MAX - sizeof(rfm_sums)) / sizeof(fixed);
     if (status != RFM_OK) return status;
     if (kind != RFM_SUMS_SOLVE && kind != RFM_SUMS_AGOP) return RFM_EVALUE;
-    if (max_size(model->n, model->r) > 46340 || max_size(model->n, model->r) > most / (model->n + model->c + 1) ||
+    if (max_size(model->n, model->r) > 46340 || model->c > most ||
+        max_size(model->n, model->r) > most / (model->n + model->c + 1) ||
         model->r > most / (model->r + model->c + 1))
         return RFM_EOVERFLOW;
     *bytes = sizeof(rfm_sums) + shape_of(model, kind).all * sizeof(fixed);

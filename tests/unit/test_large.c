@@ -956,12 +956,21 @@ static void test_kernel_values(void) {
 }
 
 static void test_sums_too_large(void) {
-    size_t bytes = 7;
+    const rfm_ctx ctx = plain();
+    size_t bytes = 7, i;
     problem p;
 
     if (!problem_make(&p, 4, 2, 1, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
     p.m.n = 46341;
     CHECK_INT(RFM_EOVERFLOW, rfm_sums_size(&p.m, RFM_SUMS_SOLVE, &bytes));
+    p.m.n = 7;
+    for (i = 0; i < 12; i++) { /* what is added to c has no room either */
+        p.m.c = SIZE_MAX - i;
+        CHECK_INT(RFM_EOVERFLOW, rfm_sums_size(&p.m, RFM_SUMS_SOLVE, &bytes));
+        CHECK_INT(RFM_EOVERFLOW, rfm_sums_size(&p.m, RFM_SUMS_AGOP, &bytes));
+    }
+    p.m.c = 1, p.m.metric = RFM_FULL, p.m.r = SIZE_MAX;
+    CHECK_INT(RFM_EOVERFLOW, rfm_agop_need(&ctx, &p.m, 1, &bytes));
     CHECK_SIZE(7, bytes);
 }
 
