@@ -3689,7 +3689,7 @@ static void toward_job(void *arg, size_t index, size_t worker) {
     const rfm_real *x = f->centers + at * r;
     rfm_real *toward = f->toward + at * c, phi[TOWARD_ROWS];
     (void)worker;
-    if (f->o->ridge > R(0) && f->lengths[at] >= SHORT * f->longest) return;
+    if (f->o->ridge > R(0) && f->lengths[at] >= SHORT * f->longest && SHORT * f->ridge <= diagonal_of(f, at)) return;
     for (k = 0; k < c; k++) toward[k] = R(0);
     for (first = 0; first < n; first += rows) {
         rows = min_size(TOWARD_ROWS, n - first);
@@ -3703,7 +3703,7 @@ static void toward_job(void *arg, size_t index, size_t worker) {
 
 /* alpha of the equations becomes alpha of the model, which has the length of its row in it, and 0 for a row that K
  * does not see. If gradients follow, f(x_j) / |x_j| = sum_i alpha_ik phi(s_ij) is kept: by the equations f is
- * y_j - ridge alpha_j / w_j, which has the digits that it needs unless the row is short. */
+ * y_j - ridge alpha_j / w_j, which has the digits that it needs unless the row is short or the ridge is large. */
 static int fold_lengths(training *f) {
     size_t n = f->n, c = f->c, i, k;
     if (!is_network(f->o->kernel)) return RFM_OK;

@@ -366,8 +366,11 @@ static void scale_fitting(fitting *f) {
     if (x.each != NULL || abs(y) > GENTLE || abs(start) > GENTLE || abs(weights) > GENTLE || abs(l) > GENTLE)
         slack.statuses = 1;
     slack.least = LEAST * 1e5;
-    /* every update of an M that is left as it comes multiplies P by what Y is */
-    p = start / 2 + (f->o.scale == RFM_SCALE_NONE && y < 0 ? (int)f->o.iterations * y : 0);
+    /* Every update of an M that is left as it comes multiplies P by what Y is, by small weights, and on the sphere by
+     * the reciprocal of a row's length. What is below the range then is 0, and directions in M are anything. */
+    p = (y < 0 ? y : 0) + (weights < 0 ? weights : 0);
+    if (f->o.unit_rows || rfm_kernels[f->o.kernel].layers) p -= highest(&x, f->data.x.cols) + start / 2;
+    p = start / 2 + (f->o.scale == RFM_SCALE_NONE && p < 0 ? (int)f->o.iterations * p : 0);
     slack.no_values = highest(&x, f->data.x.cols) + start / 2 < SMALLEST || y < SMALLEST || p < SMALLEST;
     /* alpha of a network kernel is what Y is beside the length of a row: below the normal range it has few digits, and
      * a prediction multiplies it by that length */

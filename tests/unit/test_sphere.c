@@ -754,6 +754,33 @@ static void test_lost_directions(void) {
         }
 }
 
+/* A fixed ridge far above K: y - ridge alpha has no digits, and M still is the direction of the row. */
+static void test_large_ridge(void) {
+    size_t i, j;
+    int kernel;
+
+    for (kernel = RFM_NNGP; kernel <= RFM_NTK; kernel++) {
+        double largest = 0;
+        int status;
+
+        test_reset();
+        test_note("kernel", (size_t)kernel, 0, 0);
+        if (!model_make(&a, 1, 3, 1)) TEST_IGNORE_MESSAGE("no room");
+        for (i = 0; i < 3; i++) a.x.at[i] = (rfm_real)ldexp((double)(i + 1), -RFM_LIMIT(MANT_DIG));
+        a.y.at[0] = 1;
+        a.o.kernel = kernel, a.o.exponent = 2, a.o.metric = RFM_FULL, a.o.iterations = 1;
+        a.o.ridge = 1, a.o.ridge_rule = RFM_RIDGE_FIXED, a.o.scale = RFM_SCALE_TRACE;
+        status = model_fit(&a);
+        if (status == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, status);
+        for (i = 0; i < 3; i++)
+            for (j = 0; j < 3; j++) largest = fmax(largest, fabs((double)a.m.p[j] * (double)(i + 1) -
+                                                                 (double)a.m.p[i] * (double)(j + 1)));
+        CHECK(a.m.r == 1 && a.m.p[0] != 0);
+        CHECK_BELOW(largest, 1e-3 * fabs((double)a.m.p[2]));
+    }
+}
+
 /* ---- memory and workers --------------------------------------------------------------------- */
 
 static void test_memory(void) {
@@ -1085,6 +1112,7 @@ int main(void) {
     RUN_TEST(test_zero_rows);
     RUN_TEST(test_range);
     RUN_TEST(test_lost_directions);
+    RUN_TEST(test_large_ridge);
     RUN_TEST(test_memory);
     RUN_TEST(test_workers);
     RUN_TEST(test_blob);
