@@ -96,6 +96,15 @@ void note(const char *format, ...) {
     va_end(list);
 }
 
+void decided(const char *file, const char *format, ...) {
+    va_list list;
+
+    (void)file;
+    va_start(list, format);
+    look(format, list);
+    va_end(list);
+}
+
 /* The bytes with a 0 behind them, as files.c has it, and nothing behind that. */
 char *fuzz_file_read(const char *file, size_t *size) {
     char *at = fuzz_malloc(file_size + 1);

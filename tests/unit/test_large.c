@@ -913,6 +913,7 @@ static void test_fit_ticks(void) {
     const size_t mark = test_mark();
     size_t n;
 
+    if (TEST_RAM < 32768) TEST_IGNORE_MESSAGE("no stack for a fit");
     for (n = 3; n <= 40; n++) {
         rfm_real last = 0;
 
