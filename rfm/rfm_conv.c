@@ -856,10 +856,11 @@ static void cosines(size_t n, const rfm_real *restrict lengths, rfm_real *restri
     }
 }
 
-/* 1 / (pi sine), as good as 0 at equal and opposite directions. */
+/* 1 / (pi sine), as good as 0 at equal and opposite directions: what rounding leaves of their sine is a few eps. */
+#define SINE_LEAST (R(16) * REAL_EPS)
 static inline rfm_real k0_slope(rfm_real sine) {
     const rfm_real square = sine * sine;
-    return SHARE * sine / (square > REAL_EPS * REAL_EPS ? square : R(1e30));
+    return SHARE * sine / (square > SINE_LEAST * SINE_LEAST ? square : R(1e30));
 }
 
 /* A pair whose angle was taken directly: one of 1 - rho and 1 + rho is `half`, as *rho tells. */

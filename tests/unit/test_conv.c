@@ -355,6 +355,38 @@ static void fill_steps(rfm_mat a, uint32_t stream, double offset) {
             a.at[i * a.stride + j] = (rfm_real)(floor(256 * test_number(stream, i, j)) / 256 + offset);
 }
 
+/* Multiples of one patch at each place: K = (depth + 1) mean x'M z, although the roots of lengths round. */
+static void test_one_direction(void) {
+    static const rfm_conv lines[] = {{3, 1, 7, 1, 0, RFM_CONV_NTK, 1, 1}, {3, 1, 7, 1, 0, RFM_CONV_NTK, 5, 1}};
+    size_t which, metric, i, j, k, q;
+    for (which = 0; which < TEST_LENGTH(lines); which++)
+        for (metric = 0; metric < 2; metric++) {
+            const double factor = (lines[which].depth + 1) / 7.0;
+            test_reset();
+            test_note("depth, metric", (size_t)lines[which].depth, metric, 0);
+            if (!make(&lines[which], 6, 6, 1)) continue;
+            fill_steps(s.x, 1, 1);
+            for (i = 6; i-- > 0;)
+                for (q = 0; q < s.pixels; q++) {
+                    s.x.at[i * s.x.stride + q] = (rfm_real)(2 * i + 1) * s.x.at[q];
+                    s.z.at[i * s.z.stride + q] = (rfm_real)(2 * i + 3) * s.x.at[q];
+                }
+            if (run(GRADIENTS, (int)metric) == TEST_SKIP) continue;
+            for (j = 0; j < s.v; j++)
+                for (q = 0; q < s.pixels; q++) { /* place q % 7, channel q / 7 */
+                    double sum = 0, size = 0;
+                    for (i = 0; i < s.n; i++)
+                        for (k = 0; k < s.d; k++) {
+                            const double m = metric ? (double)s.m.at[q / 7 * s.m.stride + k] : k == q / 7;
+                            const double x = (double)s.x.at[i * s.x.stride + k * 7 + q % 7];
+                            const double term = factor * (double)s.alpha.at[i * s.alpha.stride] * m * x;
+                            sum += term, size += fabs(term);
+                        }
+                    CHECK_BELOW(fabs((double)s.g.at[j * s.g.stride + q % 7 * 3 + q / 7] - sum), 200 * TEST_EPS * size);
+                }
+        }
+}
+
 /* Laplace: what is added to all pixels of all images changes nothing. */
 static void test_offset(void) {
     rfm_mat before;
@@ -1363,6 +1395,7 @@ int main(void) {
     RUN_TEST(test_agop);
     RUN_TEST(test_blocks);
     RUN_TEST(test_degenerate);
+    RUN_TEST(test_one_direction);
     RUN_TEST(test_offset);
     RUN_TEST(test_memory);
     RUN_TEST(test_refusals);
