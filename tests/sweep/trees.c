@@ -89,31 +89,39 @@ static void mean_of(const rfm_data *all, size_t rows, const uint32_t *index, rfm
     }
 }
 
-/* The top direction of the AGOP of the reference, v (d); how far the next eigenvalue is, as a share of the first. */
+/* The top direction of the AGOP of the reference, v (d); how far the next eigenvalue is, as a share of the first. With
+ * G the gradients times the roots of weights, G'G and GG' have the same eigenvalues above 0, and G' turns eigenvectors
+ * of the second into those of the first: the smaller one is taken. */
 static double top_direction(const rfm_data *own_rows, const rfm_options *o, double noise, double *v) {
-    const size_t n = own_rows->x.rows, d = own_rows->x.cols, c = own_rows->y.cols;
-    double *x, *g = take(n * c * d * sizeof *g), *sum = take(d * d * sizeof *sum), *vectors = take(d * d * sizeof *v);
-    double second = 0;
+    const size_t n = own_rows->x.rows, d = own_rows->x.cols, c = own_rows->y.cols, m = n * c, size = m < d ? m : d;
+    double *x, *g = take(m * d * sizeof *g), *sum = take(size * size * sizeof *sum),
+               *vectors = take(size * size * sizeof *v);
+    double second = 0, length = 0;
     ref_fit f;
-    size_t i, j, k, q, best = 0;
+    size_t i, j, q, best = 0;
     ref_make(&f, own_rows, o, noise, 0);
     x = ref_rows(&f, own_rows->x);
     ref_gradients(&f, 0, n, x, g);
-    for (j = 0; j < d; j++)
-        for (q = 0; q < d; q++)
-            for (sum[j * d + q] = 0, i = 0; i < n; i++)
-                for (k = 0; k < c; k++)
-                    sum[j * d + q] += (own_rows->weights != NULL ? (double)own_rows->weights[i] : 1) *
-                                      g[(i * c + k) * d + j] * g[(i * c + k) * d + q];
-    ref_eig(d, sum, vectors);
-    for (j = 1; j < d; j++)
-        if (sum[j * d + j] > sum[best * d + best]) best = j;
-    for (j = 0; j < d; j++)
-        if (j != best) second = fmax(second, sum[j * d + j]);
-    for (j = 0; j < d; j++) v[j] = vectors[j * d + best];
+    for (i = 0; i < m && own_rows->weights != NULL; i++)
+        for (j = 0; j < d; j++) g[i * d + j] *= sqrt((double)own_rows->weights[i / c]);
+    for (j = 0; j < size; j++)
+        for (q = 0; q < size; q++)
+            for (sum[j * size + q] = 0, i = 0; i < (m < d ? d : m); i++)
+                sum[j * size + q] += m < d ? g[j * d + i] * g[q * d + i] : g[i * d + j] * g[i * d + q];
+    ref_eig(size, sum, vectors);
+    for (j = 1; j < size; j++)
+        if (sum[j * size + j] > sum[best * size + best]) best = j;
+    for (j = 0; j < size; j++)
+        if (j != best) second = fmax(second, sum[j * size + j]);
+    for (j = 0; j < d; j++) {
+        v[j] = m < d ? 0 : vectors[j * size + best];
+        for (i = 0; i < m && m < d; i++) v[j] += g[i * d + j] * vectors[i * size + best];
+        length += v[j] * v[j];
+    }
+    for (j = 0; j < d && length > 0; j++) v[j] /= sqrt(length);
     free(x);
     ref_free(&f);
-    return sum[best * d + best] > 0 ? 1 - second / sum[best * d + best] : 0;
+    return sum[best * size + best] > 0 ? 1 - second / sum[best * size + best] : 0;
 }
 
 static double turned_to(size_t d, const double *a, double *b) {
