@@ -441,6 +441,17 @@ static void make_expectation(const fitting *f, expectation *e) {
     ref_free(&other);
 }
 
+/* Of l1 a gradient is a sum of signs of P x - P z. Below the normal range P x has fewer digits than the noise is for:
+ * rows that differ may then be equal, and the sign is 0. */
+static int signs_known(const ref_fit *f, size_t t) {
+    size_t j;
+    for (j = 0; j < f->d; j++) {
+        const double most = sqrt(f->step[t].metric[j * (f->d + 1)]) * f->most[j];
+        if (most > 0 && most < (double)RFM_LIMIT(MIN)) return 0;
+    }
+    return 1;
+}
+
 void check_fitting(fitting *f, int in_use) {
     const int status = fit_exactly(f);
     expectation e;
@@ -462,6 +473,8 @@ void check_fitting(fitting *f, int in_use) {
             defined &= e.plain.step[t].reach > 1e3 * sqrt(slack.least) || !(e.plain.step[t].reach > 0);
         for (t = 0; t < e.plain.steps && slack.least > 0; t++) /* alpha that has lost digits, from which M is made */
             defined &= ref_largest(e.plain.n * e.plain.c, e.plain.step[t].alpha) > (double)RFM_LIMIT(MIN) / EPSILON;
+        for (t = 0; t <= e.plain.steps && slack.least > 0 && f->o.kernel == RFM_L1; t++)
+            defined &= signs_known(&e.plain, t);
         if (!defined)
             not_compared("rank of K");
         else {

@@ -610,6 +610,7 @@ void check_certificate(fitting *f) {
             moved[j] = (rfm_real)to, delta[j] = (double)moved[j] - (double)x[j];
         }
         if (j < m.d || !(length_of(&m, delta, 0) <= (double)radius) || length_of(&m, delta, 1) > reach) continue;
+        if (slack.statuses && class_at(&m, moved) > m.c) continue; /* x' - shift may be beyond the number range */
         if (class_at(&m, moved) != label) fail("a move of %g within %g changes the class", share, (double)radius);
     }
     for (turn = 0; turn < 6; turn++) {
@@ -620,6 +621,7 @@ void check_certificate(fitting *f) {
         if (!(fabs(to) < (double)RFM_LIMIT(MAX))) continue;
         moved[j] = (rfm_real)to, delta[j] = (double)moved[j] - (double)x[j];
         if (fabs(delta[j]) > (double)moves[j] || length_of(&m, delta, 1) > reach) continue;
+        if (slack.statuses && class_at(&m, moved) > m.c) continue; /* the same */
         if (class_at(&m, moved) != label) fail("input %lu moved by %g changes the class", (unsigned long)j, delta[j]);
     }
 }
