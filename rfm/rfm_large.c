@@ -574,6 +574,7 @@ typedef struct {
     const rfm_model *model;
     size_t least_r, most_r, b; /* ranks as for a basis */
     rfm_real *sum, *mean;      /* (r, r) or (1, r); (c, r) of a block */
+    rfm_real most;             /* on the diagonals of all blocks */
 } outer;
 
 static void outer_layout(rfm_arena *arena, outer *o) {
@@ -603,7 +604,7 @@ static int outer_add(outer *o, const passing *p, const sums_shape *shape, int un
     for (i = 0; i < o->b; i++) weight += p->w[i];
     for (i = 0; i < (m->metric == RFM_FULL ? r : 1); i++) { /* below the diagonal there is nothing */
         rfm_real *row = o->sum + i * r + i;
-        for (j = 0; j < r - i; j++) row[j] *= scale * scale;
+        for (j = 0; j < r - i; j++) row[j] = row[j] * scale * scale;
         right &=
             rfm_finite(r - i, row) && fixed_add(r - i, row, numbers + (m->metric == RFM_FULL ? row_at(r, i) : 0) + i);
     }
@@ -1626,6 +1627,34 @@ static void set_bandwidth(fitting *f) {
     if (median > R(0)) f->model.bandwidth *= norm == 1 ? median : RFM_MATH(sqrt)(median);
 }
 
+/* Numbers in units of 2^unit become those in units that are 2^by as large. */
+static void outer_rescale(const sums_shape *shape, int by, fixed *numbers) {
+    const rfm_real scale = power(-by);
+    size_t i;
+    for (i = 0; i < shape->triangle; i++) numbers[i] = fixed_of(fixed_value(numbers[i]) * scale * scale);
+    for (; i < shape->products; i++) numbers[i] = fixed_of(fixed_value(numbers[i]) * scale);
+}
+
+/* Adds a block's gradients to f->numbers. The first that are not 0 choose the unit, and blocks far above it a larger
+ * one: rows far from all centres have gradients that say nothing of the others. */
+#define UNIT_SPREAD 4
+static int outer_take(fitting *f, const sums_shape *shape, int *begun, int *unit) {
+    const size_t r = f->model.r, apart = f->model.metric == RFM_FULL ? r + 1 : 1;
+    rfm_real most = R(0);
+    size_t i;
+    int own;
+    for (i = 0; i < r; i++) most = max_real(most, f->outer.sum[i * apart]);
+    f->outer.most = max_real(f->outer.most, most);
+    own = exponent_of(RFM_MATH(sqrt)(most / R(f->outer.b))) + 2;
+    if (most > R(0) && !*begun)
+        *begun = 1, *unit = own;
+    else if (most > R(0) && own > *unit + UNIT_SPREAD) {
+        outer_rescale(shape, own - *unit, f->numbers);
+        *unit = own;
+    }
+    return outer_add(&f->outer, &f->passing, shape, *unit, f->numbers);
+}
+
 /* Gradients of the model at rows that are spread over all, into f->numbers. */
 static int outer_pass(fitting *f, sums_shape *shape, int *unit) {
     passing *p = &f->passing;
@@ -1635,23 +1664,33 @@ static int outer_pass(fitting *f, sums_shape *shape, int *unit) {
     step = wanted == 0 || wanted >= blocks ? 1 : blocks / wanted;
     *shape = shape_of(&f->model, RFM_SUMS_AGOP);
     memset(f->numbers, 0, shape->all * sizeof *f->numbers);
+    f->outer.most = R(0);
     for (first = 0; first < n && status == RFM_OK; first += count) {
         status = read_block(p, first, &count);
         if (status == RFM_OK && first / b % step == step / 2 % blocks) {
             status = outer_block(&f->outer, p);
-            if (status == RFM_OK && !begun) {
-                size_t r = f->model.r, apart = f->model.metric == RFM_FULL ? r + 1 : 1, i;
-                rfm_real most = R(0);
-                for (i = 0; i < r; i++) most = max_real(most, f->outer.sum[i * apart]);
-                *unit = exponent_of(RFM_MATH(sqrt)(most / R(b))) + 2;
-                begun = most > R(0);
-            }
-            if (status == RFM_OK && begun) status = outer_add(&f->outer, p, shape, *unit, f->numbers);
+            if (status == RFM_OK) status = outer_take(f, shape, &begun, unit);
         }
         if (status == RFM_OK) status = desk_tick(&f->desk, R(first + count) / R(n));
     }
     if (status == RFM_OK) status = end_pass(p);
     return status == RFM_OK && begun ? enough_weight(f->numbers, shape) : status;
+}
+
+/* The same, and once more with a larger alpha if the squares of all gradients are lost below the number range, as they
+ * are of small targets or of rows far from all centres. Then they are in units of 2^unit, too. */
+#define LIFT_EXPONENT (RFM_REAL_BYTES == 4 ? 96 : 768)
+static int outer_lifted(fitting *f, sums_shape *shape, int *unit) {
+    const size_t count = f->m * f->c;
+    const int largest = exponent_of(rfm_largest(count, f->alpha)), lift = LIFT_EXPONENT - (largest > 0 ? largest : 0);
+    int status = outer_pass(f, shape, unit);
+    size_t i;
+    if (status != RFM_OK || lift <= 0 || f->outer.most >= RFM_LIMIT(MIN) / REAL_EPS) return status;
+    for (i = 0; i < count; i++) f->alpha[i] = RFM_MATH(ldexp)(f->alpha[i], lift);
+    f->desk.base = f->desk.end; /* what is done does not fall */
+    status = outer_pass(f, shape, unit);
+    *unit -= lift;
+    return status; /* alpha is made anew for the next M */
 }
 
 /* S (r, r) or (1, r) in f->outer.sum: the mean, centred if that is asked for. The unit is left out. */
@@ -1739,7 +1778,7 @@ static int fit_rounds(fitting *f, rfm_large_report *report) {
         sums_shape shape;
         int unit = 0;
         begin(f, &f->desk, 3);
-        status = outer_pass(f, &shape, &unit);
+        status = outer_lifted(f, &shape, &unit);
         if (status != RFM_OK) break;
         outer_mean(f, &shape);
         status = update_metric(f, unit);
