@@ -883,6 +883,32 @@ static void test_power(void) {
     }
 }
 
+/* The first block of rows is far from all that is learnt: its gradients are far below those of the others. */
+static void test_far_rows(void) {
+    const size_t n = 1000, far = 520;
+    rfm_large_options o;
+    rfm_large_report report;
+    rfm_ctx ctx = plain();
+    rfm_model m;
+    problem p;
+    size_t i;
+    int status;
+
+    if (!problem_make(&p, n, 1, 2, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < n; i++) {
+        rfm_real *x = p.from.x.at + i * p.from.x.stride, *y = p.from.y.at + i * p.from.y.stride;
+        *y = i < far ? 0 : (rfm_real)sin(3 * (double)x[0]);
+        if (i < far) x[0] += 40;
+    }
+    rfm_large_options_init(&o);
+    o.fit.kernel = RFM_LAPLACE, o.fit.metric = RFM_DIAGONAL, o.fit.iterations = 0, o.fit.bandwidth = 1;
+    o.fit.ridge = (rfm_real)0.01, o.centers = o.sample = 60, o.rounds = 1;
+    status = fit(&p, &ctx, &o, &m, &report);
+    if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, status);
+    CHECK(m.p[0] > 2 * m.p[1]); /* y depends on the first input */
+}
+
 /* Fewer rows with weight than the sample has places: they are all of it, and a tick can end the work. */
 static void test_few_weights(void) {
     rfm_real weights[30] = {0}, last = 0;
@@ -1164,6 +1190,7 @@ int main(void) {
     RUN_TEST(test_fit_is_exact);
     RUN_TEST(test_fit_refuses);
     RUN_TEST(test_power);
+    RUN_TEST(test_far_rows);
     RUN_TEST(test_few_weights);
     RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);
