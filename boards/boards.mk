@@ -137,7 +137,7 @@ $(BUILD)/standalone-%: tools/small/peers/measure.c tools/small/peers/rfm_tiny.c 
 RETRAIN_STREAM ?= build/retrain
 RETRAIN_ARENA  ?= $(or $(board_retrain),16384)
 stream_src = boards/retrain/make_stream.c tools/adapt/scenario.c tools/adapt/train.c \
-             $(wildcard rfm/*.c port/*.c) $(patsubst %,tools/host/%.c,arrays csv idx text files progress machine pool session)
+             $(wildcard rfm/*.c port/*.c) $(patsubst %,tools/host/%.c,arrays csv guess idx text files progress machine pool session)
 
 $(RETRAIN_STREAM)/stream.h: $(stream_src) tools/adapt/adapt.h rfm/rfm.h tools/data/gesture_digits.csv
 	@mkdir -p $(@D)
