@@ -92,15 +92,29 @@ static rfm_real *tight(rfm_cmat m) {
     return to;
 }
 
-/* K of two images, and what it may be off. Above the first layer only cosines are known, from which k0 has half of the
- * digits. */
-static double plain_of(const rfm_conv *f, const rfm_real *m, const rfm_real *x, const rfm_real *z, double *bound) {
+/* Patches a become P a, in double: M as a matrix of reals has lost the length of those that P hardly sees. */
+static void project_patches(const rfm_conv_model *m, double *patches) {
+    const size_t d = rfm_conv_patch(&m->f), places = rfm_conv_places(&m->f);
+    double to[PATCH_MOST];
+    size_t place, q, j;
+    for (place = 0; m->p != NULL && place < places; place++, patches += d) {
+        for (q = 0; q < d; q++)
+            for (to[q] = 0, j = 0; q < m->r && j < d; j++) to[q] += (double)m->p[q * d + j] * patches[j];
+        memcpy(patches, to, d * sizeof *to);
+    }
+}
+
+/* K of two images, in M or in that of a model, and what it may be off. Above the first layer only cosines are known,
+ * from which k0 has half of the digits. */
+static double plain_of(const rfm_conv *f, const rfm_real *m, const rfm_conv_model *model, const rfm_real *x,
+                       const rfm_real *z, double *bound) {
     const size_t d = rfm_conv_patch(f), places = rfm_conv_places(f);
     const double rounding = 64 * (double)(d + 16) * EPSILON;
     double value, size = 1;
     size_t r;
     set_patches(f, x, fields[0]);
     set_patches(f, z, fields[1]);
+    if (model != NULL) project_patches(model, fields[0]), project_patches(model, fields[1]);
     value = plain_kernel(f, m, fields[0], fields[1]);
     if (f->kernel == RFM_CONV_LAPLACE)
         for (r = 0; r < places; r++) {
@@ -126,7 +140,7 @@ static void check_kernel(kit *t, const rfm_port *port) {
     }
     for (i = 0; i < t->n; i++)
         for (j = 0; j < z.rows; j++) {
-            double bound, plain = plain_of(&t->f, m, t->x.at + i * t->x.stride, z.at + j * z.stride, &bound);
+            double bound, plain = plain_of(&t->f, m, NULL, t->x.at + i * t->x.stride, z.at + j * z.stride, &bound);
             compare("K", rfm_cview(t->out.at + i * t->out.stride + j, 1, 1), &plain, bound);
         }
 }
@@ -238,7 +252,7 @@ static void check_model(kit *t, const rfm_port *port) {
     static const call predict = {"rfm_conv_predict", predict_need, predict_run, kernel_hash};
     const rfm_conv_model *m = &t->model;
     const size_t c = m->c, d = rfm_conv_patch(&m->f), places = rfm_conv_places(&m->f);
-    rfm_real *scores = take_reals(c), *again = take_reals(c), *scratch = take_reals(rfm_conv_scratch(m)), *metric;
+    rfm_real *scores = take_reals(c), *again = take_reals(c), *scratch = take_reals(rfm_conv_scratch(m));
     rfm_mat full = draw_view(d, d);
     rfm_conv_model opened;
     size_t bytes = 0, i, k, j, r;
@@ -248,7 +262,6 @@ static void check_model(kit *t, const rfm_port *port) {
         if (!slack.statuses) fail("rfm_conv_metric fails");
         return;
     }
-    metric = m->p != NULL ? tight(rfm_const(full)) : NULL;
     t->out = draw_view(t->z.rows, c);
     status = exact(&predict, t, port);
     if (status != RFM_OK) {
@@ -282,7 +295,7 @@ static void check_model(kit *t, const rfm_port *port) {
                     size += fabs(alpha) * 2 * (m->f.depth + 1) * most;
                     continue;
                 }
-                sum += alpha * plain_of(&m->f, metric, m->images + j * rfm_conv_pixels(&m->f), z, &bound);
+                sum += alpha * plain_of(&m->f, NULL, m, m->images + j * rfm_conv_pixels(&m->f), z, &bound);
                 size += fabs(alpha) * (bound + slack.least); /* K may count as 0 */
             }
             if (plain && isnan(sum))

@@ -87,7 +87,8 @@ static double plain_kernel(const rfm_conv *f, const rfm_real *m, const double *x
     if (f->kernel == RFM_CONV_LAPLACE) return sum / (double)places;
     for (layer = 1;; layer++) {
         for (r = 0; r < down * across; r++) {
-            const double n = sqrt(p[r] * e[r]), rho = n > 0 ? fmax(-1, fmin(1, s[r] / n)) : 0;
+            const double n = p[r] > e[r] || p[r] < e[r] ? sqrt(p[r]) * sqrt(e[r]) : p[r]; /* p e may underflow */
+            const double rho = n > 0 ? fmax(-1, fmin(1, s[r] / n)) : 0;
             const double angle = layer == 1 && n > 0 ? plain_angle(d, m, x + r * d, z + r * d, p[r], e[r]) : acos(rho);
             const double k0 = (pi - angle) / pi, k1 = (rho * (pi - angle) + sin(angle)) / pi;
             s[r] = n > 0 ? n * k1 : 0, t[r] = n > 0 ? t[r] * k0 : 0;
