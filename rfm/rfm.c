@@ -182,10 +182,11 @@ static float small_sqrt(float x) { return sqrtf(x); }
 #endif
 
 /* log(2^n m) with m in [1/sqrt 2, sqrt 2): 2 artanh((m - 1) / (m + 1)). */
+#define ONE_BY_ROOT 0x3f3504f3u /* the bits of 1/sqrt 2 */
 static float small_log(float x) {
-    uint32_t u = bits_of(x) - 0x3f3504f3u;
-    int n = (int)u / (1 << 23) - ((int)u < 0 && ((uint32_t)u & 0x7fffffu) != 0);
-    float m = float_of((u & 0x7fffffu) + 0x3f3504f3u), t = (m - 1.0f) / (m + 1.0f), t2 = t * t;
+    uint32_t u = bits_of(x) - ONE_BY_ROOT + 0x3f800000u; /* so that the exponent of u is n, its mantissa m's */
+    int n = (int)(u >> 23) - 127;
+    float m = float_of((u & 0x7fffffu) + ONE_BY_ROOT), t = (m - 1.0f) / (m + 1.0f), t2 = t * t;
     float series = t2 * (0.33333333f + t2 * (0.2f + t2 * (0.14285714f + t2 * 0.11111111f)));
     return (float)n * 0.69314718f + 2.0f * (t + t * series);
 }
@@ -684,23 +685,20 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
 }
 
 size_t rfm_class(const rfm_model *m, const rfm_real *scores, rfm_real *confidence) {
-    size_t best = 0, i;
+    size_t c = m->c, best = 0, i;
     rfm_real sum = R(0);
-    for (i = 1; i < m->c; i++)
-        if (scores[i] > scores[best]) best = i;
-    if (confidence != NULL) {
-        *confidence = R(0);
-        if (m->temperature > R(0) && m->task == RFM_CLASSIFY) {
-            for (i = 0; i < m->c; i++) sum += small_exp((scores[i] - scores[best]) / m->temperature);
-            if (m->c == 1) { /* scores f and -f */
-                rfm_real f = scores[0] < R(0) ? scores[0] : -scores[0];
-                sum = R(1) + small_exp(R(2) * f / m->temperature);
-            }
-            *confidence = R(1) / sum;
-        }
-    }
+    if (confidence != NULL) *confidence = R(0);
     if (m->task != RFM_CLASSIFY) return 0;
-    return m->c == 1 ? scores[0] > R(0) : best;
+    for (i = 1; i < c; i++)
+        if (scores[i] > scores[best]) best = i;
+    if (confidence != NULL && m->temperature > R(0)) {
+        for (i = 0; i < c || i < 2; i++) { /* one score f: two classes of scores f and -f */
+            rfm_real behind = i < c ? scores[i] - scores[best] : R(-2) * small_abs(scores[0]);
+            sum += small_exp(behind / m->temperature);
+        }
+        *confidence = R(1) / sum;
+    }
+    return c == 1 ? scores[0] > R(0) : best;
 }
 
 const char *rfm_name(const char *names, size_t i) {
