@@ -427,19 +427,22 @@ static const rfm_real *section_numbers(const rfm_blob *head, uint32_t section, u
     return numbers != NULL && rfm_finite((size_t)count * each, numbers) ? numbers : NULL;
 }
 
+/* A model has a pointer for each section, in the order of the table. */
+typedef char pointers_are_as_sections[offsetof(rfm_model, summary) - offsetof(rfm_model, shift) ==
+                                              RFM_SECTION_SUMMARY * sizeof(void *)
+                                          ? 1
+                                          : -1];
+
 /* What an accepted blob says. */
 static RFM_ALONE void model_of(const rfm_blob *head, rfm_model *model) {
+    uint32_t i;
     model->n = head->n, model->d = head->d, model->c = head->c, model->r = head->r;
     model->kernel = head->kernel, model->metric = head->metric & (RFM_UNIT_ROWS - 1), model->task = head->task;
     model->bandwidth = R(1), model->exponent = R(head->exponent), model->temperature = R(head->temperature);
-    model->shift = (const rfm_real *)rfm_blob_section(head, SECTION_SHIFT);
-    model->p = (const rfm_real *)rfm_blob_section(head, SECTION_P);
-    model->centers = (const rfm_real *)rfm_blob_section(head, SECTION_CENTERS);
-    model->alpha = (const rfm_real *)rfm_blob_section(head, SECTION_ALPHA);
-    model->offset = (const rfm_real *)rfm_blob_section(head, SECTION_OFFSET);
-    model->class_names = (const char *)rfm_blob_section(head, RFM_SECTION_CLASS_NAMES);
-    model->input_names = (const char *)rfm_blob_section(head, RFM_SECTION_INPUT_NAMES);
-    model->summary = rfm_blob_section(head, RFM_SECTION_SUMMARY);
+    for (i = SECTION_SHIFT; i < SECTIONS; i++) { /* shift ... summary */
+        const void *at = rfm_blob_section(head, i);
+        memcpy((char *)model + offsetof(rfm_model, shift) + i * sizeof at, &at, sizeof at);
+    }
 #ifdef RFM_SPHERE
     model->radius = R(0);
     if (head->metric >= RFM_UNIT_ROWS) model->radius = *(const rfm_real *)rfm_blob_section(head, RFM_SECTION_RADIUS);
