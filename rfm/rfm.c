@@ -184,7 +184,7 @@ static float small_sqrt(float x) { return sqrtf(x); }
 /* log(2^n m) with m in [1/sqrt 2, sqrt 2): 2 artanh((m - 1) / (m + 1)). */
 #define ONE_BY_ROOT 0x3f3504f3u /* the bits of 1/sqrt 2 */
 static float small_log(float x) {
-    uint32_t u = bits_of(x) - ONE_BY_ROOT + 0x3f800000u; /* so that the exponent of u is n, its mantissa m's */
+    uint32_t u = bits_of(x) - ONE_BY_ROOT + 0x3f800000u; /* n + 127, then 23 bits that say m */
     int n = (int)(u >> 23) - 127;
     float m = float_of((u & 0x7fffffu) + ONE_BY_ROOT), t = (m - 1.0f) / (m + 1.0f), t2 = t * t;
     float series = t2 * (0.33333333f + t2 * (0.2f + t2 * (0.14285714f + t2 * 0.11111111f)));
@@ -301,7 +301,7 @@ uint32_t rfm_crc32(uint32_t crc, const void *at, size_t size) {
 }
 
 /* A section that lies within the blob, aligned, and *bytes of it; NULL: it does not, or has no bytes. */
-static const unsigned char *section_at(const unsigned char *blob, uint32_t section, uint32_t *bytes) {
+static RFM_ALONE const unsigned char *section_at(const unsigned char *blob, uint32_t section, uint32_t *bytes) {
     const unsigned char *entry = blob + BLOB_TABLE + 8 * section;
     uint32_t size = get_u32(blob + 12), offset = get_u32(entry);
     *bytes = get_u32(entry + 4);
@@ -326,8 +326,8 @@ static int names_right(const unsigned char *blob, uint32_t section, uint32_t str
 static int summary_right(const unsigned char *blob, uint32_t d) {
     uint32_t bytes, steps, scales, shift = 2 + blob[16] / RFM_F64;
     const unsigned char *summary = section_at(blob, RFM_SECTION_SUMMARY, &bytes);
-    if (bytes == 0) return 1;
-    if (summary == NULL || bytes < SUMMARY_FIXED) return 0;
+    if (summary == NULL) return bytes == 0;
+    if (bytes < SUMMARY_FIXED) return 0;
     bytes -= SUMMARY_FIXED;
     steps = get_u32(summary + 20), scales = get_u32(summary + 24);
     if (steps > bytes / SUMMARY_STEP || (scales != 0 && scales != d)) return 0;
@@ -372,7 +372,7 @@ static int kernel_right(const unsigned char *b) {
 #endif
 
 /* What the sections say beyond their numbers, and the sizes in the head. */
-static RFM_ALONE int blob_right(const unsigned char *b) {
+static int blob_right(const unsigned char *b) {
     uint32_t bytes = get_u32(b + 12), sections = get_u32(b + 44), d = get_u32(b + 24), c = get_u32(b + 28), i;
     if (sections < SECTIONS || sections > (bytes - BLOB_TABLE) / 8) return 0;
     for (i = 20; i <= 32; i += 4) /* n, d, c, r */
@@ -402,29 +402,25 @@ int rfm_blob_open(const void *blob, size_t size, unsigned types, rfm_blob *head)
 
 typedef char blob_is_as_in_memory[offsetof(rfm_blob, temperature) - offsetof(rfm_blob, type) == 24 ? 1 : -1];
 
-const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each, uint32_t bytes) {
-    uint32_t there, left, i;
-    const unsigned char *at = section < get_u32(head->at + 44) ? section_at(head->at, section, &there) : NULL;
-    if (at == NULL) return NULL;
-    left = there;
-    do /* left = there - count * each * bytes, a product that need not fit; `there` ends it */
-        for (i = each; i > 0; i--) {
-            if (left < count) return NULL;
-            left -= count;
-        }
-    while (--bytes > 0);
+/* A section of the table that has count * each bytes, a product that need not fit; NULL: it has not. */
+static const unsigned char *array_at(const unsigned char *blob, uint32_t section, uint32_t count, uint32_t each) {
+    uint32_t bytes, left;
+    const unsigned char *at = section_at(blob, section, &bytes);
+    for (left = bytes; each > 0; each--) {
+        if (left < count) return NULL;
+        left -= count;
+    }
     return left == 0 ? at : NULL;
+}
+
+const void *rfm_blob_array(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each, uint32_t bytes) {
+    if (section >= get_u32(head->at + 44) || each > UINT32_MAX / bytes) return NULL;
+    return array_at(head->at, section, count, each * bytes);
 }
 
 RFM_ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
     uint32_t bytes;
     return section_at(head->at, section, &bytes);
-}
-
-/* A section of count * each finite numbers; NULL: it is not that. */
-static const rfm_real *section_numbers(const rfm_blob *head, uint32_t section, uint32_t count, uint32_t each) {
-    const rfm_real *numbers = (const rfm_real *)rfm_blob_array(head, section, count, each, sizeof(rfm_real));
-    return numbers != NULL && rfm_finite((size_t)count * each, numbers) ? numbers : NULL;
 }
 
 /* A model has a pointer for each section, in the order of the table. */
@@ -433,50 +429,69 @@ typedef char pointers_are_as_sections[offsetof(rfm_model, summary) - offsetof(rf
                                           ? 1
                                           : -1];
 
+/* A float of a blob: `at` is a multiple of 4. */
+static rfm_real get_float(const unsigned char *at) {
+    float f;
+    memcpy(&f, RFM_AT_4(at), 4);
+    return R(f);
+}
+
 /* What an accepted blob says. */
-static RFM_ALONE void model_of(const rfm_blob *head, rfm_model *model) {
-    uint32_t i;
-    model->n = head->n, model->d = head->d, model->c = head->c, model->r = head->r;
-    model->kernel = head->kernel, model->metric = head->metric & (RFM_UNIT_ROWS - 1), model->task = head->task;
-    model->bandwidth = R(1), model->exponent = R(head->exponent), model->temperature = R(head->temperature);
+static RFM_ALONE void model_of(const unsigned char *b, rfm_model *model) {
+    uint32_t bytes, i;
+    model->n = get_u32(b + 20), model->d = get_u32(b + 24), model->c = get_u32(b + 28), model->r = get_u32(b + 32);
+    model->kernel = b[17], model->metric = b[18] & (RFM_UNIT_ROWS - 1), model->task = b[19];
+    model->bandwidth = R(1), model->exponent = get_float(b + 36), model->temperature = get_float(b + 40);
     for (i = SECTION_SHIFT; i < SECTIONS; i++) { /* shift ... summary */
-        const void *at = rfm_blob_section(head, i);
-        memcpy((char *)model + offsetof(rfm_model, shift) + i * sizeof at, &at, sizeof at);
+        const void *at = section_at(b, i, &bytes);
+        memcpy(RFM_AT_4((char *)model + offsetof(rfm_model, shift) + i * sizeof at), &at, sizeof at);
     }
 #ifdef RFM_SPHERE
     model->radius = R(0);
-    if (head->metric >= RFM_UNIT_ROWS) model->radius = *(const rfm_real *)rfm_blob_section(head, RFM_SECTION_RADIUS);
+    if (b[18] >= RFM_UNIT_ROWS)
+        model->radius = *(const rfm_real *)(const void *)section_at(b, RFM_SECTION_RADIUS, &bytes);
 #endif
+}
+
+#ifdef RFM_SPHERE
+/* The radius of unit rows: one number within its range. */
+static int radius_right(const rfm_blob *head) {
+    const rfm_real *at = (const rfm_real *)rfm_blob_array(head, RFM_SECTION_RADIUS, 1, 1, sizeof *at);
+    return at != NULL && rfm_finite(1, at) && *at >= R(1) / BANDWIDTH_MOST && *at <= BANDWIDTH_MOST;
+}
+#endif
+
+/* Have the sections of numbers their sizes, and are all numbers finite? Shift d, P r * d, centres n * r, alpha c * n,
+ * offset c: what one of them counts is a row of the next, so a row's bytes fit in 32 bits. Two have rows of one number:
+ * a diagonal, and the offset. */
+static int numbers_right(const unsigned char *b) {
+    static const uint8_t counts[] = {24, 32, 20, 28, 28}; /* where the head has d, r, n, c, c */
+    uint32_t count, each = 1, i;
+    for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++, each = count) {
+        const void *at;
+        count = get_u32(b + counts[i]);
+        if (i == SECTION_OFFSET || (i == SECTION_P && (b[18] & RFM_FULL) == 0)) each = 1;
+        at = array_at(b, i, count, each * (uint32_t)sizeof(rfm_real));
+        if (at == NULL || !rfm_finite((size_t)count * each, (const rfm_real *)at)) return 0;
+    }
+    return 1;
 }
 
 int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
+    const unsigned char *b = (const unsigned char *)blob;
     rfm_blob head;
-    uint32_t i;
     int status = model == NULL ? RFM_ENULL : rfm_blob_open(blob, size, sizeof(rfm_real), &head);
-    if (status != RFM_OK || !little_endian()) return status; /* big-endian: there is no head */
-    if (head.kernel == RFM_L1 && get_u32(head.at + 36) > BITS_ONE) return RFM_ECONTENT; /* not positive definite */
+    if (status != RFM_OK) return status;
+    if (b[17] == RFM_L1 && get_u32(b + 36) > BITS_ONE) return RFM_ECONTENT; /* not positive definite */
 #ifdef RFM_SPHERE
-    if (head.metric >= RFM_UNIT_ROWS) {
-        const rfm_real *at = section_numbers(&head, RFM_SECTION_RADIUS, 1, 1);
-        if (at == NULL || !(*at >= R(1) / BANDWIDTH_MOST && *at <= BANDWIDTH_MOST)) return RFM_ECONTENT;
-    }
+    if (b[18] >= RFM_UNIT_ROWS && !radius_right(&head)) return RFM_ECONTENT;
 #endif
-    for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++) {
-        uint32_t count = i < SECTION_CENTERS ? head.d : i < SECTION_OFFSET ? head.n : head.c, each = 1;
-        if (i == SECTION_CENTERS || (i == SECTION_P && (head.metric & RFM_FULL) != 0)) each = head.r;
-        if (i == SECTION_ALPHA) each = head.c;
-        if (section_numbers(&head, i, count, each) == NULL) return RFM_ECONTENT;
-    }
-    model_of(&head, model);
+    if (!numbers_right(b)) return RFM_ECONTENT;
+    model_of(b, model);
     return RFM_OK;
 }
 
-void rfm_model_reopen(const void *blob, rfm_model *model) {
-    rfm_blob head;
-    head.at = (const unsigned char *)blob;
-    memcpy((unsigned char *)&head + offsetof(rfm_blob, type), head.at + 16, 28);
-    model_of(&head, model);
-}
+void rfm_model_reopen(const void *blob, rfm_model *model) { model_of((const unsigned char *)blob, model); }
 
 /* ==== 5. Kernels ================================================================================
  *
@@ -487,14 +502,15 @@ void rfm_model_reopen(const void *blob, rfm_model *model) {
 
 typedef rfm_real (*power_function)(rfm_real s, rfm_real q);
 
-/* log phi = -t. `power` is called only for s > 0, and only for kernels whose q is the model's. */
-static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
-    rfm_real s;
-    if (kernel == RFM_GAUSSIAN) return R(-0.5) * distance * inverse * inverse;
-    if (kernel != RFM_L1) distance = small_sqrt(distance);
-    s = distance * inverse;
-    if (kernel != RFM_LAPLACE && q != R(1) && s > R(0)) s = power(s, q);
-    return -s;
+/* log phi = -t, of RFM_LAPLACE and RFM_GAUSSIAN. */
+static rfm_real log_phi_plain(int kernel, rfm_real inverse, rfm_real distance) {
+    return kernel == RFM_GAUSSIAN ? R(-0.5) * distance * inverse * inverse : -(small_sqrt(distance) * inverse);
+}
+
+/* Of the kernels whose q is the model's. `power` is called only for s > 0. */
+static rfm_real log_phi_power(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
+    rfm_real s = (kernel == RFM_L1 ? distance : small_sqrt(distance)) * inverse;
+    return -(q != R(1) && s > R(0) ? power(s, q) : s);
 }
 
 #ifndef RFM_NO_TRAIN
@@ -565,6 +581,12 @@ static rfm_real small_power(rfm_real s, rfm_real q) {
 }
 
 #ifndef RFM_NO_TRAIN
+/* Of any but network kernels. */
+static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
+    if (kernel <= RFM_GAUSSIAN) return log_phi_plain(kernel, inverse, distance);
+    return log_phi_power(kernel, q, inverse, distance, power);
+}
+
 static rfm_real exponent_of(int kernel, rfm_real exponent) {
     return rfm_kernels[kernel].exponent != R(0) ? rfm_kernels[kernel].exponent : exponent;
 }
@@ -590,11 +612,13 @@ rfm_real rfm_phi_distance(int kernel, rfm_real exponent, rfm_real phi) {
  * z = P (x - shift), then one centre after the other. Cost r d + n (2 r + c) and n exponentials; no memory but scratch.
  */
 
-/* A function of its own, so that the loop of the other kernels has all registers. */
-static RFM_ALONE rfm_real l1_distance(size_t r, const rfm_real *a, const rfm_real *b) {
-    rfm_real sum = R(0);
-    for (; r > 0; r--) sum += small_abs(*a++ - *b++);
-    return sum;
+/* Of rows a and b (r) and the square of their distance, for the kernels whose q is the model's. */
+static rfm_real log_phi_rows(const rfm_model *m, const rfm_real *a, const rfm_real *b, rfm_real distance,
+                             rfm_real inverse) {
+    size_t r;
+    if (m->kernel == RFM_L1)
+        for (distance = R(0), r = m->r; r > 0; r--) distance += small_abs(*a++ - *b++);
+    return log_phi_power(m->kernel, m->exponent, inverse, distance, small_power);
 }
 
 #ifdef RFM_SPHERE
@@ -615,10 +639,9 @@ static rfm_real scores_sphere(const rfm_model *m, rfm_real *z, rfm_real *scores)
         for (j = 0; j < r; j++) distance += (center[j] - z[j]) * (center[j] - z[j]);
         if (network)
             phi = network_phi(m->kernel, m->exponent, distance, NULL);
-        else {
-            if (m->kernel == RFM_L1) distance = l1_distance(r, center, z);
-            phi = small_exp(log_phi(m->kernel, m->exponent, inverse, distance, small_power));
-        }
+        else
+            phi = small_exp(m->kernel > RFM_GAUSSIAN ? log_phi_rows(m, center, z, distance, inverse)
+                                                     : log_phi_plain(m->kernel, inverse, distance));
         distance = network ? R(1) - R(0.5) * distance : phi;
         if (distance > largest) largest = distance;
         for (j = 0; j < m->c; j++) scores[j] += *alpha++ * phi * factor;
@@ -642,14 +665,19 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
 #ifdef RFM_SPHERE
     if (on_sphere(m)) return scores_sphere(m, z, scores);
 #endif
-    for (i = 0; i < m->n; i++) {
+    for (i = m->n; i > 0; i--) { /* the kernels of most models first: every branch counts */
         rfm_real distance = R(0), phi;
         for (j = 0; j < r; j++) {
             rfm_real diff = *center++ - z[j];
             distance += diff * diff;
         }
-        if (m->kernel == RFM_L1) distance = l1_distance(r, center - r, z);
-        phi = small_exp(log_phi(m->kernel, m->exponent, inverse, distance, small_power));
+        if (m->kernel == RFM_LAPLACE)
+            phi = log_phi_plain(RFM_LAPLACE, inverse, distance);
+        else if (m->kernel == RFM_GAUSSIAN)
+            phi = log_phi_plain(RFM_GAUSSIAN, inverse, distance);
+        else
+            phi = log_phi_rows(m, center - r, z, distance, inverse);
+        phi = small_exp(phi);
         if (phi > largest) largest = phi;
         for (j = 0; j < c; j++) scores[j] += *alpha++ * phi;
     }
@@ -682,8 +710,9 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
 #endif
     /* An infinite z is far from everything: phi is 0. A z that is infinity minus infinity, NaN, has no place at all;
      * then every phi is 0, too, and only z itself tells. */
-    for (i = m->d; largest == R(0) && i < m->d + m->r; i++)
-        if (scratch[i] != scratch[i]) return RFM_ERANGE;
+    if (largest == R(0))
+        for (i = 0; i < m->r; i++)
+            if (scratch[m->d + i] != scratch[m->d + i]) return RFM_ERANGE;
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 
