@@ -268,6 +268,13 @@ static uint32_t get_u32(const unsigned char *at) {
     return little_endian() ? u : u >> 24 | (u >> 8 & 0xff00) | (u & 0xff00) << 8 | u << 24;
 }
 
+static rfm_real get_float(const unsigned char *at) {
+    uint32_t u = get_u32(at);
+    float f;
+    memcpy(&f, &u, 4);
+    return R(f);
+}
+
 uint32_t rfm_get_u32(const void *at) {
     const unsigned char *b = (const unsigned char *)at;
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -428,13 +435,6 @@ typedef char pointers_are_as_sections[offsetof(rfm_model, summary) - offsetof(rf
                                               RFM_SECTION_SUMMARY * sizeof(void *)
                                           ? 1
                                           : -1];
-
-/* A float of a blob: `at` is a multiple of 4. */
-static rfm_real get_float(const unsigned char *at) {
-    float f;
-    memcpy(&f, RFM_AT_4(at), 4);
-    return R(f);
-}
 
 /* What an accepted blob says. */
 static RFM_ALONE void model_of(const unsigned char *b, rfm_model *model) {
@@ -4613,13 +4613,6 @@ int rfm_model_write(const rfm_contents *w, void *blob, size_t size) {
     if (status != RFM_OK)
         memset(b, 0, plan.total); /* what was folded does not fit the number type: no half of a model */
     return status;
-}
-
-static rfm_real get_float(const unsigned char *at) {
-    uint32_t u = get_u32(at);
-    float f;
-    memcpy(&f, &u, 4);
-    return R(f);
 }
 
 int rfm_model_summary(const rfm_model *model, rfm_summary *s, rfm_step *path, size_t room) {

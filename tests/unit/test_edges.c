@@ -365,6 +365,25 @@ static void test_no_head(void) {
     CHECK_INT(RFM_ENULL, rfm_blob_open(NULL, sizeof blob, RFM_F32, &head));
 }
 
+/* A section of 24 bytes is 2 * 3 numbers of 4, and no product that only fits 32 bits by overflow. */
+static void test_array(void) {
+    RFM_ALIGNED static unsigned char blob[160];
+    rfm_blob head;
+
+    memset(blob, 0, sizeof blob);
+    head.at = blob;
+    blob[12] = sizeof blob, blob[44] = 8; /* bytes, sections */
+    blob[48 + 8 * 7] = 128, blob[48 + 8 * 7 + 4] = 24;
+    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs");
+    CHECK(rfm_blob_array(&head, 7, 2, 3, 4) == blob + 128 && rfm_blob_array(&head, 7, 3, 1, 8) == blob + 128);
+    CHECK(rfm_blob_array(&head, 7, 24, 1, 1) == blob + 128 && rfm_blob_array(&head, 7, 1, 24, 1) == blob + 128);
+    CHECK(rfm_blob_array(&head, 7, 2, 3, 2) == NULL && rfm_blob_array(&head, 7, 2, 4, 4) == NULL);
+    CHECK(rfm_blob_array(&head, 7, 2, 0x40000003, 4) == NULL && rfm_blob_array(&head, 7, 0x40000006, 4, 1) == NULL);
+    CHECK(rfm_blob_array(&head, 8, 2, 3, 4) == NULL && rfm_blob_array(&head, 6, 1, 1, 1) == NULL);
+    blob[48 + 8 * 7] = 144; /* 16 bytes are left there */
+    CHECK(rfm_blob_array(&head, 7, 2, 3, 4) == NULL && rfm_blob_section(&head, 7) == NULL);
+}
+
 /* exp of what is not positive: 2.5 ulp, and 0 where it is next to nothing. */
 static void test_exp(void) {
     size_t i;
@@ -394,5 +413,6 @@ int main(void) {
     RUN_TEST(test_sizes);
     RUN_TEST(test_release);
     RUN_TEST(test_no_head);
+    RUN_TEST(test_array);
     return UNITY_END();
 }
