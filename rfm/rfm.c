@@ -507,7 +507,7 @@ static rfm_real log_phi_plain(int kernel, rfm_real inverse, rfm_real distance) {
     return kernel == RFM_GAUSSIAN ? R(-0.5) * distance * inverse * inverse : -(small_sqrt(distance) * inverse);
 }
 
-/* Of the kernels whose q is the model's. `power` is called only for s > 0. */
+/* Of the kernels whose q is the model's, and of RFM_LAPLACE with q = 1. `power` is called only for s > 0. */
 static rfm_real log_phi_power(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
     rfm_real s = (kernel == RFM_L1 ? distance : small_sqrt(distance)) * inverse;
     return -(q != R(1) && s > R(0) ? power(s, q) : s);
@@ -581,12 +581,6 @@ static rfm_real small_power(rfm_real s, rfm_real q) {
 }
 
 #ifndef RFM_NO_TRAIN
-/* Of any but network kernels. */
-static rfm_real log_phi(int kernel, rfm_real q, rfm_real inverse, rfm_real distance, power_function power) {
-    if (kernel <= RFM_GAUSSIAN) return log_phi_plain(kernel, inverse, distance);
-    return log_phi_power(kernel, q, inverse, distance, power);
-}
-
 static rfm_real exponent_of(int kernel, rfm_real exponent) {
     return rfm_kernels[kernel].exponent != R(0) ? rfm_kernels[kernel].exponent : exponent;
 }
@@ -594,7 +588,9 @@ static rfm_real exponent_of(int kernel, rfm_real exponent) {
 rfm_real rfm_phi(int kernel, rfm_real exponent, rfm_real inverse, rfm_real distance, rfm_real *weight) {
     rfm_real q = exponent_of(kernel, exponent), log, phi;
     if (rfm_kernels[kernel].layers) return network_phi(kernel, exponent, distance, weight);
-    log = log_phi(kernel, q, inverse, distance, small_power), phi = small_exp(log);
+    log = kernel == RFM_GAUSSIAN ? log_phi_plain(kernel, inverse, distance)
+                                 : log_phi_power(kernel, q, inverse, distance, small_power);
+    phi = small_exp(log);
     if (weight != NULL) *weight = distance > R(0) ? q * -log / distance * phi : R(0);
     return phi;
 }
@@ -2607,7 +2603,7 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
     }
     for (i = 0; f->kernel != RFM_GAUSSIAN && i < n; i++) {
         if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
-        distance[i] = log_phi(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
+        distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
     }
     port_exp(port, n, distance);
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
