@@ -463,8 +463,8 @@ static int radius_right(const rfm_blob *head) {
 
 /* Have the sections of numbers their sizes, and are all numbers finite? Shift d, P r * d, centres n * r, alpha c * n,
  * offset c: what one of them counts is a row of the next, so a row's bytes fit in 32 bits. Two have rows of one number:
- * a diagonal, and the offset. */
-static int numbers_right(const unsigned char *b) {
+ * a diagonal, and the offset. A function of its own, so that rfm_blob_open, which goes deepest, has its stack. */
+static RFM_ALONE int numbers_right(const unsigned char *b) {
     static const uint8_t counts[] = {24, 32, 20, 28, 28}; /* where the head has d, r, n, c, c */
     uint32_t count, each = 1, i;
     for (i = SECTION_SHIFT; i <= SECTION_OFFSET; i++, each = count) {
