@@ -107,11 +107,11 @@ $(BUILD)/test_%: $(BUILD)/obj/tests/unit/test_%.o $(unit_obj) $(BUILD)/librfm.a
 $(BUILD)/obj/rfm/%.o $(BUILD)/pic/rfm/%.o: private flags += -ffp-contract=off
 $(BUILD)/obj/tests/% $(BUILD)/obj/unity.o: private flags += -DUNITY_INCLUDE_CONFIG_H -Itests/unit -Itools/host -isystem $(unity) \
     -DTEST_RAM=$(test_ram) $(if $(bare),-DBOARD_BARE)
-# What is tested is the library: its tests compile in half the time. Boards keep their options: gcc for ARMv7 loses half
-# of a constant by -O1.
-$(BUILD)/obj/tests/%: private flags += $(if $(host),-O1)
+# What is tested is the library: its tests compile in half the time. For Arm they keep the options of the board: gcc for
+# ARMv7 loses half of a constant by -O1. TEST_LEVEL, TOOLS_LEVEL: another level for tests, for tools.
+$(BUILD)/obj/tests/%: private flags += $(or $(TEST_LEVEL),$(if $(filter arm-%,$(board_tools)),,-O1))
 
-$(BUILD)/obj/tools/%.o $(BUILD)/pic/tools/%.o: private flags += -Itools
+$(BUILD)/obj/tools/%.o $(BUILD)/pic/tools/%.o: private flags += -Itools $(TOOLS_LEVEL)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -129,8 +129,8 @@ $(BUILD)/obj/unity.o: $(unity)/unity.c $(BUILD)/flags
 # so that this file has the same contents whoever asks for it.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' | cmp -s - $@ || \
-	    echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram)' >$@
+	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram) $(TEST_LEVEL) $(TOOLS_LEVEL)' | cmp -s - $@ || \
+	    echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(unity) $(test_ram) $(TEST_LEVEL) $(TOOLS_LEVEL)' >$@
 
 -include $(shell find $(BUILD)/obj $(BUILD)/pic -name '*.d' 2>/dev/null)
 

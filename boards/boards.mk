@@ -115,7 +115,7 @@ $(BUILD)/measure-integers-predict-l1 $(BUILD)/measure-integers-run-l1: $(BUILD)/
 # made by the rfm of this machine, RFM.
 RFM      ?= $(BUILD)/rfm
 ifndef BOARD
-$(MODELS)/gesture.rfm: boards/predict/make_tiny.c $(wildcard rfm/*.c rfm/*.h)
+$(MODELS)/gesture.rfm: boards/predict/make_tiny.c $(patsubst %,rfm/%.c,rfm rfm_small rfm_hyperbf rfm_tiny) $(wildcard rfm/*.h)
 	@mkdir -p $(MODELS)/gesture $(MODELS)/digits
 	$(host_compile) -o $(MODELS)/make_tiny $(filter %.c,$^) -lm
 	$(MODELS)/make_tiny $(MODELS)

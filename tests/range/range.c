@@ -394,21 +394,24 @@ static void range_fits(size_t number) {
     check_fitting(&f, 1);
 }
 
+/* 0: refused, and that is checked. */
+static int fit_scaled(fitting *f, draw_limits limits) {
+    int status;
+    draw_fitting(f, limits);
+    scale_fitting(f);
+    status = fit_exactly(f);
+    if (status != RFM_OK) refused("rfm_fit", status);
+    return status == RFM_OK;
+}
+
 /* ---- smaller models ------------------------------------------------------------------------- */
 
 /* On a model of scaled data. Blobs fold numbers of ordinary size into it, so they are not for this. */
 static void range_small(size_t number) {
     const draw_limits limits = {1e5, 1};
     fitting f;
-    int status;
     note(" function %lu", (unsigned long)(number % (SMALL_FUNCTIONS - 1)));
-    draw_fitting(&f, limits);
-    scale_fitting(&f);
-    status = fit_exactly(&f);
-    if (status != RFM_OK)
-        refused("rfm_fit", status);
-    else
-        check_small(&f, number % (SMALL_FUNCTIONS - 1));
+    if (fit_scaled(&f, limits)) check_small(&f, number % (SMALL_FUNCTIONS - 1));
 }
 
 /* ---- the learner ---------------------------------------------------------------------------- */
@@ -520,15 +523,8 @@ static int noted_exponent(const char *what) {
 static void range_certify(size_t number) {
     const draw_limits limits = {1e5, 1};
     fitting f;
-    int status;
     (void)number;
-    draw_fitting(&f, limits);
-    scale_fitting(&f);
-    status = fit_exactly(&f);
-    if (status != RFM_OK)
-        refused("rfm_fit", status);
-    else
-        check_certificate(&f);
+    if (fit_scaled(&f, limits)) check_certificate(&f);
 }
 
 static void range_tree(size_t number) {
@@ -542,14 +538,7 @@ static void range_tree(size_t number) {
 static void range_large(size_t number) {
     const draw_limits limits = {5e4, 1};
     fitting f;
-    int status;
-    draw_fitting(&f, limits);
-    scale_fitting(&f);
-    status = fit_exactly(&f);
-    if (status != RFM_OK)
-        refused("rfm_fit", status);
-    else
-        check_large(&f, number);
+    if (fit_scaled(&f, limits)) check_large(&f, number);
 }
 
 int main(int argc, char **argv) {

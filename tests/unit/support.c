@@ -152,6 +152,14 @@ static size_t up16(size_t n) { return (n + 15) & ~(size_t)15; }
 static unsigned char *pool_base(void) { return memory + (RFM_ALIGN - (uintptr_t)memory % RFM_ALIGN) % RFM_ALIGN; }
 
 void test_reset(void) { test_rewind(0); }
+int test_arena(rfm_ctx *ctx, rfm_arena *arena, size_t bytes) {
+    void *block = test_take(bytes);
+    if (block == NULL) return 0;
+    CHECK_INT(RFM_OK, rfm_arena_init(arena, block, bytes));
+    ctx->arena = arena;
+    return 1;
+}
+
 size_t test_mark(void) { return memory_used; }
 
 void test_rewind(size_t mark) {

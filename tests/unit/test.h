@@ -83,6 +83,8 @@ double test_number(uint32_t stream, size_t i, size_t j);
 
 /* 0: this machine has the other byte order, and takes no blobs. */
 int test_little_endian(void);
+#define NEED_BLOBS() \
+    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
 
 /* Symmetric matrices (n, n) by element. */
 enum {
@@ -116,6 +118,8 @@ double test_eigenvalue(int kind, size_t n, size_t i);
 
 void test_reset(void);         /* forget everything that was taken; setUp does it */
 void *test_take(size_t bytes); /* filled with 0xFF; NULL if the pool is too small */
+/* The arena for the calls of ctx, of the pool; 0: no room. */
+int test_arena(rfm_ctx *ctx, rfm_arena *arena, size_t bytes);
 size_t test_mark(void);        /* where the pool stands ... */
 void test_rewind(size_t mark); /* ... and back to there */
 uint64_t test_hash(size_t to); /* of the pool's bytes below a mark */

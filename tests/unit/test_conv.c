@@ -90,13 +90,7 @@ static int make(const rfm_conv *f, size_t n, size_t v, size_t c) {
     return 1;
 }
 
-static int arena_of(size_t bytes) {
-    void *memory = test_take(bytes);
-    if (memory == NULL) return 0;
-    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
-    s.ctx.arena = &arena;
-    return 1;
-}
+static int arena_of(size_t bytes) { return test_arena(&s.ctx, &arena, bytes); }
 
 enum { KERNEL, SYMMETRIC, GRADIENTS, AGOP, CALLS };
 

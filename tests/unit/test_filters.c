@@ -12,9 +12,6 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-#define NEED_BLOBS() \
-    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
-
 enum { HEAD = 32, AT_BYTES = 8, AT_VERSION = 12, AT_RECTIFY = 13, AT_POOLS = 14, AT_C = 16, AT_W = 18, AT_Q = 20 };
 enum { AT_K = 22, AT_SPAN = 24, AT_NAMES = 28 };
 

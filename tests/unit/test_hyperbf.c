@@ -112,13 +112,7 @@ static shape shape_of(size_t m, size_t n, size_t d, size_t c, size_t r, int kern
 static rfm_arena arena;
 
 /* 0: no room. */
-static int arena_of(rfm_ctx *ctx, size_t bytes) {
-    void *memory = test_take(bytes);
-    if (memory == NULL) return 0;
-    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
-    ctx->arena = &arena;
-    return 1;
-}
+static int arena_of(rfm_ctx *ctx, size_t bytes) { return test_arena(ctx, &arena, bytes); }
 
 static int run_loss(kit *k, rfm_real *loss, rfm_hyperbf_gradient *g) {
     size_t bytes = 0, mark = test_mark();

@@ -92,13 +92,7 @@ static const size_t four_hidden[] = {2, 3, 2, 3, 2, 3, 0};
 /* ---- calls on exactly the memory that they need ---------------------------------------------- */
 
 /* 0: no room. */
-static int arena_of(rfm_ctx *ctx, size_t bytes) {
-    void *memory = test_take(bytes);
-    if (memory == NULL) return 0;
-    CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, bytes));
-    ctx->arena = &arena;
-    return 1;
-}
+static int arena_of(rfm_ctx *ctx, size_t bytes) { return test_arena(ctx, &arena, bytes); }
 
 static int finish(int status, size_t bytes, size_t mark) {
     CHECK_SIZE(0, arena.used);

@@ -11,9 +11,6 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-#define NEED_BLOBS() \
-    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
-
 enum { AT_CRC = 4, AT_MINOR = 10, AT_BYTES = 12, AT_TYPE = 16, AT_SECTIONS = 44, AT_TABLE = 48, ROOM = 1024 };
 
 /* ---- entries ---------------------------------------------------------------------------------- */

@@ -14,9 +14,6 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-#define NEED_BLOBS() \
-    if (!test_little_endian()) TEST_IGNORE_MESSAGE("big-endian: no blobs")
-
 enum { HEAD = 24, AT_BYTES = 8, AT_VERSION = 12, AT_FLAGS = 13, AT_PHI = 14, AT_EXPONENT = 15, AT_D = 16, AT_N = 18 };
 enum { AT_C = 20, AT_R = 22 };
 
