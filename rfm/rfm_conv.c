@@ -2365,6 +2365,8 @@ typedef struct {
     rfm_real *trial;     /* (n, ridges c) alpha for every ridge */
     rfm_real *weights;   /* (n, c) alpha in units, for the AGOP */
     rfm_real *predicted; /* (min(n, v), ridges c) */
+    rfm_real *held;      /* (ridges, v) scores of each validation row */
+    rfm_real *held_best; /* (v) of the best round: the caller's room, or NULL */
     rfm_real *metric;    /* (D, D) room for P */
     rfm_real *s, *next;  /* (D, D) */
     uint32_t *picked;    /* (n) */
@@ -2406,6 +2408,7 @@ static int fit_layout(rfm_arena *store, rfm_arena *arena, fitting *t) {
     t->trial = rfm_arena_reals(arena, t->n, t->ridges * t->c);
     t->weights = rfm_arena_reals(arena, t->n, t->c);
     t->predicted = rfm_arena_reals(arena, min_size(t->n, t->v), t->ridges * t->c);
+    t->held = rfm_arena_reals(arena, t->ridges, t->v);
     t->metric = rfm_arena_reals(arena, d, d);
     t->s = rfm_arena_reals(arena, d, d);
     t->next = rfm_arena_reals(arena, d, d);
@@ -2538,9 +2541,12 @@ static int fit_scores(fitting *t, rfm_real largest, rfm_real *scores) {
             status = in_range(rfm_gemm(&w.ctx, RFM_NN, R(1) / largest, rfm_cview(t->solve.k, rows, t->n),
                                        rfm_cview(t->trial, t->n, all), R(0), rfm_view(t->predicted, rows, all)));
         for (i = 0; status == RFM_OK && i < rows; i++)
-            for (q = 0; q < t->ridges; q++)
-                scores[q] += row_score(t->o->score, t->c, t->yv.at + (first + i) * t->yv.stride,
-                                       t->predicted + i * all + q * t->c);
+            for (q = 0; q < t->ridges; q++) {
+                rfm_real *score = t->held + q * t->v + first + i;
+                *score = row_score(t->o->score, t->c, t->yv.at + (first + i) * t->yv.stride,
+                                   t->predicted + i * all + q * t->c);
+                scores[q] += *score;
+            }
     }
     for (q = 0; q < t->ridges; q++) scores[q] /= R(t->v);
     return status == RFM_OK && !rfm_finite(t->ridges, scores) ? RFM_ERANGE : status;
@@ -2686,6 +2692,7 @@ static int fit_rounds(fitting *t, rfm_conv_step *path, size_t *chosen, rfm_real 
         if (path != NULL) path[round] = step;
         if (round == 0 || t->o->select == RFM_SELECT_LAST || better(t->o->score, step.score, *score)) {
             *score = step.score, *chosen = round;
+            if (t->held_best != NULL && t->v > 0) memcpy(t->held_best, t->held + best * t->v, t->v * sizeof *t->held);
             for (i = 0; i < t->n * t->c; i++)
                 t->alpha[i] = t->trial[(i / t->c * t->ridges + best) * t->c + i % t->c] / step.largest;
             kept_p = t->has_p, r = t->has_p ? t->r : t->d;
@@ -2736,6 +2743,7 @@ typedef struct {
     size_t store_end;
     /* scratch */
     rfm_real *x[2], *xv[2]; /* feature images of this level and the next */
+    rfm_real *held[2];      /* (v) scores of each validation row, of the model and of this level */
     unsigned char *made;    /* a level's arrays */
     size_t made_bytes;
 } stack;
@@ -2761,6 +2769,18 @@ static int stack_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_data *da
         status = check_counts(&s->f[l], s->n, 1, s->c);
     }
     return status;
+}
+
+/* A lead of independent differences has the standard error sqrt(sum d^2). */
+int rfm_conv_leads(int score, size_t v, const rfm_real *a, const rfm_real *b) {
+    rfm_real most = R(0), lead = R(0), square = R(0);
+    size_t i;
+    for (i = 0; i < v; i++) most = max_real(most, RFM_MATH(fabs)(a[i] - b[i]));
+    for (i = 0; most > R(0) && i < v; i++) {
+        const rfm_real d = (score == RFM_SCORE_SQUARED ? b[i] - a[i] : a[i] - b[i]) / most;
+        lead += d, square += d * d;
+    }
+    return lead > R(0) && lead * lead > square;
 }
 
 /* The data of a level: the caller's, or feature images. */
@@ -2801,6 +2821,8 @@ static int stack_layout(rfm_arena *store, rfm_arena *arena, stack *s) {
     s->x[1] = rfm_arena_reals(arena, odd > 0 ? s->n : 0, odd);
     s->xv[0] = rfm_arena_reals(arena, even > 0 ? s->v : 0, even);
     s->xv[1] = rfm_arena_reals(arena, odd > 0 ? s->v : 0, odd);
+    s->held[0] = rfm_arena_reals(arena, 1, s->v);
+    s->held[1] = rfm_arena_reals(arena, 1, s->v);
     for (s->made_bytes = 0, l = 0; l < s->levels; l++) {
         rfm_arena kept, measure;
         fitting t;
@@ -2862,7 +2884,6 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
     rfm_arena *arena = s->ctx->arena;
     const size_t used = arena->used, steps = s->o[0].rounds + 1;
     progress done;
-    rfm_real best = R(0);
     size_t l, chosen, i;
     int status = RFM_OK;
     done.ctx = s->ctx, done.done = R(0), done.total = R(0);
@@ -2879,13 +2900,13 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
         fitting t;
         (void)rfm_arena_init(&kept, s->made, s->made_bytes);
         level_start(s, l, &t);
-        t.progress = &done;
+        t.progress = &done, t.held_best = s->held[l > 0];
         status = fit_layout(&kept, arena, &t);
         if (status == RFM_OK) status = fit_rounds(&t, path, &chosen, &score, &made);
         rfm_arena_release(arena, used);
         if (status != RFM_OK) break;
-        if (l == 0 || !s->o[0].best || better(s->o[0].score, score, best)) {
-            best = score;
+        if (l == 0 || !s->o[0].best || rfm_conv_leads(s->o[0].score, s->v, s->held[1], s->held[0])) {
+            for (i = 0; l > 0 && i < s->v; i++) s->held[0][i] = s->held[1][i];
             keep_level(s, l, &made, model);
             if (report != NULL) report->best = chosen, report->layers = l;
         }
@@ -2893,6 +2914,8 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
         if (l + 1 < s->levels) status = next_level(s, l, &made);
     }
     for (i = s->levels; report != NULL && i <= RFM_CONV_LAYERS; i++) report->scores[i] = R(0);
+    if (status == RFM_OK && report != NULL && report->held != NULL && s->v > 0)
+        memcpy(report->held, s->held[0], s->v * sizeof *s->held[0]);
     return status;
 }
 
@@ -2911,7 +2934,7 @@ static int plain_fit(fitting *t, rfm_conv_model *model, rfm_conv_report *report)
     size_t chosen, l;
     int status;
     done.ctx = t->ctx, done.done = R(0), done.total = fit_cost(t);
-    t->progress = &done;
+    t->progress = &done, t->held_best = report != NULL ? report->held : NULL;
     status = fit_rounds(t, report != NULL ? report->path : NULL, &chosen, &score, model);
     if (status != RFM_OK || report == NULL) return status;
     report->best = chosen, report->layers = 0;

@@ -831,7 +831,7 @@ static void test_points(void) {
 /* Deep ConvRFM: repeats from its seed, differs with another; keeps as many layers as score best. */
 static void test_deep(void) {
     rfm_mat f[3];
-    size_t i, best;
+    size_t i;
     if (!make_task(1, 5, 6, 16, 8, 1)) TEST_IGNORE_MESSAGE("no room");
     t.o.layers = 1, t.o.depth = 2, t.o.patch = 2, t.o.best = 0;
     for (i = 0; i < 3; i++) {
@@ -846,11 +846,66 @@ static void test_deep(void) {
     }
     CHECK(memcmp(f[0].at, f[2].at, 20 * sizeof(rfm_real)) == 0);
     CHECK(memcmp(f[0].at, f[1].at, 20 * sizeof(rfm_real)) != 0);
-    t.o.best = 1;
-    if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-    best = t.report.scores[1] > t.report.scores[0];
-    CHECK_SIZE(best, t.m.layers);
-    CHECK_SIZE(best, t.report.layers);
+}
+
+/* Scores of single rows: p of them better, q worse, the others alike. */
+static int leads(int score, size_t p, size_t q) {
+    rfm_real a[40], b[40];
+    size_t i;
+    for (i = 0; i < 40; i++) {
+        a[i] = b[i] = i % 2 ? 0 : 1;
+        if (i < p + q) a[i] = i < p, b[i] = i >= p;
+    }
+    return score == RFM_SCORE_SQUARED ? rfm_conv_leads(score, 40, b, a) : rfm_conv_leads(score, 40, a, b);
+}
+
+/* A lead counts beyond its standard error, the root of the number of rows on which two models differ. */
+static void test_leads(void) {
+    static const rfm_real even[] = {3, 1, 2, 2}, ahead[] = {1, 2, 3, 4}, behind[] = {0, 0, 2, 2};
+    rfm_real tiny[8];
+    size_t p, q, i;
+    for (p = 0; p < 20; p++)
+        for (q = 0; q < 20; q++) {
+            const int expected = p > q && (p - q) * (p - q) > p + q;
+            CHECK_INT(expected, leads(RFM_SCORE_ACCURACY, p, q));
+            CHECK_INT(expected, leads(RFM_SCORE_SQUARED, p, q));
+        }
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_ACCURACY, 0, NULL, NULL));
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, even, ahead)); /* differences -2, 1, 1, 2: 2 in all */
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, ahead, even));
+    CHECK_INT(1, rfm_conv_leads(RFM_SCORE_SQUARED, 4, behind, ahead)); /* 1, 2, 1, 2: 6, with an error of 3.2 */
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, ahead, behind));
+    for (i = 0; i < 8; i++) /* numbers whose squares are 0 */
+        tiny[i] = (i < 4 ? even[i] : ahead[i - 4]) * (rfm_real)(sizeof(rfm_real) == 4 ? 1e-30 : 1e-200);
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, tiny, tiny + 4));
+}
+
+/* A layer is taken where its lead is more than its error, and the scores of rows are those of the model. Validation
+ * rows of no meaning: there is chance in both directions. */
+static void test_layer_choice(void) {
+    size_t taken = 0, refused = 0, seed, i;
+    for (seed = 0; seed < 8; seed++) {
+        rfm_real held[3][20];
+        size_t expected, j;
+        test_reset();
+        test_note("seed", seed, 0, 0);
+        if (!make_task(1, 5, 6, 16, 20, 1)) TEST_IGNORE_MESSAGE("no room");
+        for (j = 0; j < 20; j++) t.yv.at[j * t.yv.stride] = test_number(91, seed, j) > 0 ? 1 : -1;
+        t.o.depth = 2, t.o.patch = 2, t.o.rounds = 0, t.o.seed = (uint32_t)seed;
+        for (i = 0; i < 3; i++) { /* no layer, a layer, the better one */
+            double sum = 0;
+            t.o.layers = i > 0, t.o.best = i == 2, t.report.held = held[i];
+            if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            for (j = 0; j < 20; j++) sum += (double)held[i][j] / 20;
+            CHECK_BELOW(fabs(sum - (double)t.report.scores[t.m.layers]), 1e-6);
+        }
+        expected = (size_t)rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1], held[0]);
+        CHECK_SIZE(expected, t.m.layers);
+        CHECK_SIZE(expected, t.report.layers);
+        CHECK(memcmp(held[2], held[expected], sizeof held[2]) == 0);
+        taken += expected, refused += !expected && t.report.scores[1] > t.report.scores[0];
+    }
+    CHECK(taken > 0 && refused > 0);
 }
 
 /* Filters have the covariance M. */
@@ -1407,6 +1462,8 @@ int main(void) {
     RUN_TEST(test_start);
     RUN_TEST(test_points);
     RUN_TEST(test_deep);
+    RUN_TEST(test_leads);
+    RUN_TEST(test_layer_choice);
     RUN_TEST(test_filters);
     RUN_TEST(test_model_offset);
     RUN_TEST(test_near_image);

@@ -141,11 +141,21 @@ static void solve_all(const patch_rows *all, const rfm_conv_options *tried, patc
 
 /* ---- the choice ----------------------------------------------------------------------------- */
 
+/* Is a model better than the one in fit? More layers have to lead by more than the error of the lead, with another
+ * bandwidth as with the same. Scores of held-out rows: found (held), kept (held). */
+static int takes(const rfm_conv_options *o, const rfm_conv_report *report, double score, const patch_fit *fit,
+                 size_t held, const rfm_real *found, const rfm_real *kept) {
+    if (report->layers > fit->model.layers) return rfm_conv_leads(o->score, held, found, kept);
+    if (report->layers < fit->model.layers) return !rfm_conv_leads(o->score, held, kept, found);
+    return o->score == RFM_SCORE_SQUARED ? score < fit->score : score > fit->score;
+}
+
 void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const uint32_t *labels, size_t classes,
                    const patch_plan *plan, patch_fit *fit) {
-    int chooses = plan->hold, better;
+    int chooses = plan->hold;
     size_t n = x.rows, steps = (plan->options.rounds + 1) * (RFM_CONV_LAYERS + 1), turn, turns, fits = 0, held = 0;
     uint32_t *order, *fit_rows, *held_rows;
+    rfm_real *scores;
     rfm_conv_options o = plan->options;
     rfm_conv_report report;
     patch_rows rows, all;
@@ -169,7 +179,9 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         free(fit_rows);
     }
     if (!chooses) o.best = 0, o.select = RFM_SELECT_LAST;
+    memset(&report, 0, sizeof report);
     report.path = allocate(steps, sizeof *report.path, "the path");
+    scores = allocate(2, held * sizeof *scores, "scores"); /* of the rows held out: by the model, and by this turn's */
     turns = plan->bandwidth_count > 0 ? plan->bandwidth_count : 1;
     for (turn = 0; turn < turns; turn++) {
         rfm_conv_model model;
@@ -177,13 +189,14 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         void *memory;
         size_t l;
         if (plan->bandwidth_count > 0) o.bandwidth = (rfm_real)plan->bandwidths[turn];
+        report.held = turn == 0 ? scores : scores + held;
         fit_once(&rows, &o, &model, &report, &memory, &fit->arena_bytes);
         step = &report.path[report.layers * (o.rounds + 1) + report.best];
-        better = o.score == RFM_SCORE_SQUARED ? (double)step->score < fit->score : (double)step->score > fit->score;
-        if (turn > 0 && !better) {
+        if (turn > 0 && !takes(&o, &report, (double)step->score, fit, held, scores + held, scores)) {
             free(memory);
             continue;
         }
+        if (turn > 0) memcpy(scores, scores + held, held * sizeof *scores);
         free(fit->memory[0]);
         fit->memory[0] = memory, fit->model = model;
         fit->score = (double)step->score, fit->round = report.best, fit->ridge = (double)step->ridge;
@@ -196,6 +209,7 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         part_free(&some);
     }
     free(report.path);
+    free(scores);
 }
 
 void patch_fit_free(patch_fit *fit) {
