@@ -259,6 +259,23 @@ static void test_gradients(void) {
         }
 }
 
+/* K(x_0, z_j) with M = I by the predictor of one image. */
+static double one_kernel(size_t j) {
+    rfm_mat norms = test_mat(1, s.places, 0, 0), scratch;
+    rfm_real score = 0, one = 1;
+    rfm_conv_model m;
+    size_t i, q;
+    memset(&m, 0, sizeof m);
+    m.n = m.c = 1, m.r = s.d, m.input = m.f = *s.f;
+    m.images = s.x.at, m.norms = norms.at, m.alpha = &one;
+    scratch = test_mat(1, rfm_conv_scratch(&m), 0, 0);
+    if (norms.at == NULL || scratch.at == NULL) return (double)s.k.at[j];
+    for (i = 0; i < s.places; i++)
+        for (norms.at[i] = 0, q = 0; q < s.d; q++) norms.at[i] += (rfm_real)pow(fields[0][i * s.d + q], 2);
+    CHECK_INT(RFM_OK, rfm_conv_predict_one(&m, s.z.at + j * s.z.stride, &score, scratch.at));
+    return (double)score;
+}
+
 /* An image and neighbours of it, with kernels of more than one layer: angles near 0 have digits in every layer. The
  * largest error of a gradient in a float is a rounding, 1e-7, as a share of the distance. */
 static void test_neighbours(void) {
@@ -280,6 +297,7 @@ static void test_neighbours(void) {
                 set_patches(s.f, s.z.at + j * s.z.stride, fields[1]);
                 expect = plain_kernel(s.f, tight((int)metric), fields[0], fields[1]);
                 CHECK_BELOW(fabs((double)s.k.at[j] - expect), fmax(1e-11, 30 * TEST_EPS) * expect);
+                if (!metric) CHECK_BELOW(fabs(one_kernel(j) - expect), fmax(1e-11, 30 * TEST_EPS) * expect);
                 for (q = 0; q < s.places * s.d; q += TEST_FEW ? s.places * s.d / 5 + 1 : 1) {
                     const double was = fields[1][q], got = (double)s.g.at[j * s.g.stride + q];
                     double side[2];
