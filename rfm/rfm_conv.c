@@ -1068,8 +1068,9 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
     arc_values(cols, c, k0, k1, sine);
     for (j = 0; j < cols; j++)
         if (is_near(c[j]))
-            (void)set_arc(direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]), &c[j],
-                    &k0[j], &k1[j], &sine[j]);
+            (void)set_arc(
+                direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]), &c[j],
+                &k0[j], &k1[j], &sine[j]);
     if (t->wt != NULL) {
         rfm_real *w = t->wt + i * t->ld + col, *v = t->v + i * t->ld + col,
                  inverse = root_e > R(0) ? R(1) / root_e : R(0);

@@ -16,7 +16,8 @@ extern const char *const conv_words[]; /* laplace, cnngp, cntk: in the order of 
 
 #define PATCH_BANDWIDTHS 4
 
-/* What is tried: rounds, ridges and layers of the options, and of Laplace these bandwidths. */
+/* What is tried: rounds, ridges and layers of the options, and of Laplace these bandwidths. Scores decide, but a layer
+ * has to lead by more than the error of the lead (rfm_conv_leads). */
 typedef struct {
     rfm_conv_options options;
     int hold;                            /* 1: every fifth row is held out, and says what is best */
