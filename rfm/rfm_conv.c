@@ -2991,11 +2991,11 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
             if (report != NULL) report->best = chosen, report->layers = l;
         }
         if (report != NULL) report->scores[l] = score;
+        for (i = 0; report != NULL && report->held != NULL && i < s->v; i++)
+            report->held[l * s->v + i] = s->held[l > 0][i];
         if (l + 1 < s->levels) status = next_level(s, l, &made);
     }
     for (i = s->levels; report != NULL && i <= RFM_CONV_LAYERS; i++) report->scores[i] = R(0);
-    if (status == RFM_OK && report != NULL && report->held != NULL && s->v > 0)
-        memcpy(report->held, s->held[0], s->v * sizeof *s->held[0]);
     return status;
 }
 

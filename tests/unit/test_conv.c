@@ -940,7 +940,7 @@ static void test_leads(void) {
 static void test_layer_choice(void) {
     size_t taken = 0, refused = 0, seed, i;
     for (seed = 0; seed < 8; seed++) {
-        rfm_real held[3][20];
+        rfm_real held[3][40];
         size_t expected, j;
         test_reset();
         test_note("seed", seed, 0, 0);
@@ -951,13 +951,13 @@ static void test_layer_choice(void) {
             double sum = 0;
             t.o.layers = i > 0, t.o.best = i == 2, t.report.held = held[i];
             if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-            for (j = 0; j < 20; j++) sum += (double)held[i][j] / 20;
+            for (j = 0; j < 20; j++) sum += (double)held[i][t.m.layers * 20 + j] / 20;
             CHECK_BELOW(fabs(sum - (double)t.report.scores[t.m.layers]), 1e-6);
         }
-        expected = (size_t)rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1], held[0]);
+        expected = (size_t)rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1] + 20, held[0]);
         CHECK_SIZE(expected, t.m.layers);
         CHECK_SIZE(expected, t.report.layers);
-        CHECK(memcmp(held[2], held[expected], sizeof held[2]) == 0);
+        CHECK(memcmp(held[1], held[0], 20 * sizeof(rfm_real)) == 0 && memcmp(held[2], held[1], sizeof held[2]) == 0);
         taken += expected, refused += !expected && t.report.scores[1] > t.report.scores[0];
     }
     CHECK(taken > 0 && refused > 0);

@@ -31,6 +31,7 @@ typedef struct {
     void *memory[3];
     size_t arena_bytes;  /* scratch and model, the most of it */
     size_t held;         /* rows that were held out; 0: nothing was open */
+    size_t folds;        /* of them that decided on layers; 1, unless more had to */
     double score;        /* on them: accuracy, or mean squared error */
     size_t round, tried; /* the round that was taken; settings that were tried */
     double ridge;
