@@ -160,8 +160,8 @@ typedef struct {
 /* Of a fit with `layers` layers of filters. path has (layers + 1)(T + 1) steps. */
 typedef struct {
     rfm_conv_step *path;                  /* the caller's room, or NULL */
-    rfm_real *held;                       /* likewise, (layers asked for + 1, validation rows): the score of each row, or
-                                             its squared error, with 0, 1, ... layers */
+    rfm_real *held;                       /* likewise, (layers asked for + 1, validation rows): the score of each row
+                                             with 0, 1, ... layers */
     size_t best;                          /* round that became the model */
     size_t layers;                        /* of the model */
     rfm_real scores[RFM_CONV_LAYERS + 1]; /* of the best round with 0, 1, ... layers */
