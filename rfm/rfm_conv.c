@@ -220,6 +220,18 @@ static inline void angle_of(rfm_real s, rfm_real n, rfm_real *minus, rfm_real *p
     if (*minus < R(4) * REAL_EPS) *minus = R(0), *plus = R(2);
     if (*plus < R(4) * REAL_EPS) *plus = R(0), *minus = R(2);
 }
+
+/* The gap p + e - 2 A = (sqrt(p) - sqrt(e))^2 + 2 N (1 - k1) has all digits where images are near. The next layer's
+ * p + e - 2 S is its mean over a window. */
+static inline rfm_real gap_of(rfm_real root_p, rfm_real root_e, rfm_real less) {
+    return (root_p - root_e) * (root_p - root_e) + R(2) * less;
+}
+
+/* 1 - rho of a small angle, from p + e - 2 S. What is below the rounding of different lengths counts as 0. */
+static inline rfm_real angle_of_gap(rfm_real gap, rfm_real root_p, rfm_real root_e, rfm_real n) {
+    const rfm_real rest = gap - (root_p - root_e) * (root_p - root_e);
+    return rest > R(16) * REAL_EPS * gap ? R(0.5) * rest / n : R(0);
+}
 #endif
 
 /* ==== 4. One image ============================================================================== */
@@ -245,7 +257,7 @@ size_t rfm_conv_scratch(const rfm_conv_model *m) {
     const size_t d = rfm_conv_patch(&m->f), places = rfm_conv_places(&m->f);
     const size_t features = min_size(m->layers, 2) * largest_features(m);
     if (m->f.depth == 1) return features + m->n + 3 * d + m->r;
-    return features + places * d + all_places(&m->f) + 4 * places + 2 * d + m->r;
+    return features + places * d + all_places(&m->f) + 5 * places + 2 * d + m->r;
 }
 
 /* v = M z[r] of a patch; returns z[r]'M z[r]. u (r). */
@@ -347,7 +359,8 @@ static int scores_deep(const rfm_conv_model *m, const rfm_real *z, rfm_real *sco
     const size_t d = rfm_conv_patch(&m->f), pixels = rfm_conv_pixels(&m->f), places = rfm_conv_places(&m->f);
     const int ntk = m->f.kernel == RFM_CONV_NTK;
     rfm_real *mz = scratch, *e = mz + places * d, *p = e + all_places(&m->f), *s = p + places, *t = s + places;
-    rfm_real *across = t + places, *diff = across + places, *patch = diff + d, *u = patch + d, *below, n, sum;
+    rfm_real *gap = t + places, *across = gap + places, *diff = across + places, *patch = diff + d, *u = patch + d;
+    rfm_real *below, n, sum;
     size_t place, i, k, layer;
     rfm_arc arc;
     windows w;
@@ -368,10 +381,12 @@ static int scores_deep(const rfm_conv_model *m, const rfm_real *z, rfm_real *sco
             const part at = part_at(&m->f, place);
             s[place] = patch_dot(&m->f, &at, image, mz + place * d);
             take_patch(&m->f, &at, z, patch);
+            arc.below = R(0);
             if (arc_one(m, &at, d, image, patch, &s[place], p[place], e[place], diff, &n, &arc))
                 t[place] = s[place] * arc.k0, s[place] = n * arc.k1;
             else
                 s[place] = t[place] = R(0);
+            gap[place] = gap_of(rfm_sqrt(p[place]), rfm_sqrt(e[place]), n * arc.below);
         }
         for (layer = 1, below = e; layer < (size_t)m->f.depth; layer++) {
             w = windows_of(&m->f, layer);
@@ -379,17 +394,24 @@ static int scores_deep(const rfm_conv_model *m, const rfm_real *z, rfm_real *sco
             window_means(&w, 1, s, across, s);
             window_means(&w, 1, t, across, t);
             window_means(&w, 1, p, across, p);
+            window_means(&w, 1, gap, across, gap);
             for (place = 0; place < area(w.out); place++) {
+                const rfm_real root_p = rfm_sqrt(p[place]), root_e = rfm_sqrt(below[place]);
                 rfm_real minus, plus, tangent = s[place] + t[place];
-                n = length_product(p[place], below[place], rfm_sqrt(p[place]), rfm_sqrt(below[place]));
+                n = length_product(p[place], below[place], root_p, root_e);
                 t[place] = R(0);
                 if (!(n > R(0))) {
                     s[place] = R(0);
                     continue;
                 }
                 angle_of(s[place], n, &minus, &plus);
+                if (minus < NEAR_ANGLE) {
+                    minus = angle_of_gap(gap[place], root_p, root_e, n);
+                    plus = R(2) - minus;
+                }
                 arc = rfm_arc_at(minus, plus);
                 s[place] = n * arc.k1, t[place] = tangent * arc.k0;
+                gap[place] = gap_of(root_p, root_e, n * arc.below);
             }
         }
         place = area(grid_at(&m->f, (size_t)m->f.depth));
@@ -863,15 +885,23 @@ static inline rfm_real k0_slope(rfm_real sine) {
     return SHARE * sine / (square > SINE_LEAST * SINE_LEAST ? square : R(1e30));
 }
 
-/* A pair whose angle was taken directly: one of 1 - rho and 1 + rho is `half`, as *rho tells. */
-static void set_arc(rfm_real half, rfm_real *rho, rfm_real *k0, rfm_real *k1, rfm_real *sine) {
+/* A pair whose angle was taken directly: one of 1 - rho and 1 + rho is `half`, as *rho tells. Returns 1 - k1. */
+static rfm_real set_arc(rfm_real half, rfm_real *rho, rfm_real *k0, rfm_real *k1, rfm_real *sine) {
     const int minus = *rho > R(0);
     const rfm_arc arc = rfm_arc_at(minus ? half : R(2) - half, minus ? R(2) - half : half);
     *rho = minus ? R(1) - half : half - R(1);
     *k0 = arc.k0, *k1 = arc.k1, *sine = arc.sine;
+    return arc.below;
 }
 
-static inline int is_near(rfm_real rho) { return rho > R(1) - NEAR_ANGLE || rho < NEAR_ANGLE - R(1); }
+static inline int is_near(rfm_real rho) { return RFM_MATH(fabs)(rho) > R(1) - NEAR_ANGLE; }
+
+static int any_near(size_t n, const rfm_real *rho) {
+    int count = 0;
+    size_t q;
+    for (q = 0; q < n; q++) count += is_near(rho[q]);
+    return count > 0;
+}
 
 /* ==== 8. Depth 1 ================================================================================
  *
@@ -1038,8 +1068,9 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
     arc_values(cols, c, k0, k1, sine);
     for (j = 0; j < cols; j++)
         if (is_near(c[j]))
-            set_arc(direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]), &c[j],
-                    &k0[j], &k1[j], &sine[j]);
+            (void)set_arc(
+                direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]), &c[j],
+                &k0[j], &k1[j], &sine[j]);
     if (t->wt != NULL) {
         rfm_real *w = t->wt + i * t->ld + col, *v = t->v + i * t->ld + col,
                  inverse = root_e > R(0) ? R(1) / root_e : R(0);
@@ -1226,8 +1257,9 @@ typedef struct {
     rfm_real *p, *e;           /* (places of all layers, rows), (.., cols) */
     rfm_real *root_p, *root_e; /* (rows), (cols) at one place */
     rfm_real *rho, *k0, *t;    /* (places, pairs) of one layer; with gradients of all layers. t: at layer 1 the sine */
-    rfm_real *a, *b, *ge, *across;              /* (m, pairs) */
+    rfm_real *a, *b, *ge, *across;              /* (m, pairs); ge: on the way up the gaps */
     rfm_real *lengths, *inverse, *ratio, *sine; /* (pairs) at one place: N, 1 / N, sqrt(p / e) / 2 */
+    rfm_real *below;                            /* (pairs) likewise: 1 - k1 */
     rfm_real *diff;                             /* (D) */
     rfm_real *h, *hz, *weights;                 /* (m, cols c, D), (m, cols c), (cols c, rows) */
     rfm_real *alpha, *turned;                   /* (c, rows) alpha transposed, (cols, rows) weights of one place */
@@ -1266,12 +1298,13 @@ static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t rows, size_t
     s->t = rfm_arena_reals(arena, kept, pairs);
     s->a = rfm_arena_reals(arena, m, pairs);
     s->b = rfm_arena_reals(arena, m, pairs);
-    s->ge = rfm_arena_reals(arena, c > 0 ? m : 0, pairs);
+    s->ge = rfm_arena_reals(arena, m, pairs);
     s->across = rfm_arena_reals(arena, m, pairs);
     s->lengths = rfm_arena_reals(arena, 1, pairs);
     s->inverse = rfm_arena_reals(arena, 1, pairs);
     s->ratio = rfm_arena_reals(arena, 1, pairs);
     s->sine = rfm_arena_reals(arena, 1, pairs);
+    s->below = rfm_arena_reals(arena, 1, pairs);
     s->diff = rfm_arena_reals(arena, 1, d);
     s->h = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c * d);
     s->hz = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c);
@@ -1372,28 +1405,59 @@ static void pair_lengths(pair_space *s, int slopes, size_t rows, size_t cols, co
         }
 }
 
-/* One place of a layer: S in rho (and T in t, above layer 1) become rho, k0 and, at layer 1, the sine; A and B. */
-static void pair_place(const work *w, pair_space *s, size_t layer, size_t place, size_t at, size_t rows, size_t cols,
-                       const rfm_real *p, const rfm_real *e) {
+/* Small angles at one place: from patches at layer 1, above it from the gaps that the layer below has made. */
+static void pair_near(const work *w, pair_space *s, size_t layer, size_t place, size_t at, size_t rows, size_t cols,
+                      const rfm_real *gap, rfm_real *sine) {
+    const size_t pairs = rows * cols;
+    rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *a = s->a + place * pairs;
+    size_t q;
+    for (q = 0; q < pairs; q++)
+        if (is_near(rho[q])) {
+            const rfm_real root_p = s->root_p[q / cols], root_e = s->root_e[q % cols];
+            const rfm_real half =
+                layer > 1 ? angle_of_gap(gap[q], root_p, root_e, s->lengths[q])
+                          : direct_patches(w, s->xp + q / cols * w->d, root_p, s->zp + (place * cols + q % cols) * w->d,
+                                           root_e, rho[q] > R(0) ? R(1) : R(-1), s->diff);
+            s->below[q] = set_arc(half, &rho[q], &k0[q], &a[q], &sine[q]);
+        }
+}
+
+/* One place of a layer: S in rho (and T in t, above layer 1) become rho, k0 and, at layer 1, the sine; A and B, and
+ * N - A in ge. gaps: is there a small angle in the layer below? Returns 1 if there is one here. */
+static int pair_place(const work *w, pair_space *s, size_t layer, size_t place, size_t at, size_t rows, size_t cols,
+                      const rfm_real *p, const rfm_real *e, int gaps) {
     const size_t pairs = rows * cols;
     rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *t = s->t + at * pairs;
-    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *lengths = s->lengths;
-    rfm_real *sine = layer == 1 ? t : s->sine;
+    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *gap = s->ge + place * pairs, *lengths = s->lengths;
+    rfm_real *sine = layer == 1 ? t : s->sine, *below = s->below;
+    int near;
     size_t q;
     pair_lengths(s, 0, rows, cols, p, e);
     cosines(pairs, lengths, rho);
     arc_values(pairs, rho, k0, a, sine);
-    for (q = 0; layer == 1 && q < pairs; q++)
-        if (is_near(rho[q]))
-            set_arc(direct_patches(w, s->xp + q / cols * w->d, s->root_p[q / cols],
-                                   s->zp + (place * cols + q % cols) * w->d, s->root_e[q % cols],
-                                   rho[q] > R(0) ? R(1) : R(-1), s->diff),
-                    &rho[q], &k0[q], &a[q], &sine[q]);
+    for (q = 0; q < pairs; q++) below[q] = R(1) - a[q];
+    near = (layer == 1 || gaps) && any_near(pairs, rho);
+    if (near) pair_near(w, s, layer, place, at, rows, cols, gap, sine);
     if (layer == 1)
         for (q = 0; q < pairs; q++) b[q] = lengths[q] * rho[q] * k0[q];
     else
         for (q = 0; q < pairs; q++) b[q] = t[q] * k0[q];
-    for (q = 0; q < pairs; q++) a[q] *= lengths[q];
+    for (q = 0; q < pairs; q++) a[q] *= lengths[q], gap[q] = lengths[q] * below[q];
+    return near;
+}
+
+/* N - A of a layer becomes p + e - 2 A. */
+static void pair_gaps(pair_space *s, size_t places, size_t rows, size_t cols, const rfm_real *p, const rfm_real *e) {
+    rfm_real *restrict gap = s->ge;
+    size_t place, i, j;
+    for (place = 0; place < places; place++, e += cols) {
+        const rfm_real *restrict root_e = s->root_e;
+        for (j = 0; j < cols; j++) s->root_e[j] = RFM_MATH(sqrt)(e[j]);
+        for (i = 0; i < rows; i++, gap += cols) {
+            const rfm_real root_p = RFM_MATH(sqrt)(*p++);
+            for (j = 0; j < cols; j++) gap[j] = gap_of(root_p, root_e[j], gap[j]);
+        }
+    }
 }
 
 /* The fields of a block of pairs up to A and B of the last layer. */
@@ -1401,9 +1465,10 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
     const size_t rows = x.count, pairs = rows * cols;
     const rfm_real *p = s->p, *e = s->e;
     size_t layer, place, i, at = 0;
-    int status = RFM_OK;
+    int gaps = 0, status = RFM_OK;
     for (layer = 1; status == RFM_OK && layer <= (size_t)w->f->depth; layer++) {
         const size_t count = area(grid_at(w->f, layer));
+        int near = 0;
         for (place = 0; status == RFM_OK && place < count; place++) {
             if (layer == 1) {
                 const part in = part_at(w->f, place);
@@ -1413,11 +1478,16 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
                                   rfm_view(s->rho + place * pairs, rows, cols));
                 if (status != RFM_OK) break;
             }
-            pair_place(w, s, layer, place, at + place, rows, cols, p + place * rows, e + place * cols);
+            near |= pair_place(w, s, layer, place, at + place, rows, cols, p + place * rows, e + place * cols, gaps);
         }
         if (status == RFM_OK && layer < (size_t)w->f->depth) {
             const windows win = windows_of(w->f, layer);
             rfm_real *next_s, *next_t;
+            if (near) {
+                pair_gaps(s, count, rows, cols, p, e);
+                window_means(&win, pairs, s->ge, s->across, s->ge);
+            }
+            gaps = near;
             if (keep) at += count;
             next_s = s->rho + at * pairs, next_t = s->t + at * pairs;
             window_means(&win, pairs, s->a, s->across, next_s);
@@ -1435,6 +1505,12 @@ static windows windows_back(const rfm_conv *f, size_t layer) {
     t.in = w.out, t.out = w.in;
     t.low_row = -w.high_row, t.high_row = -w.low_row, t.low_col = -w.high_col, t.high_col = -w.low_col;
     return t;
+}
+
+/* The sine of a small angle, pi (1 - k0), which has more digits than 1 - rho. */
+static inline rfm_real small_sine(rfm_real k0) {
+    const rfm_real t = (R(1) - k0) * R(3.14159265358979323846);
+    return t - t * t * t * R(1.0 / 6);
 }
 
 /* The formulas of the backward pass for many pairs, with N, sqrt(p / e) / 2, T / N and the sine in s. */
@@ -1469,6 +1545,10 @@ static void pair_slopes(pair_space *s, int first, size_t place, size_t at, size_
             sine[q] = quick_root((R(1) - rho[q]) * (R(1) + rho[q]));
             tangent[q] *= t[q];
         }
+    for (q = 0; !first && q < pairs; q++) {
+        const rfm_real small = small_sine(k0[q]), large = sine[q];
+        sine[q] = is_near(rho[q]) ? small : large;
+    }
     slope_values(pairs, s, rho, k0, a, b, ge);
 }
 
@@ -2365,6 +2445,8 @@ typedef struct {
     rfm_real *trial;     /* (n, ridges c) alpha for every ridge */
     rfm_real *weights;   /* (n, c) alpha in units, for the AGOP */
     rfm_real *predicted; /* (min(n, v), ridges c) */
+    rfm_real *held;      /* (ridges, v) scores of each validation row */
+    rfm_real *held_best; /* (v) of the best round: the caller's room, or NULL */
     rfm_real *metric;    /* (D, D) room for P */
     rfm_real *s, *next;  /* (D, D) */
     uint32_t *picked;    /* (n) */
@@ -2406,6 +2488,7 @@ static int fit_layout(rfm_arena *store, rfm_arena *arena, fitting *t) {
     t->trial = rfm_arena_reals(arena, t->n, t->ridges * t->c);
     t->weights = rfm_arena_reals(arena, t->n, t->c);
     t->predicted = rfm_arena_reals(arena, min_size(t->n, t->v), t->ridges * t->c);
+    t->held = rfm_arena_reals(arena, t->ridges, t->v);
     t->metric = rfm_arena_reals(arena, d, d);
     t->s = rfm_arena_reals(arena, d, d);
     t->next = rfm_arena_reals(arena, d, d);
@@ -2538,9 +2621,12 @@ static int fit_scores(fitting *t, rfm_real largest, rfm_real *scores) {
             status = in_range(rfm_gemm(&w.ctx, RFM_NN, R(1) / largest, rfm_cview(t->solve.k, rows, t->n),
                                        rfm_cview(t->trial, t->n, all), R(0), rfm_view(t->predicted, rows, all)));
         for (i = 0; status == RFM_OK && i < rows; i++)
-            for (q = 0; q < t->ridges; q++)
-                scores[q] += row_score(t->o->score, t->c, t->yv.at + (first + i) * t->yv.stride,
-                                       t->predicted + i * all + q * t->c);
+            for (q = 0; q < t->ridges; q++) {
+                rfm_real *score = t->held + q * t->v + first + i;
+                *score = row_score(t->o->score, t->c, t->yv.at + (first + i) * t->yv.stride,
+                                   t->predicted + i * all + q * t->c);
+                scores[q] += *score;
+            }
     }
     for (q = 0; q < t->ridges; q++) scores[q] /= R(t->v);
     return status == RFM_OK && !rfm_finite(t->ridges, scores) ? RFM_ERANGE : status;
@@ -2686,6 +2772,7 @@ static int fit_rounds(fitting *t, rfm_conv_step *path, size_t *chosen, rfm_real 
         if (path != NULL) path[round] = step;
         if (round == 0 || t->o->select == RFM_SELECT_LAST || better(t->o->score, step.score, *score)) {
             *score = step.score, *chosen = round;
+            if (t->held_best != NULL && t->v > 0) memcpy(t->held_best, t->held + best * t->v, t->v * sizeof *t->held);
             for (i = 0; i < t->n * t->c; i++)
                 t->alpha[i] = t->trial[(i / t->c * t->ridges + best) * t->c + i % t->c] / step.largest;
             kept_p = t->has_p, r = t->has_p ? t->r : t->d;
@@ -2736,6 +2823,7 @@ typedef struct {
     size_t store_end;
     /* scratch */
     rfm_real *x[2], *xv[2]; /* feature images of this level and the next */
+    rfm_real *held[2];      /* (v) scores of each validation row, of the model and of this level */
     unsigned char *made;    /* a level's arrays */
     size_t made_bytes;
 } stack;
@@ -2761,6 +2849,18 @@ static int stack_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_data *da
         status = check_counts(&s->f[l], s->n, 1, s->c);
     }
     return status;
+}
+
+/* A lead of independent differences has the standard error sqrt(sum d^2). */
+int rfm_conv_leads(int score, size_t v, const rfm_real *a, const rfm_real *b) {
+    rfm_real most = R(0), lead = R(0), square = R(0);
+    size_t i;
+    for (i = 0; i < v; i++) most = max_real(most, RFM_MATH(fabs)(a[i] - b[i]));
+    for (i = 0; most > R(0) && i < v; i++) {
+        const rfm_real d = (score == RFM_SCORE_SQUARED ? b[i] - a[i] : a[i] - b[i]) / most;
+        lead += d, square += d * d;
+    }
+    return lead > R(0) && lead * lead > square;
 }
 
 /* The data of a level: the caller's, or feature images. */
@@ -2801,6 +2901,8 @@ static int stack_layout(rfm_arena *store, rfm_arena *arena, stack *s) {
     s->x[1] = rfm_arena_reals(arena, odd > 0 ? s->n : 0, odd);
     s->xv[0] = rfm_arena_reals(arena, even > 0 ? s->v : 0, even);
     s->xv[1] = rfm_arena_reals(arena, odd > 0 ? s->v : 0, odd);
+    s->held[0] = rfm_arena_reals(arena, 1, s->v);
+    s->held[1] = rfm_arena_reals(arena, 1, s->v);
     for (s->made_bytes = 0, l = 0; l < s->levels; l++) {
         rfm_arena kept, measure;
         fitting t;
@@ -2862,7 +2964,6 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
     rfm_arena *arena = s->ctx->arena;
     const size_t used = arena->used, steps = s->o[0].rounds + 1;
     progress done;
-    rfm_real best = R(0);
     size_t l, chosen, i;
     int status = RFM_OK;
     done.ctx = s->ctx, done.done = R(0), done.total = R(0);
@@ -2879,17 +2980,19 @@ static int stack_levels(stack *s, rfm_conv_model *model, rfm_conv_report *report
         fitting t;
         (void)rfm_arena_init(&kept, s->made, s->made_bytes);
         level_start(s, l, &t);
-        t.progress = &done;
+        t.progress = &done, t.held_best = s->held[l > 0];
         status = fit_layout(&kept, arena, &t);
         if (status == RFM_OK) status = fit_rounds(&t, path, &chosen, &score, &made);
         rfm_arena_release(arena, used);
         if (status != RFM_OK) break;
-        if (l == 0 || !s->o[0].best || better(s->o[0].score, score, best)) {
-            best = score;
+        if (l == 0 || !s->o[0].best || rfm_conv_leads(s->o[0].score, s->v, s->held[1], s->held[0])) {
+            for (i = 0; l > 0 && i < s->v; i++) s->held[0][i] = s->held[1][i];
             keep_level(s, l, &made, model);
             if (report != NULL) report->best = chosen, report->layers = l;
         }
         if (report != NULL) report->scores[l] = score;
+        for (i = 0; report != NULL && report->held != NULL && i < s->v; i++)
+            report->held[l * s->v + i] = s->held[l > 0][i];
         if (l + 1 < s->levels) status = next_level(s, l, &made);
     }
     for (i = s->levels; report != NULL && i <= RFM_CONV_LAYERS; i++) report->scores[i] = R(0);
@@ -2911,7 +3014,7 @@ static int plain_fit(fitting *t, rfm_conv_model *model, rfm_conv_report *report)
     size_t chosen, l;
     int status;
     done.ctx = t->ctx, done.done = R(0), done.total = fit_cost(t);
-    t->progress = &done;
+    t->progress = &done, t->held_best = report != NULL ? report->held : NULL;
     status = fit_rounds(t, report != NULL ? report->path : NULL, &chosen, &score, model);
     if (status != RFM_OK || report == NULL) return status;
     report->best = chosen, report->layers = 0;

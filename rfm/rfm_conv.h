@@ -144,7 +144,7 @@ typedef struct {
     /* Deep ConvRFM: */
     size_t layers;  /* (0) of filters at most; depth falls by one with each, and has to stay at least 1 (Laplace: 1) */
     size_t filters; /* (64) of each layer */
-    int best;       /* (1) as many layers as score best on the validation rows; 0: all */
+    int best;       /* (1) a layer has to lead on the validation rows, see rfm_conv_leads(); 0: all are taken */
 } rfm_conv_options;
 
 void rfm_conv_options_init(rfm_conv_options *options);
@@ -160,17 +160,26 @@ typedef struct {
 /* Of a fit with `layers` layers of filters. path has (layers + 1)(T + 1) steps. */
 typedef struct {
     rfm_conv_step *path;                  /* the caller's room, or NULL */
+    rfm_real *held;                       /* likewise, (layers asked for + 1, validation rows): the score of each row
+                                             with 0, 1, ... layers */
     size_t best;                          /* round that became the model */
     size_t layers;                        /* of the model */
     rfm_real scores[RFM_CONV_LAYERS + 1]; /* of the best round with 0, 1, ... layers */
 } rfm_conv_report;
+
+/* 1 if a model with the scores a (v) of single rows leads one with the scores b of the same rows by more than the
+ * standard error of the lead: sum d > sqrt(sum d^2), d = a - b, of RFM_SCORE_SQUARED b - a. Of RFM_SCORE_ACCURACY only
+ * rows count where one of the two is right: where a is on p rows, and b on q, p - q > sqrt(p + q). So one row never
+ * decides. */
+int rfm_conv_leads(int score, size_t v, const rfm_real *a, const rfm_real *b);
 
 /* data->x are the images, channels x height x width, data->y (n, c), validation rows likewise. data->start, if there,
  * is M to begin with; weights must be NULL. M = I, then T times: solve for alpha, update M by the patch AGOP. The
  * model's arrays come from `store`, scratch from ctx->arena; they may be one. alpha is of K itself: it is divided by
  * `largest`.
  * Deep ConvRFM, options->layers times: filters from M, feature images, and a ConvRFM of them with a kernel that has one
- * convolution less.
+ * convolution less. With options->best a layer becomes the model where rfm_conv_leads() says that it is better than the
+ * model of fewer layers; otherwise the next layer still stands on it.
  * RFM_ESHAPE also: x.cols is not channels height width. RFM_EVALUE: an option outside its range, or weights. After a
  * failure neither *model nor `store` has changed. Ticks. */
 int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,

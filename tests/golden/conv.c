@@ -147,6 +147,7 @@ static int fit_right(const rfm_ctx *ctx, const golden *g, size_t t, rfm_real *fo
     size_t bytes = 0, kept = 0, i;
     int good;
     memset(&data, 0, sizeof data);
+    memset(&report, 0, sizeof report);
     data.x = rfm_cview(g->x, g->n, g->d), data.y = rfm_cview(g->y, g->n, g->c);
     rfm_conv_options_init(&o);
     o.patch = g->f.patch, o.kernel = g->f.kernel, o.depth = g->f.depth, o.bandwidth = g->f.bandwidth;

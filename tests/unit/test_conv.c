@@ -158,8 +158,8 @@ static void same_with_workers(int what, int metric) {
     }
 }
 
-/* Of a kernel: a float loses digits of small angles in the layers above the first. */
-static double bound(void) { return (s.f->depth > 1 ? 600 : 100) * TEST_EPS; }
+/* Of a kernel. */
+static double bound(void) { return 100 * TEST_EPS; }
 
 static void test_kernels(void) {
     const rfm_port *port;
@@ -250,6 +250,61 @@ static void test_gradients(void) {
             for (j = 0; j < s.v; j++)
                 for (q = 0; q < s.c * s.places * s.d; q++) most = fmax(most, fabs((double)s.g.at[j * s.g.stride + q]));
             CHECK_BELOW(worst, fmax(3e-8, 2000 * TEST_EPS) * fmax(most, 0.01));
+        }
+}
+
+/* K(x_0, z_j) with M = I by the predictor of one image. */
+static double one_kernel(size_t j) {
+    rfm_mat norms = test_mat(1, s.places, 0, 0), scratch;
+    rfm_real score = 0, one = 1;
+    rfm_conv_model m;
+    size_t i, q;
+    memset(&m, 0, sizeof m);
+    m.n = m.c = 1, m.r = s.d, m.input = m.f = *s.f;
+    m.images = s.x.at, m.norms = norms.at, m.alpha = &one;
+    scratch = test_mat(1, rfm_conv_scratch(&m), 0, 0);
+    if (norms.at == NULL || scratch.at == NULL) return (double)s.k.at[j];
+    for (i = 0; i < s.places; i++)
+        for (norms.at[i] = 0, q = 0; q < s.d; q++) norms.at[i] += (rfm_real)pow(fields[0][i * s.d + q], 2);
+    CHECK_INT(RFM_OK, rfm_conv_predict_one(&m, s.z.at + j * s.z.stride, &score, scratch.at));
+    return (double)score;
+}
+
+/* An image and neighbours of it, with kernels of more than one layer: angles near 0 have digits in every layer. The
+ * largest error of a gradient in a float is a rounding, 1e-7, as a share of the distance. */
+static void test_neighbours(void) {
+    static const double away[] = {3e-2, 1e-3, 1e-4};
+    size_t which, metric, i, j, q;
+    for (which = 0; which < SHAPES; which++)
+        for (metric = 0; metric < 2 && shapes[which].depth > 1; metric++) {
+            test_reset();
+            test_note("shape, metric", which, metric, 0);
+            if (!make(&shapes[which], 1, TEST_LENGTH(away), 1) || s.pixels == 1) continue;
+            s.alpha.at[0] = 1;
+            for (j = 0; j < s.v; j++)
+                for (i = 0; i < s.pixels; i++)
+                    s.z.at[j * s.z.stride + i] = (rfm_real)((double)s.x.at[i] + away[j] * test_number(77, j, i));
+            if (run(KERNEL, (int)metric) == TEST_SKIP || run(GRADIENTS, (int)metric) == TEST_SKIP) continue;
+            set_patches(s.f, s.x.at, fields[0]);
+            for (j = 0; j < s.v; j++) {
+                double most = 0, worst = 0, expect;
+                set_patches(s.f, s.z.at + j * s.z.stride, fields[1]);
+                expect = plain_kernel(s.f, tight((int)metric), fields[0], fields[1]);
+                CHECK_BELOW(fabs((double)s.k.at[j] - expect), fmax(1e-11, 30 * TEST_EPS) * expect);
+                if (!metric) CHECK_BELOW(fabs(one_kernel(j) - expect), fmax(1e-11, 30 * TEST_EPS) * expect);
+                for (q = 0; q < s.places * s.d; q += TEST_FEW ? s.places * s.d / 5 + 1 : 1) {
+                    const double was = fields[1][q], got = (double)s.g.at[j * s.g.stride + q];
+                    double side[2];
+                    for (i = 0; i < 2; i++) {
+                        fields[1][q] = was + (i ? 1e-6 : -1e-6);
+                        side[i] = plain_kernel(s.f, tight((int)metric), fields[0], fields[1]);
+                    }
+                    fields[1][q] = was;
+                    worst = fmax(worst, fabs(got - (side[1] - side[0]) / 2e-6));
+                    most = fmax(most, fabs(got));
+                }
+                CHECK_BELOW(worst, fmax(1e-3, 100 * TEST_EPS / away[j]) * most);
+            }
         }
 }
 
@@ -646,7 +701,7 @@ static void check_one(const rfm_conv_model *m, rfm_mat z, size_t c) {
         CHECK_INT(RFM_OK, rfm_conv_predict_one(m, z.at + i * z.stride, one.at, scratch.at));
         for (k = 0; k < c; k++)
             CHECK_BELOW(fabs((double)one.at[k] - (double)y.at[i * y.stride + k]),
-                        (m->f.depth > 1 ? 30 * sqrt(TEST_EPS) : 100 * TEST_EPS) * most);
+                        100 * TEST_EPS * most);
     }
     test_check_padding(one);
     test_check_padding(scratch);
@@ -825,7 +880,7 @@ static void test_points(void) {
 /* Deep ConvRFM: repeats from its seed, differs with another; keeps as many layers as score best. */
 static void test_deep(void) {
     rfm_mat f[3];
-    size_t i, best;
+    size_t i;
     if (!make_task(1, 5, 6, 16, 8, 1)) TEST_IGNORE_MESSAGE("no room");
     t.o.layers = 1, t.o.depth = 2, t.o.patch = 2, t.o.best = 0;
     for (i = 0; i < 3; i++) {
@@ -840,11 +895,66 @@ static void test_deep(void) {
     }
     CHECK(memcmp(f[0].at, f[2].at, 20 * sizeof(rfm_real)) == 0);
     CHECK(memcmp(f[0].at, f[1].at, 20 * sizeof(rfm_real)) != 0);
-    t.o.best = 1;
-    if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-    best = t.report.scores[1] > t.report.scores[0];
-    CHECK_SIZE(best, t.m.layers);
-    CHECK_SIZE(best, t.report.layers);
+}
+
+/* Scores of single rows: p of them better, q worse, the others alike. */
+static int leads(int score, size_t p, size_t q) {
+    rfm_real a[40], b[40];
+    size_t i;
+    for (i = 0; i < 40; i++) {
+        a[i] = b[i] = i % 2 ? 0 : 1;
+        if (i < p + q) a[i] = i < p, b[i] = i >= p;
+    }
+    return score == RFM_SCORE_SQUARED ? rfm_conv_leads(score, 40, b, a) : rfm_conv_leads(score, 40, a, b);
+}
+
+/* A lead counts beyond its standard error, the root of the number of rows on which two models differ. */
+static void test_leads(void) {
+    static const rfm_real even[] = {3, 1, 2, 2}, ahead[] = {1, 2, 3, 4}, behind[] = {0, 0, 2, 2};
+    rfm_real tiny[8];
+    size_t p, q, i;
+    for (p = 0; p < 20; p++)
+        for (q = 0; q < 20; q++) {
+            const int expected = p > q && (p - q) * (p - q) > p + q;
+            CHECK_INT(expected, leads(RFM_SCORE_ACCURACY, p, q));
+            CHECK_INT(expected, leads(RFM_SCORE_SQUARED, p, q));
+        }
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_ACCURACY, 0, NULL, NULL));
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, even, ahead)); /* differences -2, 1, 1, 2: 2 in all */
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, ahead, even));
+    CHECK_INT(1, rfm_conv_leads(RFM_SCORE_SQUARED, 4, behind, ahead)); /* 1, 2, 1, 2: 6, with an error of 3.2 */
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, ahead, behind));
+    for (i = 0; i < 8; i++) /* numbers whose squares are 0 */
+        tiny[i] = (i < 4 ? even[i] : ahead[i - 4]) * (rfm_real)(sizeof(rfm_real) == 4 ? 1e-30 : 1e-200);
+    CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, tiny, tiny + 4));
+}
+
+/* A layer is taken where its lead is more than its error, and the scores of rows are those of the model. Validation
+ * rows of no meaning: there is chance in both directions. */
+static void test_layer_choice(void) {
+    size_t taken = 0, refused = 0, seed, i;
+    for (seed = 0; seed < 8; seed++) {
+        rfm_real held[3][40];
+        size_t expected, j;
+        test_reset();
+        test_note("seed", seed, 0, 0);
+        if (!make_task(1, 5, 6, 16, 20, 1)) TEST_IGNORE_MESSAGE("no room");
+        for (j = 0; j < 20; j++) t.yv.at[j * t.yv.stride] = test_number(91, seed, j) > 0 ? 1 : -1;
+        t.o.depth = 2, t.o.patch = 2, t.o.rounds = 0, t.o.seed = (uint32_t)seed;
+        for (i = 0; i < 3; i++) { /* no layer, a layer, the better one */
+            double sum = 0;
+            t.o.layers = i > 0, t.o.best = i == 2, t.report.held = held[i];
+            if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            for (j = 0; j < 20; j++) sum += (double)held[i][t.m.layers * 20 + j] / 20;
+            CHECK_BELOW(fabs(sum - (double)t.report.scores[t.m.layers]), 1e-6);
+        }
+        expected = (size_t)rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1] + 20, held[0]);
+        CHECK_SIZE(expected, t.m.layers);
+        CHECK_SIZE(expected, t.report.layers);
+        CHECK(memcmp(held[1], held[0], 20 * sizeof(rfm_real)) == 0 && memcmp(held[2], held[1], sizeof held[2]) == 0);
+        taken += expected, refused += !expected && t.report.scores[1] > t.report.scores[0];
+    }
+    CHECK(taken > 0 && refused > 0);
 }
 
 /* Filters have the covariance M. */
@@ -1386,6 +1496,7 @@ int main(void) {
     RUN_TEST(test_kernels);
     RUN_TEST(test_equal_sets);
     RUN_TEST(test_gradients);
+    RUN_TEST(test_neighbours);
     RUN_TEST(test_agop);
     RUN_TEST(test_blocks);
     RUN_TEST(test_degenerate);
@@ -1401,6 +1512,8 @@ int main(void) {
     RUN_TEST(test_start);
     RUN_TEST(test_points);
     RUN_TEST(test_deep);
+    RUN_TEST(test_leads);
+    RUN_TEST(test_layer_choice);
     RUN_TEST(test_filters);
     RUN_TEST(test_model_offset);
     RUN_TEST(test_near_image);

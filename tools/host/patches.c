@@ -141,61 +141,145 @@ static void solve_all(const patch_rows *all, const rfm_conv_options *tried, patc
 
 /* ---- the choice ----------------------------------------------------------------------------- */
 
+/* The rows without fold f, which is there for validation; to be freed. */
+static part hold_fold(const patch_rows *all, const uint32_t *order, size_t f, patch_rows *rows) {
+    size_t n = all->data.x.rows, d = all->data.x.cols, c = all->data.y.cols, fits = 0, held = 0;
+    uint32_t *fit_rows = allocate(2 * n, sizeof *fit_rows, "folds"), *held_rows = fit_rows + n;
+    part some;
+    rows_fold(order, n, HELD_OUT, f, fit_rows, &fits, held_rows, &held);
+    some = part_make(all->data.x, all->data.y, NULL, d, fit_rows, fits, held_rows, held);
+    *rows = *all;
+    rows->data.x = rfm_cview(some.x, fits, d), rows->data.y = rfm_cview(some.y, fits, c);
+    rows->data.x_validation = rfm_cview(some.xv, held, d), rows->data.y_validation = rfm_cview(some.yv, held, c);
+    free(fit_rows);
+    return some;
+}
+
+/* The model of a fit goes to *fit. */
+static void keep_fit(const rfm_conv_model *model, const rfm_conv_report *report, const rfm_conv_options *o,
+                     void *memory, patch_fit *fit) {
+    const rfm_conv_step *step = &report->path[report->layers * (o->rounds + 1) + report->best];
+    free(fit->memory[0]);
+    fit->memory[0] = memory, fit->model = *model;
+    fit->score = (double)step->score, fit->round = report->best, fit->ridge = (double)step->ridge;
+}
+
+/* Is a model better than the one in fit? More layers have to lead by more than the error of the lead, with another
+ * bandwidth as with the same. Scores of held-out rows: found (held), kept (held). */
+static int takes(const rfm_conv_options *o, const rfm_conv_report *report, const patch_fit *fit, size_t held,
+                 const rfm_real *found, const rfm_real *kept) {
+    double score = (double)report->scores[report->layers];
+    if (report->layers > fit->model.layers) return rfm_conv_leads(o->score, held, found, kept);
+    if (report->layers < fit->model.layers) return !rfm_conv_leads(o->score, held, kept, found);
+    return o->score == RFM_SCORE_SQUARED ? score < fit->score : score > fit->score;
+}
+
+/* Scores of the same rows with 0, 1, ... layers, `apart` numbers from one to the next: the layers that they take.
+ * *open: do more layers lead, but not by enough? */
+static size_t layers_led(const rfm_conv_options *o, size_t count, size_t apart, const rfm_real *scores, int *open) {
+    size_t chosen = 0, l, i;
+    for (l = 1; l <= o->layers; l++)
+        if (rfm_conv_leads(o->score, count, scores + l * apart, scores + chosen * apart)) chosen = l;
+    for (*open = 0, l = chosen + 1; l <= o->layers; l++) {
+        double lead = 0;
+        for (i = 0; i < count; i++) lead += (double)scores[l * apart + i] - (double)scores[chosen * apart + i];
+        *open |= o->score == RFM_SCORE_SQUARED ? lead < 0 : lead > 0;
+    }
+    return chosen;
+}
+
+/* Layers by the scores (levels, held) of the first fold; while a lead is within its error, by one fold more. */
+static size_t layers_settled(const patch_rows *all, const uint32_t *order, const rfm_conv_options *tried,
+                             rfm_conv_report *report, const rfm_real *first, patch_fit *fit) {
+    size_t n = all->data.x.rows, levels = tried->layers + 1, count = fit->held, v, l, chosen;
+    rfm_real *pool = allocate(levels, n * sizeof *pool, "scores");
+    rfm_conv_options o = *tried;
+    int open;
+    o.best = 0;
+    for (l = 0; l < levels; l++) memcpy(pool + l * n, first + l * count, count * sizeof *pool);
+    report->held = allocate(levels, count * sizeof *pool, "scores"); /* the first fold is the largest */
+    for (;; count += v, fit->folds++) {
+        rfm_conv_model model;
+        patch_rows rows;
+        void *memory;
+        part some;
+        chosen = layers_led(&o, count, n, pool, &open);
+        if (!open || fit->folds == HELD_OUT) break;
+        some = hold_fold(all, order, fit->folds, &rows);
+        fit_once(&rows, &o, &model, report, &memory, &fit->arena_bytes);
+        v = rows.data.x_validation.rows;
+        for (l = 0; l < levels; l++) memcpy(pool + l * n + count, report->held + l * v, v * sizeof *pool);
+        free(memory);
+        part_free(&some);
+    }
+    free(report->held);
+    free(pool);
+    report->held = NULL;
+    return chosen;
+}
+
 void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const uint32_t *labels, size_t classes,
                    const patch_plan *plan, patch_fit *fit) {
-    int chooses = plan->hold, better;
-    size_t n = x.rows, steps = (plan->options.rounds + 1) * (RFM_CONV_LAYERS + 1), turn, turns, fits = 0, held = 0;
-    uint32_t *order, *fit_rows, *held_rows;
+    int chooses = plan->hold;
+    size_t n = x.rows, steps = (plan->options.rounds + 1) * (RFM_CONV_LAYERS + 1), turn, turns, held = 0, levels, l;
+    uint32_t *order = NULL;
+    rfm_real *scores;
     rfm_conv_options o = plan->options;
+    rfm_conv_model model;
     rfm_conv_report report;
     patch_rows rows, all;
+    void *memory;
     part some;
     memset(fit, 0, sizeof *fit);
     memset(&all, 0, sizeof all);
     memset(&some, 0, sizeof some);
+    memset(&report, 0, sizeof report);
     all.machine = m, all.size = size, all.tick = plan->tick;
     all.data.x = x, all.data.y = y;
     rows = all;
     if (chooses) {
         if (n < HELD_OUT) fail("%zu training rows, expected at least %d: every fifth is held out", n, HELD_OUT);
         order = rows_in_turn(n, labels, classes, o.seed);
-        fit_rows = allocate(2 * n, sizeof *fit_rows, "folds"), held_rows = fit_rows + n;
-        rows_fold(order, n, HELD_OUT, 0, fit_rows, &fits, held_rows, &held);
-        some = part_make(x, y, NULL, x.cols, fit_rows, fits, held_rows, held);
-        rows.data.x = rfm_cview(some.x, fits, x.cols), rows.data.y = rfm_cview(some.y, fits, y.cols);
-        rows.data.x_validation = rfm_cview(some.xv, held, x.cols);
-        rows.data.y_validation = rfm_cview(some.yv, held, y.cols);
-        free(order);
-        free(fit_rows);
-    }
-    if (!chooses) o.best = 0, o.select = RFM_SELECT_LAST;
+        some = hold_fold(&all, order, 0, &rows);
+        held = rows.data.x_validation.rows;
+    } else
+        o.best = 0, o.select = RFM_SELECT_LAST;
     report.path = allocate(steps, sizeof *report.path, "the path");
+    levels = o.layers + 1;
+    scores = allocate(2 * levels, held * sizeof *scores, "scores"); /* of the model, and of this turn */
     turns = plan->bandwidth_count > 0 ? plan->bandwidth_count : 1;
     for (turn = 0; turn < turns; turn++) {
-        rfm_conv_model model;
-        const rfm_conv_step *step;
-        void *memory;
-        size_t l;
         if (plan->bandwidth_count > 0) o.bandwidth = (rfm_real)plan->bandwidths[turn];
+        report.held = scores + (turn > 0 ? levels * held : 0);
         fit_once(&rows, &o, &model, &report, &memory, &fit->arena_bytes);
-        step = &report.path[report.layers * (o.rounds + 1) + report.best];
-        better = o.score == RFM_SCORE_SQUARED ? (double)step->score < fit->score : (double)step->score > fit->score;
-        if (turn > 0 && !better) {
+        if (turn > 0 && !takes(&o, &report, fit, held, report.held + report.layers * held,
+                               scores + fit->model.layers * held)) {
             free(memory);
             continue;
         }
-        free(fit->memory[0]);
-        fit->memory[0] = memory, fit->model = model;
-        fit->score = (double)step->score, fit->round = report.best, fit->ridge = (double)step->ridge;
+        if (turn > 0) memcpy(scores, report.held, levels * held * sizeof *scores);
+        keep_fit(&model, &report, &o, memory, fit);
         for (l = 0; l <= RFM_CONV_LAYERS; l++) fit->scores[l] = (double)report.scores[l];
     }
-    fit->held = held;
+    fit->held = held, fit->folds = chooses ? 1 : 0;
     fit->tried = turns * (o.rounds + 1) * (chooses ? o.ridges : 1) * (o.layers + 1);
+    if (chooses && o.best && o.layers > 0) {
+        size_t layers;
+        o.bandwidth = fit->model.f.bandwidth;
+        layers = layers_settled(&all, order, &o, &report, scores, fit);
+        if (layers != fit->model.layers) {
+            o.layers = layers, o.best = 0;
+            fit_once(&rows, &o, &model, &report, &memory, &fit->arena_bytes);
+            keep_fit(&model, &report, &o, memory, fit);
+        }
+    }
     if (chooses) {
         solve_all(&all, &o, fit);
         part_free(&some);
     }
+    free(order);
     free(report.path);
+    free(scores);
 }
 
 void patch_fit_free(patch_fit *fit) {

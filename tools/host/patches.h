@@ -16,7 +16,9 @@ extern const char *const conv_words[]; /* laplace, cnngp, cntk: in the order of 
 
 #define PATCH_BANDWIDTHS 4
 
-/* What is tried: rounds, ridges and layers of the options, and of Laplace these bandwidths. */
+/* What is tried: rounds, ridges and layers of the options, and of Laplace these bandwidths. Scores decide, but a layer
+ * has to lead by more than the error of the lead (rfm_conv_leads). While it leads by less, another fifth of the rows is
+ * held out, the machines are made again and their scores added, up to all five. */
 typedef struct {
     rfm_conv_options options;
     int hold;                            /* 1: every fifth row is held out, and says what is best */
@@ -30,6 +32,7 @@ typedef struct {
     void *memory[3];
     size_t arena_bytes;  /* scratch and model, the most of it */
     size_t held;         /* rows that were held out; 0: nothing was open */
+    size_t folds;        /* that decided on layers: 1, or more where a lead was within its error; 0: nothing was open */
     double score;        /* on them: accuracy, or mean squared error */
     size_t round, tried; /* the round that was taken; settings that were tried */
     double ridge;

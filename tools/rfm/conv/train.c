@@ -202,6 +202,7 @@ static void show_json(text *out, const summary *s) {
     if (s->check->rows > 0) score_json(out, &s->score, m->task);
     json_number(out, "validation", s->fit->held > 0 ? s->fit->score : (double)NAN);
     json_number(out, "validation_rows", (double)s->fit->held);
+    json_number(out, "validation_folds", (double)s->fit->folds);
     if (s->plan->options.layers > 0) {
         for (l = 0; l <= s->plan->options.layers; l++) text_add(&layers, l > 0 ? ", %.6g" : "%.6g", s->fit->scores[l]);
         json_array(out, "validation_layers", &layers);
@@ -232,7 +233,7 @@ static void show_text(text *out, const summary *s) {
                  s->fit->tried);
     for (l = 0; s->plan->options.layers > 0 && l <= s->plan->options.layers; l++)
         text_add(out, "%s %.4f with %zu", l == 0 ? "              by layers of filters:" : ",", s->fit->scores[l], l);
-    if (s->plan->options.layers > 0) text_add(out, "\n");
+    if (s->plan->options.layers > 0) text_add(out, "; folds that decided: %zu\n", s->fit->folds);
     if (s->check->rows > 0) score_text(out, &s->score, m->task, s->check->rows, "test rows");
     text_add(out, "model         ");
     text_name(out, s->a->out);
