@@ -17,6 +17,7 @@ not_noted() { # what, extended regular expression
 
 printf 'a,b,a,target\n1,2,3,0\n2,3,4,1\n' | refuse_data 'two columns of one name' 'bad.csv: line 1: columns 1 and 3 are both called a'
 printf 'a,a,target\n1,2,0\n2,3,1\n' | refuse_data 'the target may be called so once more' 'columns 1 and 2 are both called a' --target target
+printf ',,target\n1,2,0\n2,3,1\n' | refuse_data 'two columns without a name' 'bad.csv: line 1: columns 1 and 2 have no name, expected a name for each'
 printf 'a=x,a,target\n1,x,0\n2,y,1\n' | refuse_data 'a column called as a text of another' 'two inputs are called a=x'
 awk -F, 'NR == 1 { print "x1,x2,x3,x1,target"; next } { print $1 "," $2 "," $3 "," $2 "," $4 }' "$out/three.csv" >"$out/v.csv"
 refuse 'two columns of one name to predict' 1 'v.csv: line 1: columns 1 and 4 are both called x1' "$rfm" predict "$out/three.rfm" "$out/v.csv"

@@ -78,10 +78,26 @@ check '--test-size, rows' train "$out/three.csv" --test-size 12 -o "$out/t.rfm" 
 says '--test-size, rows' '"rows_train": 108, "rows_test": 12,'
 check '--test-size: they were not trained on' "$rfm" evaluate "$out/t.rfm" "$out/three.csv" --json
 says '--test-size: they were not trained on' '"rows_seen": 108,'
+check '--test-size: what compress takes as trained on' "$rfm" compress "$out/t.rfm" --data "$out/three.csv" --type i8 --centers 20 -o "$out/held-small.rfm" --json
+says '--test-size: what compress takes as trained on' '"rows_train": 108, "rows_test": 12,'
+noted '--test-size: what compress takes as trained on' 'three.csv: 12 rows that .*t.rfm was not trained on are taken to test on'
+check '--test-size: rows in the record of the small model' "$rfm" evaluate "$out/held-small.rfm" "$out/three.csv" --json
+says '--test-size: rows in the record of the small model' '"rows_seen": 108,'
+check '--test-size: other rows to test on' "$rfm" compress "$out/t.rfm" --data "$out/three.csv" --test "$out/three.csv" --type i8 --centers 20 -o "$out/held-small.rfm" --json
+says '--test-size: other rows to test on' '"rows_train": 108, "rows_test": 120,'
+noted '--test-size: other rows to test on' 'three.csv: 12 rows that .*t.rfm was not trained on are left out'
 check '--cv' train "$out/three.csv" --cv 4 -o "$out/t.rfm" $quick --json
 says '--cv' '"rows_train": 120, .*"cv": \{"folds": 4, "accuracy": [0-9.]+, "accuracy_spread": [0-9.]+, .*"log_loss": '
 check '--cv of numbers' train "$out/values.csv" --cv 3 -o "$out/t.rfm" $quick
 says '--cv of numbers' '^folds +r2 [0-9.-]+ \+- [0-9.]+, rmse .*mae .*: 3 times$'
+# Each fold says what its columns are, and all rows what they are for the model. Where row k of these is held out,
+# nothing tells that the day comes first.
+for k in 1 2 3 4 5 6; do
+    awk -v k=$k 'BEGIN { srand(5); print "day,a,target"; for (i = 1; i <= 60; i++) { d = i == k ? 25 : 1 + i % 12; printf "%d/%d/2024,%.4f,%.4f\n", d, 1 + i % 9, rand(), i % 9 + d / 10 } }' >"$out/days.csv"
+    check "dates with day $k first" train "$out/days.csv" -o "$out/days.rfm" $quick
+    check "dates with day $k first, --cv" train "$out/days.csv" --cv 3 -o "$out/days-cv.rfm" $quick
+    same "dates with day $k first" "$out/days.rfm" "$out/days-cv.rfm"
+done
 # A group has one class and a place of its own: who has seen it knows it, who has not can only guess.
 awk 'BEGIN { srand(6); print "who,a,b,target"; for (g = 0; g < 24; g++) { x = rand(); y = rand(); for (i = 0; i < 6; i++) printf "p%d,%.4f,%.4f,%d\n", g, x + 0.001 * rand(), y + 0.001 * rand(), g % 2 } }' >"$out/who.csv"
 check 'groups apart from each other' train "$out/who.csv" --group who --test-size 0.25 -o "$out/t.rfm" --metric identity --bandwidth 0.1m --ridge 1e-3 --json

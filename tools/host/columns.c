@@ -237,7 +237,7 @@ static void say_from(const csv *c, size_t column, size_t at) {
 int column_kind(csv *c, size_t column, row_list rows) {
     census n;
     size_t i, said = c->said[column].size;
-    if (c->kinds[column] > 0) { /* decoded before, perhaps for a fold, of which nothing is said */
+    if (c->kinds[column] > 0) { /* decoded before, perhaps where nothing is said */
         say_from(c, column, 0);
         return c->kinds[column] - 1;
     }

@@ -568,6 +568,28 @@ void csv_free(csv *c) {
     memset(c, 0, sizeof *c);
 }
 
+csv csv_apart(const csv *c) {
+    csv to = *c;
+    to.kinds = allocate(c->columns, 1, "columns");
+    memcpy(to.kinds, c->kinds, c->columns);
+    to.said = allocate(c->columns, sizeof *to.said, "columns");
+    to.room = NULL, to.room_size = 0;
+    if (c->values != NULL) {
+        to.values = allocate(c->rows, c->columns * sizeof *to.values, "the table");
+        memcpy(to.values, c->values, c->rows * c->columns * sizeof *to.values);
+    }
+    return to;
+}
+
+void csv_apart_free(csv *c) {
+    size_t j;
+    for (j = 0; j < c->columns; j++) free(c->said[j].at);
+    free(c->said);
+    free(c->kinds);
+    free(c->room);
+    free(c->values);
+}
+
 double csv_value(const csv *c, size_t row, size_t column) {
     return c->values != NULL ? c->values[row * c->columns + column] : array_value(&c->arrays[column], row);
 }

@@ -39,6 +39,10 @@ typedef struct {
 void csv_read(csv *c, const char *file, int header);
 void csv_free(csv *c);
 
+/* The same table, for column_decode to change apart from this one, which stays in memory as long. */
+csv csv_apart(const csv *c);
+void csv_apart_free(csv *c);
+
 /* Rows of files, one after the other with the ends of their lines; the first line is a header or not. The text is taken
  * over, and so are the numbers of the rows' lines. */
 void csv_of_text(csv *c, const char *file, int header, char delimiter, char *text, size_t size, size_t *lines);

@@ -148,6 +148,15 @@ static void input_add(input_list *list, size_t *room, text *names, const char *n
     text_bytes(names, "", 1);
 }
 
+/* Two columns are called the same. */
+static void same_names(const csv *c, size_t first, size_t second, const char *expected) NEVER_RETURNS;
+static void same_names(const csv *c, size_t first, size_t second, const char *expected) {
+    if (*c->names[first] == 0)
+        fail("%s: line 1: columns %zu and %zu have no name, expected a name for each", c->file, first + 1, second + 1);
+    fail("%s: line 1: columns %zu and %zu are both called %s, expected %s", c->file, first + 1, second + 1,
+         c->names[first], expected);
+}
+
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* Columns are found by their names, so no two inputs may have one. */
@@ -160,9 +169,7 @@ static void names_differ(const csv *c, const input_list *list) {
         if (strcmp(names[i - 1], names[i]) == 0) {
             size_t first = csv_column(c, names[i]), second = first + 1;
             while (second < c->columns && strcmp(c->names[second], names[i]) != 0) second++;
-            if (second < c->columns)
-                fail("%s: line 1: columns %zu and %zu are both called %s, expected names that differ", c->file,
-                     first + 1, second + 1, names[i]);
+            if (second < c->columns) same_names(c, first, second, "names that differ");
             fail("%s: line 1: two inputs are called %s, a column and a text of another; expected another name", c->file,
                  names[i]);
         }
@@ -201,9 +208,7 @@ input_list inputs_of_file(csv *c, size_t target, size_t targets, row_list rows, 
 static void only_column(const csv *c, size_t column) {
     size_t j;
     for (j = column + 1; j < c->columns; j++)
-        if (strcmp(c->names[j], c->names[column]) == 0)
-            fail("%s: line 1: columns %zu and %zu are both called %s, expected one of that name", c->file, column + 1,
-                 j + 1, c->names[j]);
+        if (strcmp(c->names[j], c->names[column]) == 0) same_names(c, column, j, "one of that name");
 }
 
 /* The column of the input `name`, by the header; a name that is not there may be NAME=LEVEL. */

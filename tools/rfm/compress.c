@@ -125,6 +125,40 @@ static void check_classes(job *t, size_t column, row_list rows) {
     }
 }
 
+/* Where no split says it, rows that the model was not trained on are to test: if the record of its rows is there, and
+ * all of those are in the table. */
+static void part_unseen(job *t, row_list *train, row_list *test) {
+    const call *a = t->a;
+    const model_record *r = &t->any.record;
+    const sample_form *form = &t->table.form;
+    size_t i, seen_count, kept = 0;
+    int was_quiet = quiet;
+    unsigned char *seen;
+    sample s;
+    if (a->split != NULL || r->rows == NULL || r->row_count >= train->count) return;
+    seen = allocate(train->count, 1, "rows");
+    quiet = 1; /* the same cells are read once more */
+    s = sample_read(&t->table.file, t->table.inputs, t->table.column, form, *train,
+                    offsets_find(&t->table.file, &t->table.inputs, t->table.column,
+                                 form->classes > 0 ? 0 : form->targets, *train, &t->any, LOSS_REFUSED));
+    sample_fill(&s, &t->any, a->data);
+    quiet = was_quiet;
+    seen_count = rows_seen(&t->any, &s, seen);
+    for (i = 0; seen_count >= r->row_count && seen_count < train->count && i < train->count; i++) {
+        if (seen[i])
+            train->at[kept++] = train->at[i];
+        else if (a->test == NULL)
+            test->at[test->count++] = train->at[i];
+    }
+    if (kept > 0) {
+        note("%s: %zu rows that %s was not trained on are %s (--split for others)", a->data, train->count - kept,
+             a->operands[0], a->test == NULL ? "taken to test on" : "left out");
+        train->count = kept;
+    }
+    sample_free(&s);
+    free(seen);
+}
+
 static void read_data(job *t) {
     const call *a = t->a;
     unsigned char *use;
@@ -139,6 +173,8 @@ static void read_data(job *t) {
     test = rows_of(file, use, USE_TEST);
     say_unknown(file, rows_known(&t->table.file, &train, t->table.column, t->table.form.targets) +
                           rows_known(&t->table.file, &test, t->table.column, t->table.form.targets));
+    t->form = t->table.form;
+    part_unseen(t, &train, &test);
     given = train.count;
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
@@ -147,7 +183,6 @@ static void read_data(job *t) {
         note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count,
              a->seed);
     }
-    t->form = t->table.form;
     t->c = t->source.c;
     t->names = t->source.input_names;
     if (t->names == NULL) {

@@ -1179,7 +1179,7 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     int was_quiet = quiet;
     text *before;
     size_t i;
-    *t = *whole;
+    *t = *whole, t->file = csv_apart(&whole->file); /* its own rows say what its columns are */
     memset(&t->decisions, 0, sizeof t->decisions), before = decisions_keep(NULL);
     t->train.at = allocate(whole->train.count, sizeof *t->train.at, "folds");
     t->test.at = allocate(whole->train.count, sizeof *t->test.at, "folds");
@@ -1207,6 +1207,7 @@ static void learn_fold(const job *whole, const size_t *fold, size_t f, double *v
     free(t->decisions.at);
     free(t->learn.x);
     sample_free(&t->check);
+    csv_apart_free(&t->file);
     free(fit_rows);
     free(held_rows);
     free(t->train.at);
