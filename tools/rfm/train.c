@@ -885,7 +885,8 @@ static void fit_mean(job *t) {
     for (i = 0; i < count; i++) {
         if (i > 0 && lesson_fit(t->machine, &t->lesson, &t->choice.mean[i], fit_tick, f) != RFM_OK)
             fail("interrupted; no model was written");
-        all[i] = blobs[i] = lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit, &sizes[i]);
+        all[i] = blobs[i] = lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit,
+                                            t->choice.weights[i] * (double)count, &sizes[i]);
     }
     t->blob = lesson_join(&t->lesson, &t->choice.options, &t->fit, t->choice.temperature, count, all, sizes,
                           &t->blob_bytes, &tree);
@@ -1007,6 +1008,11 @@ static void mean_names(const job *t, text *list) {
     }
 }
 
+static void mean_weights(const job *t, text *list, const char *between) {
+    size_t i;
+    for (i = 0; i < t->choice.models; i++) text_add(list, "%s%.3g", i > 0 ? between : "", t->choice.weights[i]);
+}
+
 static void report(job *t, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
@@ -1042,10 +1048,12 @@ static void report(job *t, double seconds) {
         }
         if (t->method == METHOD_TREE) tree_json(&out, &t->tree);
         if (t->choice.models > 1) {
-            text list = {NULL, 0, 0};
+            text list = {NULL, 0, 0}, weights = {NULL, 0, 0};
             mean_names(t, &list);
+            mean_weights(t, &weights, ", ");
             json_number(&out, "models", (double)t->choice.models);
             json_names(&out, "mean_of", list.at, t->choice.models);
+            json_array(&out, "mean_weights", &weights);
             free(list.at);
         }
         if (t->method == METHOD_LARGE) {
@@ -1103,6 +1111,8 @@ static void report(job *t, double seconds) {
             mean_names(t, &list);
             text_add(&out, "mean          of %zu models, the first being that:", t->choice.models);
             for (i = 1; i < t->choice.models; i++) text_add(&out, "%s %s", i > 1 ? "," : "", rfm_name(list.at, i));
+            text_add(&out, "; weights ");
+            mean_weights(t, &out, " ");
             text_add(&out, "\n");
             free(list.at);
         }

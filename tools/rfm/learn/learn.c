@@ -199,11 +199,23 @@ static rfm_contents contents_of(const lesson *l, double temperature) {
     return parts;
 }
 
+/* alpha and offset `times` as large. *room (c + n c) is to be freed. */
+static rfm_model scaled(const rfm_model *model, double times, rfm_real **room) {
+    rfm_model to = *model;
+    size_t c = model->c, alphas = model->n * c, i;
+    rfm_real *offset = *room = allocate(c + alphas, sizeof **room, "the model"), *alpha = offset + c;
+    for (i = 0; i < c; i++) offset[i] = model->offset != NULL ? (rfm_real)(times * (double)model->offset[i]) : 0;
+    for (i = 0; i < alphas; i++) alpha[i] = (rfm_real)(times * (double)model->alpha[i]);
+    to.offset = offset, to.alpha = alpha;
+    return to;
+}
+
+/* share: 0, or a bare model whose outputs are so many times as large before y_mean and y_scale are taken out. */
 static void *pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
-                  int bare, size_t *bytes, rfm_model *opened) {
+                  double share, size_t *bytes, rfm_model *opened) {
     rfm_contents parts = contents_of(l, temperature);
     rfm_summary summary;
-    rfm_model moved, shifted;
+    rfm_model moved, shifted, shared;
     rfm_real *room = NULL, offset;
     text record = {NULL, 0, 0};
     void *blob = NULL;
@@ -220,7 +232,9 @@ static void *pack(const lesson *l, const rfm_options *options, const fitted *f, 
     parts.model = &shifted;
     if (l->moved.x != NULL) moved = without_shift(&shifted, l->moved.x, &room), parts.model = &moved;
     parts.summary = &summary;
-    if (!bare) {
+    if (share > 0) {
+        shared = scaled(parts.model, share, &room), parts.model = &shared;
+    } else {
         parts.class_names = l->form->class_names, parts.input_names = l->input_names;
         lesson_record(l, options, f, &record);
         parts.record = record.at, parts.record_bytes = record.size;
@@ -242,9 +256,9 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
     return pack(l, options, f, validation, temperature, 0, bytes, opened);
 }
 
-void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, size_t *bytes) {
+void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, double share, size_t *bytes) {
     rfm_model opened;
-    return pack(l, options, f, (double)NAN, 0, 1, bytes, &opened);
+    return pack(l, options, f, (double)NAN, 0, share, bytes, &opened);
 }
 
 void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,

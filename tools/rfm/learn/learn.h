@@ -55,8 +55,9 @@ void lesson_record(const lesson *l, const rfm_options *options, const fitted *f,
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
                   size_t *bytes, rfm_model *opened);
 
-/* The same without names and record, for a mean; and the blob of the mean of so many of these. */
-void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, size_t *bytes);
+/* The same without names and record, for a mean, where its outputs count `share` times; and the blob of the mean of so
+ * many of these. No column of the lesson is moved. */
+void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, double share, size_t *bytes);
 void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,
                   const void *const *blobs, const size_t *sizes, size_t *bytes, rfm_tree *opened);
 

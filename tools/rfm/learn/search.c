@@ -13,9 +13,11 @@
  * short list, too. It is chosen if it is the best there, and its squared error is below that of every standard one by
  * more than a standard error of the difference, over the rows that are held out.
  *
- * Where a mean of models is wanted, the short list has the best of every kernel and metric. Beginning with the least
- * squared error, the model is added whose company lowers that of the held-out rows most, until none lowers it. The
- * choice is by squared error for classes, too: accuracy has few steps.
+ * Where a mean of models is wanted, the short list has the best of every kernel and metric. For numbers their weights
+ * are equal: beginning with the least squared error, the model is added whose company lowers that of the held-out rows
+ * most, until none lowers it. For classes, accuracy has few steps, and a model whose outputs are small has a large
+ * squared error though its decisions are right. So each gets its temperature, and the weights are those of the least
+ * loss of the probabilities; without the model of the smallest weight, until all are large enough.
  *
  * The pieces of work do not depend on the number of threads, nor does what is made of them. */
 #include "search.h"
@@ -39,6 +41,8 @@
 #define MOST_LISTED     (SHORT_LIST + (WAYS - 1) * WAY_LIST_MEAN)
 #define CLEAR           1 /* standard errors by which another way has to do better */
 #define MOST_PARTS      40
+#define EQUAL_ROWS      10   /* of classes: so many rows more would want equal weights in a mean */
+#define LEAST_WEIGHT    0.05 /* of a model of a mean */
 
 /* ---- parts of the rows ---------------------------------------------------------------------- */
 
@@ -149,6 +153,13 @@ typedef struct {
     double accuracy, squared, spread;
     double tuned, shift; /* by what is tuned for; what is added to the output of two classes for it */
 } candidate;
+
+/* Models of the list and their weights in a mean. */
+typedef struct {
+    size_t count;
+    const candidate *of[MOST_LISTED];
+    double weights[MOST_LISTED], temperature[MOST_LISTED];
+} mixture;
 
 typedef struct {
     const search_problem *p;
@@ -906,38 +917,152 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
     return best_listed(w, list, count);
 }
 
-/* The mean of some of the list, all of one way, in `mean`, whose out is to be freed; the members by their places. */
-static size_t find_mean(const work *w, const candidate *list, size_t count, int way, candidate *mean, size_t *members) {
+/* The loss of the held-out labels by the sum of the outputs, each over its temperature and times its weight; as if
+ * EQUAL_ROWS rows more wanted equal weights. And its gradient. */
+static double weights_loss(const work *w, const mixture *m, const double *weights, double *gradient) {
     const search_problem *p = w->p;
-    size_t size = w->repeats * p->x.rows * p->y.cols, taken = 0, i, j, most = MOST_MODELS;
-    candidate trial;
-    double least = (double)INFINITY;
-    memset(&trial, 0, sizeof trial);
-    memset(mean, 0, sizeof *mean);
-    trial.out = allocate(size, sizeof *trial.out, "held-out predictions");
-    mean->out = allocate(size, sizeof *mean->out, "held-out predictions");
-    if (most > p->models) most = p->models;
-    while (taken < most) {
-        size_t best = count;
-        double lowest = (double)INFINITY;
-        for (i = 0; i < count; i++) {
-            for (j = 0; j < taken && members[j] != i; j++) continue;
-            if (j < taken || !list[i].complete || way_of(w, &list[i]) != way) continue;
-            for (j = 0; j < size; j++)
-                trial.out[j] = mean->out[j] + (list[i].out[j] - mean->out[j]) / (rfm_real)(taken + 1);
-            weigh(w, &trial);
-            if (trial.squared < lowest) lowest = trial.squared, best = i;
+    size_t n = p->x.rows, c = p->y.cols, classes = c > 1 ? c : 2, per = w->part_count / w->repeats, rows = 0, i, j, k, q;
+    double *likely = allocate(classes, sizeof *likely, "weights"), loss = 0, doubt = 1 / ((double)n + 1), wish;
+    rfm_real *sum = allocate(c, sizeof *sum, "weights");
+    memset(gradient, 0, m->count * sizeof *gradient);
+    for (j = 0; j < w->part_count; j++)
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, rows++) {
+            uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
+            size_t at = (j / per * n + row) * c;
+            for (q = 0; q < c; q++) {
+                double output = 0;
+                for (k = 0; k < m->count; k++) output += weights[k] / m->temperature[k] * (double)m->of[k]->out[at + q];
+                sum[q] = (rfm_real)output;
+            }
+            loss += surprise(sum, c, p->labels[row], 1, doubt);
+            probabilities(sum, c, 1, likely);
+            for (q = 0; q < c; q++) {
+                size_t class = c > 1 ? q : 1;
+                double slope = likely[class] - doubt / (double)classes - (p->labels[row] == class ? 1 - doubt : 0);
+                if (c == 1) slope *= 2; /* the outputs of two classes are 1 and -1 */
+                for (k = 0; k < m->count; k++)
+                    gradient[k] += slope * (double)m->of[k]->out[at + q] / m->temperature[k];
+            }
         }
-        if (best == count || lowest >= least) break;
-        for (j = 0; j < size; j++) mean->out[j] += (list[best].out[j] - mean->out[j]) / (rfm_real)(taken + 1);
-        least = lowest, members[taken++] = best;
+    wish = EQUAL_ROWS * (double)w->repeats / (double)m->count;
+    for (k = 0; k < m->count; k++) {
+        loss -= wish * log(weights[k]);
+        gradient[k] = (gradient[k] - wish / weights[k]) / (double)rows;
     }
+    free(likely);
+    free(sum);
+    return loss / (double)rows;
+}
+
+/* Descent by factors, so that weights stay above 0 with the sum 1; from those that are there. */
+static void find_weights(const work *w, const mixture *m, double *weights) {
+    double gradient[MOST_LISTED], next_gradient[MOST_LISTED], next[MOST_LISTED], step = 1;
+    double loss = weights_loss(w, m, weights, gradient);
+    size_t round, k;
+    for (round = 0; round < 100 && step > 1e-6; round++) {
+        double mean = 0, most = 0, sum = 0, lower;
+        for (k = 0; k < m->count; k++) mean += weights[k] * gradient[k];
+        for (k = 0; k < m->count; k++) most = fmax(most, fabs(gradient[k] - mean));
+        if (!(most > 0)) return;
+        for (k = 0; k < m->count; k++) sum += next[k] = weights[k] * exp(-step * (gradient[k] - mean) / most);
+        for (k = 0; k < m->count; k++) next[k] /= sum;
+        lower = weights_loss(w, m, next, next_gradient);
+        if (!(lower < loss)) {
+            step /= 2;
+            continue;
+        }
+        memcpy(weights, next, sizeof next), memcpy(gradient, next_gradient, sizeof gradient);
+        if (loss - lower < 1e-6 * fabs(loss)) return;
+        loss = lower, step *= 1.5;
+    }
+}
+
+/* Weights of the outputs, with the sum 1; for classes those of the least loss. Without the model of the smallest, until
+ * all are large enough. */
+static void mix_classes(const work *w, mixture *m) {
+    double weights[MOST_LISTED] = {0}, sum = 0;
+    size_t k, most = w->p->models < MOST_MODELS ? w->p->models : MOST_MODELS;
+    for (k = 0; k < m->count; k++) weights[k] = 1 / (double)m->count, m->temperature[k] = find_temperature(w, m->of[k]);
+    for (;;) {
+        size_t least = 0;
+        double left = 0;
+        find_weights(w, m, weights);
+        for (k = 1; k < m->count; k++)
+            if (weights[k] < weights[least]) least = k;
+        if (m->count == 1 || (m->count <= most && weights[least] >= LEAST_WEIGHT)) break;
+        m->count--;
+        for (k = least; k < m->count; k++)
+            weights[k] = weights[k + 1], m->of[k] = m->of[k + 1], m->temperature[k] = m->temperature[k + 1];
+        for (k = 0; k < m->count; k++) left += weights[k];
+        for (k = 0; k < m->count; k++) weights[k] /= left;
+    }
+    for (k = 0; k < m->count; k++) sum += weights[k] / m->temperature[k];
+    for (k = 0; k < m->count; k++) m->weights[k] = weights[k] / m->temperature[k] / sum;
+}
+
+static void mean_output(const work *w, const mixture *m, candidate *mean) {
+    size_t size = w->repeats * w->p->x.rows * w->p->y.cols, j, k;
+    memset(mean->out, 0, size * sizeof *mean->out);
+    for (k = 0; k < m->count; k++)
+        for (j = 0; j < size; j++) mean->out[j] += (rfm_real)m->weights[k] * m->of[k]->out[j];
     weigh(w, mean);
+}
+
+/* Equal weights: beginning with the least squared error, the model whose company lowers that most, until none does. */
+static void mix_numbers(const work *w, mixture *m, candidate *mean) {
+    size_t most = w->p->models < MOST_MODELS ? w->p->models : MOST_MODELS, k, i;
+    double least = (double)INFINITY;
+    mixture trial = *m;
+    for (trial.count = 1; trial.count <= most && trial.count <= m->count; trial.count++) {
+        size_t last = trial.count - 1, best = m->count;
+        double lowest = (double)INFINITY;
+        for (k = 0; k < trial.count; k++) trial.weights[k] = 1 / (double)trial.count;
+        for (i = last; i < m->count; i++) {
+            trial.of[last] = m->of[i];
+            mean_output(w, &trial, mean);
+            if (mean->squared < lowest) lowest = mean->squared, best = i;
+        }
+        if (lowest >= least) break;
+        least = lowest, trial.of[last] = m->of[best], m->of[best] = m->of[last], m->of[last] = trial.of[last];
+    }
+    m->count = trial.count - 1;
+    for (k = 0; k < m->count; k++) m->weights[k] = 1 / (double)m->count;
+}
+
+/* The mean of some of the list, all of one way; one model, if no mean does better. */
+static mixture find_mean(const work *w, const candidate *list, size_t count, int way, candidate *mean) {
+    const search_problem *p = w->p;
+    mixture m;
+    const candidate *best = NULL;
+    double least = (double)INFINITY;
+    size_t i, j;
+    memset(&m, 0, sizeof m);
+    memset(mean, 0, sizeof *mean);
+    mean->out = allocate(w->repeats * p->x.rows, p->y.cols * sizeof *mean->out, "held-out predictions");
+    for (i = 0; i < count; i++) {
+        double loss;
+        if (!list[i].complete || way_of(w, &list[i]) != way) continue;
+        loss = p->labels != NULL ? log_loss(w, &list[i], find_temperature(w, &list[i])) : list[i].squared;
+        if (loss < least || best == NULL) least = loss, best = &list[i];
+        m.of[m.count++] = &list[i];
+    }
+    if (p->labels != NULL)
+        mix_classes(w, &m);
+    else
+        mix_numbers(w, &m, mean);
+    mean_output(w, &m, mean);
+    if (p->labels != NULL && !(log_loss(w, mean, find_temperature(w, mean)) < least))
+        m.count = 1, m.of[0] = best, m.weights[0] = 1;
+    for (i = 1; i < m.count; i++) /* the largest weight first */
+        for (j = i; j > 0 && m.weights[j] > m.weights[j - 1]; j--) {
+            const candidate *of = m.of[j];
+            double weight = m.weights[j];
+            m.of[j] = m.of[j - 1], m.weights[j] = m.weights[j - 1], m.of[j - 1] = of, m.weights[j - 1] = weight;
+        }
     mean->complete = 1;
     if (p->balance && p->y.cols == 1 && p->labels != NULL) mean->shift = find_shift(w, mean, decided_by(p->tune));
     if (p->tune >= 0) mean->tuned = tuned_of(w, mean, p->tune);
-    free(trial.out);
-    return taken;
+    return m;
 }
 
 int search_needed(const search_problem *p) {
@@ -984,9 +1109,10 @@ search_cost search_estimate(const search_problem *p) {
 
 search_result search(const search_problem *p) {
     work *w = allocate(1, sizeof *w, "the search");
-    candidate list[MOST_LISTED], mean, *best, *judged;
+    candidate list[MOST_LISTED], mean;
+    const candidate *best, *judged;
     search_result result;
-    size_t n = p->x.rows, i, count, members[MOST_MODELS];
+    size_t n = p->x.rows, i, count;
     int one = !search_needed(p);
     memset(list, 0, sizeof list);
     memset(&mean, 0, sizeof mean);
@@ -1029,10 +1155,10 @@ search_result search(const search_problem *p) {
     }
     judged = best, result.models = 1;
     if (best != NULL && p->models > 1 && !w->last) {
-        result.models = find_mean(w, list, count, way_of(w, best), &mean, members);
-        best = &list[members[0]], judged = result.models > 1 ? &mean : best;
-        for (i = 0; i < result.models; i++)
-            result.mean[i] = options_of(w, &w->tried[list[members[i]].tried].s, list[members[i]].t);
+        mixture m = find_mean(w, list, count, way_of(w, best), &mean);
+        best = m.of[0], judged = m.count > 1 ? &mean : best, result.models = m.count;
+        for (i = 0; i < m.count; i++)
+            result.mean[i] = options_of(w, &w->tried[m.of[i]->tried].s, m.of[i]->t), result.weights[i] = m.weights[i];
     }
     progress_end();
     for (i = 0; !one && i < w->tried_count; i++)

@@ -39,8 +39,9 @@ typedef struct {
 typedef struct {
     rfm_options options; /* of the last fit; of a mean its first model */
     int way;             /* WAY_... of the inputs */
-    size_t models;       /* 1, or so many whose mean does better on held-out rows: */
+    size_t models;       /* 1, or so many whose weighted mean does better on held-out rows: */
     rfm_options mean[MOST_MODELS];
+    double weights[MOST_MODELS]; /* of these, with the sum 1 */
     double validation;  /* accuracy or r2 of held-out rows; NaN: not known */
     double spread;      /* its standard deviation over the folds; NaN: not known */
     double shift;       /* to be added to the output of two classes */
