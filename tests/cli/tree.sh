@@ -82,12 +82,25 @@ refuse 'tree: cut off' 1 'expected a tree of rfm train --method tree' "$rfm" pre
 check 'models' train "$out/noisy.csv" --models auto --test "$out/noisy.csv" -o "$dir/mean.rfm" --metric auto --ridge 1 --json
 says 'models: how many' '"models": [2-6], "mean_of": \["(laplace|l1) (full|diag|identity) after [0-4] iterations", '
 check 'models: text' train "$out/noisy.csv" --models auto -o "$dir/again.rfm" --ridge 1 --threads 1
-says 'models: text' '^mean +of [2-6] models, the first being that: (laplace|l1) '
+says 'models: text' '^mean +of [2-6] models, the first being that: (laplace|l1) .*; weights 0[.0-9 ]+$'
 same 'models: one thread' "$dir/mean.rfm" "$dir/again.rfm"
 check 'models: info' "$rfm" info "$dir/mean.rfm"
 says 'models: info' '^tree +[2-6] leaves of .* in [2-6] trees'
 check 'models: evaluate' "$rfm" evaluate "$dir/mean.rfm" "$out/noisy.csv" --json
 says 'models: the same score' '"accuracy": 0\.[89]'
+# The outputs of the mean are those of its models, times their weights.
+fixed='--kernel laplace --bandwidth 2m --ridge 1 --iterations 1 --center --inputs standard'
+check 'models: weights' train "$out/noisy.csv" --models auto $fixed -o "$dir/mean.rfm" --json
+says 'models: weights' '"mean_of": \["laplace (diag|full) after 1 iterations", "laplace (diag|full) after 1 iterations"\], "mean_weights": \[0'
+weights=$(sed 's/.*"mean_weights": \[\([0-9., ]*\)\].*/\1/' "$out/stdout") names=$(grep -o 'laplace [a-z]*' "$out/stdout" | cut -d' ' -f2)
+"$rfm" predict "$dir/mean.rfm" "$out/noisy.csv" --scores --quiet >"$out/scores.csv"
+for metric in $names; do
+    check "models: $metric alone" train "$out/noisy.csv" $fixed --metric "$metric" -o "$dir/one.rfm"
+    "$rfm" predict "$dir/one.rfm" "$out/noisy.csv" --scores --quiet | paste -d, "$out/scores.csv" - >"$out/more.csv"
+    mv "$out/more.csv" "$out/scores.csv"
+done
+same_text 'models: weights' "$(awk -F, -v weights="$weights" 'BEGIN { split(weights, w, ", "); bad = w[1] + w[2] < 0.998 || w[1] + w[2] > 1.002 || w[1] == w[2] }
+    { for (k = 1; k <= 3; k++) { off = $k - w[1] * $(3 + k) - w[2] * $(6 + k); gap = $(3 + k) - $(6 + k); if (off * off > (0.002 * gap) ^ 2 + 1e-11) bad++; rows++ } } END { print rows, bad + 0 }' "$out/scores.csv")" '360 0'
 check 'models: one' train "$out/noisy.csv" --models 1 -o "$dir/one.rfm" --metric diag --iterations 1 --ridge 1
 check 'models: one is the default' train "$out/noisy.csv" -o "$dir/again.rfm" --metric diag --iterations 1 --ridge 1
 same 'models: one is the default' "$dir/one.rfm" "$dir/again.rfm"

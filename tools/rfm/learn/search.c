@@ -17,7 +17,7 @@
  * are equal: beginning with the least squared error, the model is added whose company lowers that of the held-out rows
  * most, until none lowers it. For classes, accuracy has few steps, and a model whose outputs are small has a large
  * squared error though its decisions are right. So each gets its temperature, and the weights are those of the least
- * loss of the probabilities; without the model of the smallest weight, until all are large enough.
+ * loss of the probabilities; without the model of the smallest weight, until all are large enough. That may be one.
  *
  * The pieces of work do not depend on the number of threads, nor does what is made of them. */
 #include "search.h"
@@ -921,7 +921,8 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
  * EQUAL_ROWS rows more wanted equal weights. And its gradient. */
 static double weights_loss(const work *w, const mixture *m, const double *weights, double *gradient) {
     const search_problem *p = w->p;
-    size_t n = p->x.rows, c = p->y.cols, classes = c > 1 ? c : 2, per = w->part_count / w->repeats, rows = 0, i, j, k, q;
+    size_t n = p->x.rows, c = p->y.cols, classes = c > 1 ? c : 2, per = w->part_count / w->repeats, rows = 0, i, j, k,
+           q;
     double *likely = allocate(classes, sizeof *likely, "weights"), loss = 0, doubt = 1 / ((double)n + 1), wish;
     rfm_real *sum = allocate(c, sizeof *sum, "weights");
     memset(gradient, 0, m->count * sizeof *gradient);
@@ -940,8 +941,7 @@ static double weights_loss(const work *w, const mixture *m, const double *weight
                 size_t class = c > 1 ? q : 1;
                 double slope = likely[class] - doubt / (double)classes - (p->labels[row] == class ? 1 - doubt : 0);
                 if (c == 1) slope *= 2; /* the outputs of two classes are 1 and -1 */
-                for (k = 0; k < m->count; k++)
-                    gradient[k] += slope * (double)m->of[k]->out[at + q] / m->temperature[k];
+                for (k = 0; k < m->count; k++) gradient[k] += slope * (double)m->of[k]->out[at + q] / m->temperature[k];
             }
         }
     wish = EQUAL_ROWS * (double)w->repeats / (double)m->count;
@@ -1029,30 +1029,21 @@ static void mix_numbers(const work *w, mixture *m, candidate *mean) {
     for (k = 0; k < m->count; k++) m->weights[k] = 1 / (double)m->count;
 }
 
-/* The mean of some of the list, all of one way; one model, if no mean does better. */
+/* The mean of some of the list, all of one way. */
 static mixture find_mean(const work *w, const candidate *list, size_t count, int way, candidate *mean) {
     const search_problem *p = w->p;
     mixture m;
-    const candidate *best = NULL;
-    double least = (double)INFINITY;
     size_t i, j;
     memset(&m, 0, sizeof m);
     memset(mean, 0, sizeof *mean);
     mean->out = allocate(w->repeats * p->x.rows, p->y.cols * sizeof *mean->out, "held-out predictions");
-    for (i = 0; i < count; i++) {
-        double loss;
-        if (!list[i].complete || way_of(w, &list[i]) != way) continue;
-        loss = p->labels != NULL ? log_loss(w, &list[i], find_temperature(w, &list[i])) : list[i].squared;
-        if (loss < least || best == NULL) least = loss, best = &list[i];
-        m.of[m.count++] = &list[i];
-    }
+    for (i = 0; i < count; i++)
+        if (list[i].complete && way_of(w, &list[i]) == way) m.of[m.count++] = &list[i];
     if (p->labels != NULL)
         mix_classes(w, &m);
     else
         mix_numbers(w, &m, mean);
     mean_output(w, &m, mean);
-    if (p->labels != NULL && !(log_loss(w, mean, find_temperature(w, mean)) < least))
-        m.count = 1, m.of[0] = best, m.weights[0] = 1;
     for (i = 1; i < m.count; i++) /* the largest weight first */
         for (j = i; j > 0 && m.weights[j] > m.weights[j - 1]; j--) {
             const candidate *of = m.of[j];
