@@ -527,6 +527,15 @@ static int is_identifier(const csv *c, size_t column, row_list rows) {
     return !same && rows.count > FEW_TEXTS;
 }
 
+/* 1 if the column is the number of the row, from wherever it begins. */
+static int counts_rows(const csv *c, size_t column, row_list rows) {
+    size_t i;
+    for (i = 0; i < rows.count; i++)
+        if (csv_value(c, rows.at[i], column) - csv_value(c, rows.at[0], column) != (double)(rows.at[i] - rows.at[0]))
+            return 0;
+    return rows.count > FEW_TEXTS;
+}
+
 static int is_constant(const csv *c, size_t column, row_list rows) {
     column_range r = column_look(c, column, rows);
     return r.count == rows.count && r.low == r.high;
@@ -635,6 +644,9 @@ static void decide_column(decision *t, size_t column) {
                   &t->left, &t->left_count);
         return;
     }
+    if (kind == COLUMN_NUMBER && t->rules->only == NULL && counts_rows(c, column, t->rows))
+        note("%s: column %zu (%s): counts the rows, and is an input; --drop %s if it says nothing else", c->file,
+             column + 1, c->names[column], c->names[column]);
     if (kind != COLUMN_NUMBER) t->plain = 0;
     if (kind == COLUMN_TEXT) {
         decide_texts(t, column);

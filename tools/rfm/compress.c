@@ -125,6 +125,38 @@ static void check_classes(job *t, size_t column, row_list rows) {
     }
 }
 
+#define LEAST_HELD 10 /* rows; a score of fewer says little */
+
+/* Rows that the model was not trained on, by its fingerprints, go from train to test, if there are enough of them. So
+ * what rfm train --test-size has held out stays held out. */
+static void hold_unseen(job *t, row_list *train, row_list *test) {
+    offsets none;
+    sample all;
+    unsigned char *seen;
+    size_t i, count;
+    if (t->any.record.rows == NULL || train->count < t->any.record.row_count + LEAST_HELD) return;
+    memset(&none, 0, sizeof none);
+    all = sample_read(&t->table.file, t->table.inputs, t->table.column, &t->form, *train, none);
+    (void)sample_filled(&all, &t->any);
+    seen = allocate(all.rows, 1, "rows");
+    count = rows_seen(&t->any, &all, seen);
+    if (count >= 2 && train->count - count >= LEAST_HELD) {
+        size_t kept = 0;
+        free(test->at);
+        test->at = allocate(train->count - count, sizeof *test->at, "rows");
+        test->count = 0;
+        for (i = 0; i < train->count; i++)
+            if (seen[i])
+                train->at[kept++] = train->at[i];
+            else
+                test->at[test->count++] = train->at[i];
+        train->count = kept;
+        note("%s: %zu rows that the model was not trained on are only scored", t->a->data, test->count);
+    }
+    free(seen);
+    sample_free(&all);
+}
+
 static void read_data(job *t) {
     const call *a = t->a;
     unsigned char *use;
@@ -139,15 +171,16 @@ static void read_data(job *t) {
     test = rows_of(file, use, USE_TEST);
     say_unknown(file, rows_known(&t->table.file, &train, t->table.column, t->table.form.targets) +
                           rows_known(&t->table.file, &test, t->table.column, t->table.form.targets));
-    given = train.count;
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
+    t->form = t->table.form;
+    if (a->split == NULL && a->test == NULL) hold_unseen(t, &train, &test);
+    given = train.count;
     if (train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count,
              a->seed);
     }
-    t->form = t->table.form;
     t->c = t->source.c;
     t->names = t->source.input_names;
     if (t->names == NULL) {
@@ -184,7 +217,7 @@ static void read_data(job *t) {
     } else
         t->y = t->learn.y;
     if (t->summary.rows != 0 && t->summary.rows != t->learn.rows)
-        note("%s was trained on %zu rows, here are %zu: expected the rows that it was trained on", a->operands[0],
+        note("%s was trained on %zu rows, here are %zu: expected the same rows; --split leaves others out", a->operands[0],
              (size_t)t->summary.rows, t->learn.rows);
     free(use);
     free(train.at);
