@@ -65,7 +65,7 @@ near 'mae' "$(field_of mae)" "$mae"
 
 awk 'BEGIN { srand(2); print "a,b,target"; for (i = 0; i < 200; i++) print rand() "," rand() "," (i % 20 == 7) }' >"$out/luck.csv"
 check 'nothing to learn' "$rfm" train "$out/luck.csv" --test-size 0.5 -o "$out/luck.rfm" --metric identity --bandwidth 2 --ridge 1
-noted 'nothing to learn' 'on 100 test rows the model is no better than always saying the most frequent class, which is right in 95.00 %'
+noted 'nothing to learn' 'on 100 test rows the model is no better than always saying the most frequent class, which is right in 95.00 %; for a rare class train with --balance, or look at rfm predict --proba$'
 awk 'BEGIN { srand(2); print "a,b,target"; for (i = 0; i < 200; i++) print rand() "," rand() "," rand() }' >"$out/v.csv"
 check 'no numbers to learn' "$rfm" train "$out/v.csv" --test-size 0.5 -o "$out/t.rfm" --metric identity --bandwidth 0.1 --ridge 1e-3
 noted 'no numbers to learn' 'the model is no better than always saying their mean: r2 is -'

@@ -127,20 +127,19 @@ static void check_classes(job *t, size_t column, row_list rows) {
 
 #define LEAST_HELD 10 /* rows; a score of fewer says little */
 
-/* Rows that the model was not trained on, by its fingerprints, go from train to test, if there are enough of them. So
- * what rfm train --test-size has held out stays held out. */
+/* Rows that the model was not trained on, by its fingerprints, go from train to test, if there are enough of them and
+ * all that it was trained on are there. So what rfm train --test-size has held out stays held out. */
 static void hold_unseen(job *t, row_list *train, row_list *test) {
-    offsets none;
     sample all;
     unsigned char *seen;
     size_t i, count;
     if (t->any.record.rows == NULL || train->count < t->any.record.row_count + LEAST_HELD) return;
-    memset(&none, 0, sizeof none);
-    all = sample_read(&t->table.file, t->table.inputs, t->table.column, &t->form, *train, none);
+    all = sample_read(&t->table.file, t->table.inputs, t->table.column, &t->form, *train,
+                      model_table_offsets(&t->table, *train, &t->any));
     (void)sample_filled(&all, &t->any);
     seen = allocate(all.rows, 1, "rows");
     count = rows_seen(&t->any, &all, seen);
-    if (count >= 2 && train->count - count >= LEAST_HELD) {
+    if (count >= t->any.record.row_count && train->count - count >= LEAST_HELD) {
         size_t kept = 0;
         free(test->at);
         test->at = allocate(train->count - count, sizeof *test->at, "rows");
@@ -217,8 +216,8 @@ static void read_data(job *t) {
     } else
         t->y = t->learn.y;
     if (t->summary.rows != 0 && t->summary.rows != t->learn.rows)
-        note("%s was trained on %zu rows, here are %zu: expected the same rows; --split leaves others out", a->operands[0],
-             (size_t)t->summary.rows, t->learn.rows);
+        note("%s was trained on %zu rows, here are %zu: expected the same rows; --split leaves others out",
+             a->operands[0], (size_t)t->summary.rows, t->learn.rows);
     free(use);
     free(train.at);
     free(test.at);
@@ -738,6 +737,18 @@ static void job_free(job *t) {
     free(t);
 }
 
+/* What the fit of the small model does not take over. */
+static void say_weights(const job *t) {
+    const model_record *r = &t->any.record;
+    size_t i;
+    for (i = 0; i < r->word_count; i++) {
+        const char *word = rfm_name(r->words, i);
+        if (strcmp(word, "--balance") == 0 || strcmp(word, "--weights") == 0)
+            note("%s was trained with %s; in the fit of the small model every row counts the same", t->a->operands[0],
+                 word);
+    }
+}
+
 int command_compress(const call *a) {
     job *t = allocate(1, sizeof *t, "compressing");
     score s = {0, 0, 0}, full = {0, 0, 0};
@@ -778,6 +789,7 @@ int command_compress(const call *a) {
     }
     finish(t);
     if (t->searched) curve_final(t);
+    if (t->shape.centers < t->source.n) say_weights(t);
     if (t->check.rows > 0) {
         s = score_small(t, &saturated);
         full = score_sample(&t->machine, &t->any, &t->check, NULL);
