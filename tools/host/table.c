@@ -897,7 +897,9 @@ void need_labels(const csv *c) {
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;
     need_labels(c);
-    if (count >= c->columns) fail("%s: %zu columns, expected more than the %zu targets", c->file, c->columns, count);
+    if (count >= c->columns)
+        fail("%s: %zu column%s, expected %zu target%s and at least one input", c->file, c->columns,
+             c->columns == 1 ? "" : "s", count, count == 1 ? "" : "s");
     if (count > 1) return c->columns - count;
     if (name != NULL) {
         column = csv_column(c, name);
