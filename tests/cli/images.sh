@@ -229,4 +229,8 @@ check 'a model of colours' train "$dir/rgb.csv" --image 3x4x4 --conv laplace --p
 check 'pictures in colours' "$rfm" report "$dir/rgb.rfm" --data "$dir/rgb.csv" -o "$dir/rgb.html" --pictures "$dir/rgb" --pictures-of 1
 same_text 'pictures in colours' "$(head -n 2 "$dir/rgb-image-1.ppm" | tr '\n' ' ')$(head -n 2 "$dir/rgb-eigenvector-1.ppm" | tr '\n' ' ')$(head -n 2 "$dir/rgb-root-1.pgm" | tr '\n' ' ')" 'P6 4 4 P6 2 2 P5 3 3 '
 refuse 'pictures of a table' 2 'pictures-of: expected a model of rfm train --image' "$rfm" report "$dir/plain.rfm" --data "$idx" -o "$dir/t.html" --pictures "$dir/x"
+same_text 'a page with M' "$(grep -c 'M is the identity' "$dir/m.html")" 0
+check 'a model without M' train "$idx" $conv --conv laplace --patch 3 --bandwidth 300 --ridge 1e-2 --iterations 0 -o "$dir/without.rfm"
+check 'report of patches without M' "$rfm" report "$dir/without.rfm" --data "$idx" --split "$dir/split" -o "$dir/t.html"
+same_text 'a page without M says so' "$(grep -c 'M is the identity: all pixels of a patch count the same' "$dir/t.html")" 1
 check 'report of Deep ConvRFM' "$rfm" report "$dir/deep.rfm" --data "$idx" -o "$dir/t.html"

@@ -259,8 +259,14 @@ static void page_make(text *t, const page *p) {
     text_add(t, ".</p></header>\n<main>\n");
     page_model(t, p);
     html_section(t, "eigenvectors", "Eigenvectors of M");
-    text_add(t, "<p class=\"say\">The patches along which predictions change most.%s</p>\n<div class=\"gallery\">\n",
-             p->any->patches.layers > 0 ? " M is that of the first layer, estimated from its filters." : "");
+    text_add(t, "<p class=\"say\">%s</p>\n<div class=\"gallery\">\n",
+             p->any->patches.layers > 0 ? "The patches along which predictions change most. M is that of the first "
+                                          "layer, estimated from its filters."
+             : p->any->patches.p == NULL
+                 ? "M is the identity: all pixels of a patch count the same, and these vectors say nothing. No "
+                   "iteration was "
+                   "asked for, or none did better on held-out rows (rfm train --iterations 1 learns an M)."
+                 : "The patches along which predictions change most.");
     for (i = 0; i < a->eigenvectors; i++) picture_html(t, &a->eigenvector[i]);
     text_add(t, "</div>\n<div class=\"scale\">negative <i></i> positive</div>\n</section>\n");
     html_section(t, "images", "Over images");
