@@ -105,6 +105,10 @@ check 'all given: nothing is held out' train "$idx" $conv --conv cnngp --layers 
 says 'all given: nothing is held out' '"kernel": "cnngp".*"depth": 2.*"iterations": 2,.*"validation": null.*"validation_rows": 0'
 check 'iterations as asked for' train "$idx" $conv --iterations 3 -o "$dir/t.rfm" --json
 says 'iterations as asked for' '"iterations": 3,.*"validation_rows": 8'
+check 'gradients at as many images as there are' train "$idx" $conv --agop-rows 40 -o "$dir/conv2.rfm"
+same 'gradients at as many images as there are' "$dir/conv.rfm" "$dir/conv2.rfm"
+check 'gradients at more images than are learned from' train "$idx" $conv --agop-rows 35 -o "$dir/conv2.rfm"
+same 'gradients at more images than are learned from' "$dir/conv.rfm" "$dir/conv2.rfm"
 check 'Deep ConvRFM' train "$idx" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/deep.rfm" --json
 says 'Deep ConvRFM' '"validation_layers": \[[0-9.]+, [0-9.]+\]'
 check 'Deep ConvRFM again' train "$idx" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/deep2.rfm" --threads 3
@@ -166,11 +170,18 @@ refuse '--patch without --image' 2 'expected --image CxPxQ' "$rfm" train "$idx" 
 for size in 0x6 5 5x6x x5x6 1x5x6x1 1x-5x6 99999x1 ''; do
     refuse "--image '$size'" 2 'image: expected CHANNELSxROWSxCOLUMNS' "$rfm" train "$idx" --image "$size" -o "$out/refused.rfm"
 done
-refuse 'settings of tables' 2 'image: expected none of --metric' "$rfm" train "$idx" $conv --metric diag -o "$out/refused.rfm"
+refuse 'settings of tables' 2 'image: expected none of --kernel' "$rfm" train "$idx" $conv --metric diag -o "$out/refused.rfm"
+for option in '--kernel gaussian' --raw '--time-limit 5'; do
+    refuse "$option of tables" 2 'image: expected none of --kernel' "$rfm" train "$idx" $conv $option -o "$out/refused.rfm"
+done
+refuse 'a bandwidth of cntk' 2 'bandwidth: expected --conv laplace with it, for cntk has none' "$rfm" train "$idx" $conv --bandwidth 3 -o "$out/refused.rfm"
+refuse 'a bandwidth out of range' 1 'bandwidth of 1e.20 is outside' "$rfm" train "$idx" $conv --conv laplace --bandwidth 1e20 -o "$out/refused.rfm" --quiet
 refuse 'a ridge of 0' 2 'ridge: expected more than 0' "$rfm" train "$idx" $conv --ridge 0 -o "$out/refused.rfm"
 awk 'BEGIN { for (i = 0; i < 60; i++) print (i >= 4) }' >"$dir/few"
 refuse 'four rows' 1 '4 training rows, expected at least 5' "$rfm" train "$idx" --image 5x6 --split "$dir/few" -o "$out/refused.rfm" --quiet
-refuse 'predict: options of tables' 2 'a model of patches, expected none of' "$rfm" predict "$dir/conv.rfm" "$idx" --confidence
+for option in --confidence --proba --certify --sets; do
+    refuse "predict: $option" 2 'a model of patches, expected none of' "$rfm" predict "$dir/conv.rfm" "$idx" $option
+done
 refuse 'predict: other columns' 1 '5 columns, expected the 30 inputs' "$rfm" predict "$dir/conv.rfm" "$out/two.csv"
 { head -c 200 "$dir/conv.rfm"; printf X; tail -c +202 "$dir/conv.rfm"; } >"$dir/damaged.rfm"
 refuse 'a damaged model of patches' 1 'expected a model made by rfm train --image: .*damaged' "$rfm" evaluate "$dir/damaged.rfm" "$idx"
@@ -230,3 +241,11 @@ check 'pictures in colours' "$rfm" report "$dir/rgb.rfm" --data "$dir/rgb.csv" -
 same_text 'pictures in colours' "$(head -n 2 "$dir/rgb-image-1.ppm" | tr '\n' ' ')$(head -n 2 "$dir/rgb-eigenvector-1.ppm" | tr '\n' ' ')$(head -n 2 "$dir/rgb-root-1.pgm" | tr '\n' ' ')" 'P6 4 4 P6 2 2 P5 3 3 '
 refuse 'pictures of a table' 2 'pictures-of: expected a model of rfm train --image' "$rfm" report "$dir/plain.rfm" --data "$idx" -o "$dir/t.html" --pictures "$dir/x"
 check 'report of Deep ConvRFM' "$rfm" report "$dir/deep.rfm" --data "$idx" -o "$dir/t.html"
+# M of the first layer is that of its filters, fewer or more of them than a patch has numbers.
+for filters in '5 --seed 8' '12 --seed 15'; do
+    check "$filters: a layer of filters" train "$dir/dim.csv" $conv --conv laplace --deep --filters $filters -o "$dir/t.rfm"
+    says "$filters: a layer of filters" "^filters +1 layers of ${filters% --*}$"
+    rm -f "$dir"/deep-*.pgm
+    check "$filters: its report" "$rfm" report "$dir/t.rfm" --data "$dir/dim.csv" -o "$dir/t.html" --pictures "$dir/deep" --pictures-of 1
+    same_text "$filters: its pictures" "$(find "$dir" -name 'deep-eigenvector-*.pgm' | wc -l | tr -d ' ') $(head -n 2 "$dir/deep-eigenvector-1.pgm" | tail -n 1)" '6 3 3'
+done

@@ -71,10 +71,12 @@ void conv_check(const call *a) {
     if (strcmp(a->metric, "auto") != 0 || a->center || strcmp(a->normalize, "none") != 0 || a->exponent >= 0 ||
         a->coverage >= 0 || a->one_hot || a->missing != NULL ||
         (strcmp(a->form, "exact") != 0 && strcmp(a->form, "auto") != 0) || a->unit_rows || a->metric_from != NULL ||
-        a->depth != SIZE_MAX)
-        usage(
-            "--image: expected none of --metric, --center, --normalize, --exponent, --coverage, --one-hot, --missing, "
-            "--method, --unit-rows, --metric-from and --depth with it");
+        a->depth != SIZE_MAX || strcmp(a->kernel, "auto") != 0 || a->raw || a->time_limit > 0)
+        usage("--image: expected none of --kernel (it has --conv), --metric, --center, --normalize, --exponent, "
+              "--coverage, --one-hot, --missing, --method, --unit-rows, --metric-from, --depth, --raw and --time-limit "
+              "with it");
+    if (strcmp(a->bandwidth, "auto") != 0 && kernel_asked(a) != RFM_CONV_LAPLACE)
+        usage("--bandwidth: expected --conv laplace with it, for %s has none", conv_words[kernel_asked(a)]);
     f = conv_asked(a);
     if (f.patch > f.width || (f.height > 1 && f.patch > f.height))
         usage("--patch %zu: expected at most the %zu rows and %zu columns of --image", f.patch, f.height, f.width);
@@ -98,7 +100,7 @@ static patch_plan plan_of(const call *a, const search_problem *open, rfm_cmat x,
     o->patch = f.patch, o->kernel = f.kernel, o->depth = f.depth, o->seed = (uint32_t)a->seed, o->task = task;
     o->score = task == RFM_CLASSIFY ? RFM_SCORE_ACCURACY : RFM_SCORE_SQUARED;
     o->rounds = open->last_iterations;
-    if (a->agop_rows > 0) o->agop_points = a->agop_rows < x.rows ? a->agop_rows : 0;
+    o->agop_points = a->agop_rows;
     plan.tick = tick;
     o->layers = layers_asked(a, f);
     if (a->filters != SIZE_MAX) o->filters = a->filters;
