@@ -270,20 +270,23 @@ static double one_kernel(size_t j) {
     return (double)score;
 }
 
-/* An image and neighbours of it, with kernels of more than one layer: angles near 0 have digits in every layer. The
- * largest error of a gradient in a float is a rounding, 1e-7, as a share of the distance. */
+/* An image and neighbours of it, with kernels of more than one layer: angles near 0 have digits in every layer, also
+ * where the neighbour is brighter, or a part of it. The largest error of a gradient in a float is a rounding, 1e-7, as
+ * a share of the distance. */
 static void test_neighbours(void) {
-    static const double away[] = {3e-2, 1e-3, 1e-4};
-    size_t which, metric, i, j, q;
+    static const double away[] = {3e-2, 1e-3, 1e-4}, bright[][2] = {{1, 1}, {1.75, 1.75}, {1, 1.75}};
+    size_t which, turn, i, j, q;
     for (which = 0; which < SHAPES; which++)
-        for (metric = 0; metric < 2 && shapes[which].depth > 1; metric++) {
+        for (turn = 0; turn < (BOARD ? 3 : 6) && shapes[which].depth > 1; turn++) {
+            const size_t metric = BOARD ? turn % 2 : turn / 3;
             test_reset();
-            test_note("shape, metric", which, metric, 0);
+            test_note("shape, metric, brightness", which, metric, turn % 3);
             if (!make(&shapes[which], 1, TEST_LENGTH(away), 1) || s.pixels == 1) continue;
             s.alpha.at[0] = 1;
             for (j = 0; j < s.v; j++)
                 for (i = 0; i < s.pixels; i++)
-                    s.z.at[j * s.z.stride + i] = (rfm_real)((double)s.x.at[i] + away[j] * test_number(77, j, i));
+                    s.z.at[j * s.z.stride + i] = (rfm_real)(bright[turn % 3][i < s.pixels / 2] * (double)s.x.at[i] +
+                                                            away[j] * test_number(77, j, i));
             if (run(KERNEL, (int)metric) == TEST_SKIP || run(GRADIENTS, (int)metric) == TEST_SKIP) continue;
             set_patches(s.f, s.x.at, fields[0]);
             for (j = 0; j < s.v; j++) {

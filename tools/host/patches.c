@@ -259,8 +259,8 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         if (plan->bandwidth_count > 0) o.bandwidth = (rfm_real)plan->bandwidths[turn];
         report.held = scores + (turn > 0 ? levels * held : 0);
         fit_once(&rows, &o, &model, &report, &memory, &fit->arena_bytes);
-        if (turn > 0 && !takes(&o, &report, fit, held, report.held + report.layers * held,
-                               scores + fit->model.layers * held)) {
+        if (turn > 0 &&
+            !takes(&o, &report, fit, held, report.held + report.layers * held, scores + fit->model.layers * held)) {
             free(memory);
             continue;
         }
