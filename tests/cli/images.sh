@@ -182,6 +182,10 @@ refuse 'four rows' 1 '4 training rows, expected at least 5' "$rfm" train "$idx" 
 for option in --confidence --proba --certify --sets; do
     refuse "predict: $option" 2 'a model of patches, expected none of' "$rfm" predict "$dir/conv.rfm" "$idx" $option
 done
+cut -d, -f2- "$dir/bars.csv" >"$dir/less.csv"
+for command in predict evaluate; do
+    refuse "$command: the target in the place of a pixel" 1 '30 columns with the target, target, expected the 30 inputs' "$rfm" $command "$dir/conv.rfm" "$dir/less.csv" --quiet
+done
 refuse 'predict: other columns' 1 '5 columns, expected the 30 inputs' "$rfm" predict "$dir/conv.rfm" "$out/two.csv"
 { head -c 200 "$dir/conv.rfm"; printf X; tail -c +202 "$dir/conv.rfm"; } >"$dir/damaged.rfm"
 refuse 'a damaged model of patches' 1 'expected a model made by rfm train --image: .*damaged' "$rfm" evaluate "$dir/damaged.rfm" "$idx"
