@@ -66,7 +66,8 @@ static void failed(int status, const patch_rows *r, const rfm_conv_options *o) {
          r->size.width, rfm_status_text(status));
 }
 
-/* The model's arrays are in *memory, which is to be freed. A fold may have fewer images than gradients are asked for. */
+/* The model's arrays are in *memory, which is to be freed. A fold may have fewer images than gradients are asked for:
+ * then they are taken at all. */
 static void fit_once(const patch_rows *r, const rfm_conv_options *tried, rfm_conv_model *model, rfm_conv_report *report,
                      void **memory, size_t *most) {
     machine *m = r->machine;
