@@ -138,6 +138,25 @@ says 'ConvRFM of numbers' '"task": "regress".*"r2": (1|0\.[4-9])'
 check 'numbers around their mean' "$rfm" predict "$dir/levels.rfm" "$dir/levels.csv"
 same_text 'numbers around their mean' "$(awk '$1 > 30 && $1 < 70' "$out/stdout" | wc -l | tr -d ' ')" 60
 
+# The unit of a target changes nothing, nor does a second target in another unit.
+check 'deep of numbers' train "$dir/levels.csv" $conv --task regress --conv laplace --deep --filters 5 -o "$dir/units.rfm" --json
+choice() { echo "$(field ridge) $(field iterations) $(field layers) $(field validation_folds)"; }
+chosen=$(choice)
+check 'predictions of numbers' "$rfm" predict "$dir/units.rfm" "$dir/levels.csv" -o "$dir/one" --quiet
+for power in -100 100; do
+    awk -F, -v OFS=, -v unit=$power 'NR > 1 { $31 = sprintf("%.17g", $31 * 2 ^ unit) } 1' "$dir/levels.csv" >"$dir/unit.csv"
+    check "numbers times 2^$power" train "$dir/unit.csv" $conv --task regress --conv laplace --deep --filters 5 -o "$dir/units.rfm" --json
+    same_text "numbers times 2^$power: what is chosen" "$(choice)" "$chosen"
+    "$rfm" predict "$dir/units.rfm" "$dir/unit.csv" --quiet >"$dir/two"
+    same_text "numbers times 2^$power: predictions" "$(paste "$dir/one" "$dir/two" | awk -v unit=$power '{ d = $2 / 2 ^ unit - $1; if (d * d > 1e-8) n++ } END { print NR, n + 0 }')" '60 0'
+done
+for power in -40 40; do
+    awk -F, -v OFS=, -v unit=$power 'NR == 1 { print $0, "z" } NR > 1 { print $0, sprintf("%.17g", $8 * 2 ^ unit) }' "$dir/levels.csv" >"$dir/both.csv"
+    check "two targets, 2^$power" train "$dir/both.csv" $conv --targets 2 --conv laplace --deep --filters 5 -o "$dir/units.rfm" --json
+    [ $power = 40 ] || chosen=$(choice)
+done
+same_text 'two targets: what is chosen' "$(choice)" "$chosen"
+
 # One image is enough to predict and too little to learn from.
 { echo "0 0 8 3 0 0 0 1 0 0 0 5 0 0 0 6"; sed -n 2p "$dir/images.txt"; } | bytes >"$dir/one-images-idx3-ubyte"
 echo "0 0 8 1 0 0 0 1 0" | bytes >"$dir/one-labels-idx1-ubyte"
