@@ -249,7 +249,11 @@ static void columns_in_order(const csv *c, input_list *list, const char *target,
         fail("%s: %zu columns, expected the %zu inputs of the model, which has no names for them, or those and %zu "
              "target%s",
              c->file, c->columns, list->count, targets, targets == 1 ? "" : "s");
-    if (c->columns != list->count) first = target_find(c, target, targets);
+    if (c->columns != list->count)
+        first = target_find(c, target, targets);
+    else if (c->header && target != NULL && csv_column(c, target) < c->columns)
+        fail("%s: %zu columns with the target, %s, expected the %zu inputs of the model besides it", c->file,
+             c->columns, target, list->count);
     for (i = 0; i < list->count; i++) list->at[i].column = i < first ? i : i + targets;
 }
 
