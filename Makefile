@@ -121,6 +121,9 @@ $(BUILD)/pic/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile) -fPIC
 
+$(UNITY)/src/unity.c:
+	@echo 'the unit tests need Unity in $(UNITY): tools/setup test gets it, or UNITY=path' >&2; false
+
 $(BUILD)/obj/unity.o: $(unity)/unity.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(compile) -w

@@ -393,8 +393,7 @@ AVX512 static void avx512_pack(size_t width, size_t k, const float *a, size_t rs
             _mm512_storeu_ps(dst + p * NR + 16, _mm512_loadu_ps(a + p * cs + 16));
         }
     } else if (rs == 1) {
-        for (; p < k; p++)
-            for (i = 0; i < width; i += 4) _mm_storeu_ps(dst + p * width + i, _mm_loadu_ps(a + p * cs + i));
+        for (; p < k; p++) _mm512_mask_storeu_ps(dst + p * MR, lanes(MR), _mm512_maskz_loadu_ps(lanes(MR), a + p * cs));
     } else {
         for (; p + 4 <= k; p += 4)
             for (i = 0; i < width; i += 4) {

@@ -455,8 +455,10 @@ static RFM_ALONE void model_of(const unsigned char *b, rfm_model *model) {
 
 #ifdef RFM_SPHERE
 /* The radius of unit rows: one number within its range. */
-static int radius_right(const rfm_blob *head) {
-    const rfm_real *at = (const rfm_real *)rfm_blob_array(head, RFM_SECTION_RADIUS, 1, 1, sizeof *at);
+static int radius_right(const unsigned char *b) {
+    const rfm_real *at = NULL;
+    if (get_u32(b + 44) > RFM_SECTION_RADIUS) /* so many sections */
+        at = (const rfm_real *)(const void *)array_at(b, RFM_SECTION_RADIUS, 1, sizeof *at);
     return at != NULL && rfm_finite(1, at) && *at >= R(1) / BANDWIDTH_MOST && *at <= BANDWIDTH_MOST;
 }
 #endif
@@ -484,7 +486,7 @@ int rfm_model_open(const void *blob, size_t size, rfm_model *model) {
     if (status != RFM_OK) return status;
     if (b[17] == RFM_L1 && get_u32(b + 36) > BITS_ONE) return RFM_ECONTENT; /* not positive definite */
 #ifdef RFM_SPHERE
-    if (b[18] >= RFM_UNIT_ROWS && !radius_right(&head)) return RFM_ECONTENT;
+    if (b[18] >= RFM_UNIT_ROWS && !radius_right(b)) return RFM_ECONTENT;
 #endif
     if (!numbers_right(b)) return RFM_ECONTENT;
     model_of(b, model);

@@ -221,16 +221,24 @@ static inline void angle_of(rfm_real s, rfm_real n, rfm_real *minus, rfm_real *p
     if (*plus < R(4) * REAL_EPS) *plus = R(0), *minus = R(2);
 }
 
-/* The gap p + e - 2 A = (sqrt(p) - sqrt(e))^2 + 2 N (1 - k1) has all digits where images are near. The next layer's
- * p + e - 2 S is its mean over a window. */
-static inline rfm_real gap_of(rfm_real root_p, rfm_real root_e, rfm_real less) {
-    return (root_p - root_e) * (root_p - root_e) + R(2) * less;
-}
-
-/* 1 - rho of a small angle, from p + e - 2 S. What is below the rounding of different lengths counts as 0. */
-static inline rfm_real angle_of_gap(rfm_real gap, rfm_real root_p, rfm_real root_e, rfm_real n) {
-    const rfm_real rest = gap - (root_p - root_e) * (root_p - root_e);
-    return rest > R(16) * REAL_EPS * gap ? R(0.5) * rest / n : R(0);
+/* 1 - rho of a small angle at a place above layer 1. With means over the window below, P of p and E of e,
+ *   2 (1 - rho) = mean (sqrt(p / P) - sqrt(e / E))^2 + 2 mean N (1 - k1) / sqrt(P E),
+ * where no digits are lost. rest: N (1 - k1). p, e and rest have `rows`, `cols` and `pairs` numbers for each place. */
+static rfm_real window_angle(const windows *w, size_t place, size_t rows, const rfm_real *p, rfm_real root_p,
+                             size_t cols, const rfm_real *e, rfm_real root_e, size_t pairs, const rfm_real *rest,
+                             rfm_real n) {
+    const size_t row = place / w->out.cols, col = place % w->out.cols;
+    const size_t last_row = end_of(row, w->high_row, w->in.rows), last_col = end_of(col, w->high_col, w->in.cols);
+    rfm_real sum = R(0);
+    size_t i, j;
+    for (i = first_of(row, w->low_row); i < last_row; i++)
+        for (j = first_of(col, w->low_col); j < last_col; j++) {
+            const size_t k = i * w->in.cols + j;
+            const rfm_real off = rfm_sqrt(p[k * rows]) / root_p - rfm_sqrt(e[k * cols]) / root_e;
+            sum += R(0.5) * off * off + rest[k * pairs] / n;
+        }
+    sum *= w->factor;
+    return sum < R(1) ? sum : R(1);
 }
 #endif
 
@@ -257,7 +265,7 @@ size_t rfm_conv_scratch(const rfm_conv_model *m) {
     const size_t d = rfm_conv_patch(&m->f), places = rfm_conv_places(&m->f);
     const size_t features = min_size(m->layers, 2) * largest_features(m);
     if (m->f.depth == 1) return features + m->n + 3 * d + m->r;
-    return features + places * d + all_places(&m->f) + 5 * places + 2 * d + m->r;
+    return features + places * d + all_places(&m->f) + 7 * places + 2 * d + m->r;
 }
 
 /* v = M z[r] of a patch; returns z[r]'M z[r]. u (r). */
@@ -359,8 +367,8 @@ static int scores_deep(const rfm_conv_model *m, const rfm_real *z, rfm_real *sco
     const size_t d = rfm_conv_patch(&m->f), pixels = rfm_conv_pixels(&m->f), places = rfm_conv_places(&m->f);
     const int ntk = m->f.kernel == RFM_CONV_NTK;
     rfm_real *mz = scratch, *e = mz + places * d, *p = e + all_places(&m->f), *s = p + places, *t = s + places;
-    rfm_real *gap = t + places, *across = gap + places, *diff = across + places, *patch = diff + d, *u = patch + d;
-    rfm_real *below, n, sum;
+    rfm_real *rest = t + places, *across = rest + places, *next_p = across + places, *next_rest = next_p + places;
+    rfm_real *diff = next_rest + places, *patch = diff + d, *u = patch + d, *below, *swap, n, sum;
     size_t place, i, k, layer;
     rfm_arc arc;
     windows w;
@@ -386,33 +394,35 @@ static int scores_deep(const rfm_conv_model *m, const rfm_real *z, rfm_real *sco
                 t[place] = s[place] * arc.k0, s[place] = n * arc.k1;
             else
                 s[place] = t[place] = R(0);
-            gap[place] = gap_of(rfm_sqrt(p[place]), rfm_sqrt(e[place]), n * arc.below);
+            rest[place] = n * arc.below;
         }
-        for (layer = 1, below = e; layer < (size_t)m->f.depth; layer++) {
+        for (layer = 1, below = e; layer < (size_t)m->f.depth; layer++, below += area(w.in)) {
+            const rfm_real *next_e;
             w = windows_of(&m->f, layer);
-            below += area(w.in);
+            next_e = below + area(w.in);
             window_means(&w, 1, s, across, s);
             window_means(&w, 1, t, across, t);
-            window_means(&w, 1, p, across, p);
-            window_means(&w, 1, gap, across, gap);
+            window_means(&w, 1, p, across, next_p);
             for (place = 0; place < area(w.out); place++) {
-                const rfm_real root_p = rfm_sqrt(p[place]), root_e = rfm_sqrt(below[place]);
+                const rfm_real root_p = rfm_sqrt(next_p[place]), root_e = rfm_sqrt(next_e[place]);
                 rfm_real minus, plus, tangent = s[place] + t[place];
-                n = length_product(p[place], below[place], root_p, root_e);
-                t[place] = R(0);
+                n = length_product(next_p[place], next_e[place], root_p, root_e);
+                t[place] = next_rest[place] = R(0);
                 if (!(n > R(0))) {
                     s[place] = R(0);
                     continue;
                 }
                 angle_of(s[place], n, &minus, &plus);
                 if (minus < NEAR_ANGLE) {
-                    minus = angle_of_gap(gap[place], root_p, root_e, n);
+                    minus = window_angle(&w, place, 1, p, root_p, 1, below, root_e, 1, rest, n);
                     plus = R(2) - minus;
                 }
                 arc = rfm_arc_at(minus, plus);
                 s[place] = n * arc.k1, t[place] = tangent * arc.k0;
-                gap[place] = gap_of(root_p, root_e, n * arc.below);
+                next_rest[place] = n * arc.below;
             }
+            swap = p, p = next_p, next_p = swap;
+            swap = rest, rest = next_rest, next_rest = swap;
         }
         place = area(grid_at(&m->f, (size_t)m->f.depth));
         for (sum = R(0), k = 0; k < place; k++) sum += s[k] + (ntk ? t[k] : R(0));
@@ -1068,9 +1078,8 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
     arc_values(cols, c, k0, k1, sine);
     for (j = 0; j < cols; j++)
         if (is_near(c[j]))
-            (void)set_arc(
-                direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]), &c[j],
-                &k0[j], &k1[j], &sine[j]);
+            (void)set_arc(direct_angle(r, a, root_e, t->b.u + (col + j) * r, c[j] > R(0) ? root_p[j] : -root_p[j]),
+                          &c[j], &k0[j], &k1[j], &sine[j]);
     if (t->wt != NULL) {
         rfm_real *w = t->wt + i * t->ld + col, *v = t->v + i * t->ld + col,
                  inverse = root_e > R(0) ? R(1) / root_e : R(0);
@@ -1257,9 +1266,10 @@ typedef struct {
     rfm_real *p, *e;           /* (places of all layers, rows), (.., cols) */
     rfm_real *root_p, *root_e; /* (rows), (cols) at one place */
     rfm_real *rho, *k0, *t;    /* (places, pairs) of one layer; with gradients of all layers. t: at layer 1 the sine */
-    rfm_real *a, *b, *ge, *across;              /* (m, pairs); ge: on the way up the gaps */
+    rfm_real *a, *b, *ge, *across;              /* (m, pairs) */
+    rfm_real *rest, *next_rest;                 /* (m, pairs) N (1 - k1) of the layer below, of this one */
     rfm_real *lengths, *inverse, *ratio, *sine; /* (pairs) at one place: N, 1 / N, sqrt(p / e) / 2 */
-    rfm_real *below;                            /* (pairs) likewise: 1 - k1 */
+    rfm_real *less;                             /* (pairs) likewise: 1 - k1 */
     rfm_real *diff;                             /* (D) */
     rfm_real *h, *hz, *weights;                 /* (m, cols c, D), (m, cols c), (cols c, rows) */
     rfm_real *alpha, *turned;                   /* (c, rows) alpha transposed, (cols, rows) weights of one place */
@@ -1300,11 +1310,13 @@ static void pair_layout(rfm_arena *arena, const rfm_conv *f, size_t rows, size_t
     s->b = rfm_arena_reals(arena, m, pairs);
     s->ge = rfm_arena_reals(arena, m, pairs);
     s->across = rfm_arena_reals(arena, m, pairs);
+    s->rest = rfm_arena_reals(arena, m, pairs);
+    s->next_rest = s->ge; /* which is for the way back */
     s->lengths = rfm_arena_reals(arena, 1, pairs);
     s->inverse = rfm_arena_reals(arena, 1, pairs);
     s->ratio = rfm_arena_reals(arena, 1, pairs);
     s->sine = rfm_arena_reals(arena, 1, pairs);
-    s->below = rfm_arena_reals(arena, 1, pairs);
+    s->less = rfm_arena_reals(arena, 1, pairs);
     s->diff = rfm_arena_reals(arena, 1, d);
     s->h = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c * d);
     s->hz = rfm_arena_reals(arena, c > 0 ? m * cols : 0, c);
@@ -1405,59 +1417,50 @@ static void pair_lengths(pair_space *s, int slopes, size_t rows, size_t cols, co
         }
 }
 
-/* Small angles at one place: from patches at layer 1, above it from the gaps that the layer below has made. */
-static void pair_near(const work *w, pair_space *s, size_t layer, size_t place, size_t at, size_t rows, size_t cols,
-                      const rfm_real *gap, rfm_real *sine) {
+/* The layer below: its windows, its squared lengths. */
+typedef struct {
+    windows to_next;
+    const rfm_real *p, *e;
+} beneath;
+
+/* Small angles at one place: from patches at layer 1, above it from what is below. */
+static void pair_near(const work *w, pair_space *s, const beneath *below, size_t place, size_t at, size_t rows,
+                      size_t cols, rfm_real *sine) {
     const size_t pairs = rows * cols;
     rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *a = s->a + place * pairs;
     size_t q;
     for (q = 0; q < pairs; q++)
         if (is_near(rho[q])) {
-            const rfm_real root_p = s->root_p[q / cols], root_e = s->root_e[q % cols];
-            const rfm_real half =
-                layer > 1 ? angle_of_gap(gap[q], root_p, root_e, s->lengths[q])
-                          : direct_patches(w, s->xp + q / cols * w->d, root_p, s->zp + (place * cols + q % cols) * w->d,
-                                           root_e, rho[q] > R(0) ? R(1) : R(-1), s->diff);
-            s->below[q] = set_arc(half, &rho[q], &k0[q], &a[q], &sine[q]);
+            const size_t i = q / cols, j = q % cols;
+            const rfm_real root_p = s->root_p[i], root_e = s->root_e[j];
+            const rfm_real half = below != NULL
+                                      ? window_angle(&below->to_next, place, rows, below->p + i, root_p, cols,
+                                                     below->e + j, root_e, pairs, s->rest + q, s->lengths[q])
+                                      : direct_patches(w, s->xp + i * w->d, root_p, s->zp + (place * cols + j) * w->d,
+                                                       root_e, rho[q] > R(0) ? R(1) : R(-1), s->diff);
+            s->less[q] = set_arc(half, &rho[q], &k0[q], &a[q], &sine[q]);
         }
 }
 
 /* One place of a layer: S in rho (and T in t, above layer 1) become rho, k0 and, at layer 1, the sine; A and B, and
- * N - A in ge. gaps: is there a small angle in the layer below? Returns 1 if there is one here. */
-static int pair_place(const work *w, pair_space *s, size_t layer, size_t place, size_t at, size_t rows, size_t cols,
-                      const rfm_real *p, const rfm_real *e, int gaps) {
+ * N - A in next_rest. below: NULL at layer 1. */
+static void pair_place(const work *w, pair_space *s, const beneath *below, size_t place, size_t at, size_t rows,
+                       size_t cols, const rfm_real *p, const rfm_real *e) {
     const size_t pairs = rows * cols;
     rfm_real *rho = s->rho + at * pairs, *k0 = s->k0 + at * pairs, *t = s->t + at * pairs;
-    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *gap = s->ge + place * pairs, *lengths = s->lengths;
-    rfm_real *sine = layer == 1 ? t : s->sine, *below = s->below;
-    int near;
+    rfm_real *a = s->a + place * pairs, *b = s->b + place * pairs, *rest = s->next_rest + place * pairs;
+    rfm_real *lengths = s->lengths, *sine = below == NULL ? t : s->sine, *less = s->less;
     size_t q;
     pair_lengths(s, 0, rows, cols, p, e);
     cosines(pairs, lengths, rho);
     arc_values(pairs, rho, k0, a, sine);
-    for (q = 0; q < pairs; q++) below[q] = R(1) - a[q];
-    near = (layer == 1 || gaps) && any_near(pairs, rho);
-    if (near) pair_near(w, s, layer, place, at, rows, cols, gap, sine);
-    if (layer == 1)
+    for (q = 0; q < pairs; q++) less[q] = R(1) - a[q];
+    if (any_near(pairs, rho)) pair_near(w, s, below, place, at, rows, cols, sine);
+    if (below == NULL)
         for (q = 0; q < pairs; q++) b[q] = lengths[q] * rho[q] * k0[q];
     else
         for (q = 0; q < pairs; q++) b[q] = t[q] * k0[q];
-    for (q = 0; q < pairs; q++) a[q] *= lengths[q], gap[q] = lengths[q] * below[q];
-    return near;
-}
-
-/* N - A of a layer becomes p + e - 2 A. */
-static void pair_gaps(pair_space *s, size_t places, size_t rows, size_t cols, const rfm_real *p, const rfm_real *e) {
-    rfm_real *restrict gap = s->ge;
-    size_t place, i, j;
-    for (place = 0; place < places; place++, e += cols) {
-        const rfm_real *restrict root_e = s->root_e;
-        for (j = 0; j < cols; j++) s->root_e[j] = RFM_MATH(sqrt)(e[j]);
-        for (i = 0; i < rows; i++, gap += cols) {
-            const rfm_real root_p = RFM_MATH(sqrt)(*p++);
-            for (j = 0; j < cols; j++) gap[j] = gap_of(root_p, root_e[j], gap[j]);
-        }
-    }
+    for (q = 0; q < pairs; q++) a[q] *= lengths[q], rest[q] = lengths[q] * less[q];
 }
 
 /* The fields of a block of pairs up to A and B of the last layer. */
@@ -1465,10 +1468,10 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
     const size_t rows = x.count, pairs = rows * cols;
     const rfm_real *p = s->p, *e = s->e;
     size_t layer, place, i, at = 0;
-    int gaps = 0, status = RFM_OK;
+    beneath below;
+    int status = RFM_OK;
     for (layer = 1; status == RFM_OK && layer <= (size_t)w->f->depth; layer++) {
         const size_t count = area(grid_at(w->f, layer));
-        int near = 0;
         for (place = 0; status == RFM_OK && place < count; place++) {
             if (layer == 1) {
                 const part in = part_at(w->f, place);
@@ -1478,16 +1481,14 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
                                   rfm_view(s->rho + place * pairs, rows, cols));
                 if (status != RFM_OK) break;
             }
-            near |= pair_place(w, s, layer, place, at + place, rows, cols, p + place * rows, e + place * cols, gaps);
+            pair_place(w, s, layer > 1 ? &below : NULL, place, at + place, rows, cols, p + place * rows,
+                       e + place * cols);
         }
         if (status == RFM_OK && layer < (size_t)w->f->depth) {
             const windows win = windows_of(w->f, layer);
-            rfm_real *next_s, *next_t;
-            if (near) {
-                pair_gaps(s, count, rows, cols, p, e);
-                window_means(&win, pairs, s->ge, s->across, s->ge);
-            }
-            gaps = near;
+            rfm_real *next_s, *next_t, *rest = s->rest;
+            s->rest = s->next_rest, s->next_rest = rest;
+            below.to_next = win, below.p = p, below.e = e;
             if (keep) at += count;
             next_s = s->rho + at * pairs, next_t = s->t + at * pairs;
             window_means(&win, pairs, s->a, s->across, next_s);

@@ -105,20 +105,31 @@ check 'all given: nothing is held out' train "$idx" $conv --conv cnngp --layers 
 says 'all given: nothing is held out' '"kernel": "cnngp".*"depth": 2.*"iterations": 2,.*"validation": null.*"validation_rows": 0'
 check 'iterations as asked for' train "$idx" $conv --iterations 3 -o "$dir/t.rfm" --json
 says 'iterations as asked for' '"iterations": 3,.*"validation_rows": 8'
+check 'gradients at as many images as there are' train "$idx" $conv --agop-rows 40 -o "$dir/conv2.rfm"
+same 'gradients at as many images as there are' "$dir/conv.rfm" "$dir/conv2.rfm"
+check 'gradients at more images than are learned from' train "$idx" $conv --agop-rows 35 -o "$dir/conv2.rfm"
+same 'gradients at more images than are learned from' "$dir/conv.rfm" "$dir/conv2.rfm"
 check 'Deep ConvRFM' train "$idx" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/deep.rfm" --json
 says 'Deep ConvRFM' '"validation_layers": \[[0-9.]+, [0-9.]+\]'
 check 'Deep ConvRFM again' train "$idx" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/deep2.rfm" --threads 3
 same 'Deep ConvRFM repeats' "$dir/deep.rfm" "$dir/deep2.rfm"
-# Faint bars: machines differ by an image or two of the eight that are held out. One image does not take a layer. More
-# folds are asked then, and may. At another bandwidth, where the layer leads its own machine by two, one does not either.
+# Faint bars: machines differ by an image or two of the eight that are held out. One image does not take a layer: more
+# folds are asked then, and may. No lead, or one of three images, needs no other fold. At another bandwidth, where the
+# layer leads its own machine by two, it is not taken for that either.
 awk -F, -v OFS=, 'NR > 1 { for (j = 1; j <= 30; j++) if ($j >= 190) $j -= 170 } 1' "$dir/bars.csv" >"$dir/faint.csv"
 awk -F, -v OFS=, 'NR > 1 { for (j = 1; j <= 30; j++) if ($j >= 190) $j -= 150 } 1' "$dir/bars.csv" >"$dir/dim.csv"
-check 'a lead of one image' train "$dir/dim.csv" $conv --deep --layers 2 --filters 5 --seed 3 -o "$dir/t.rfm" --json
-says 'a lead of one image' '"layers": 0,.*"validation_folds": 3,.*"validation_layers": \[0.75, 0.875\]'
-check 'more folds take a layer' train "$dir/dim.csv" $conv --conv laplace --deep --filters 5 --seed 7 -o "$dir/t.rfm" --json
-says 'more folds take a layer' '"layers": 1,.*"validation_folds": 2,.*"validation_layers": \[0.875, 1\]'
-check 'a lead of two images' train "$dir/dim.csv" $conv --conv laplace --deep --filters 5 --seed 8 -o "$dir/t.rfm" --json
-says 'a lead of two images' '"layers": 1,.*"validation_folds": 1,.*"validation_layers": \[0.625, 0.875\]'
+for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    for kind in 'dim --conv laplace --filters 5' 'faint --conv cntk --patch 2 --layers 2 --filters 12'; do
+        train "$dir/${kind%% *}.csv" $conv --deep ${kind#* } --seed $seed -o "$dir/t.rfm" --json >"$out/stdout"
+        [ "$(field layers)" = 0 ] || cp "$dir/t.rfm" "$dir/layer-${kind##* }.rfm"
+        echo "$(field layers) $(field validation_folds) $(sed -n 's/.*"validation_layers": \[\([0-9.]*\), \([0-9.]*\)\].*/\1 \2/p' "$out/stdout")"
+    done
+done >"$dir/choices"
+same_text 'folds that decide' "$(awk '
+    { lead = 8 * ($4 - $3) }
+    NF != 4 || lead <= 0 && ($1 != 0 || $2 != 1) || lead == 1 && $2 == 1 || lead >= 3 && ($1 != 1 || $2 != 1) { wrong++ }
+    { asked += $2 > 1; taken += $2 > 1 && $1; refused += lead == 1 && !$1 }
+    END { print NR, wrong + 0, (asked > 5), (taken > 0), (refused > 0) }' "$dir/choices")" '40 0 1 1 1'
 check 'another bandwidth' train "$dir/faint.csv" $conv --conv laplace --deep --filters 5 --iterations 1 --seed 8 -o "$dir/t.rfm" --json
 says 'another bandwidth' '"layers": 0,.*"validation_layers": \[0.75, 0.625\]'
 awk -F, -v OFS=, 'NR == 1 { $31 = "y" } NR > 1 { $31 = 42 + 16 * $31 } 1' "$dir/bars.csv" >"$dir/levels.csv"
@@ -126,6 +137,25 @@ check 'ConvRFM of numbers' train "$dir/levels.csv" $conv --task regress -o "$dir
 says 'ConvRFM of numbers' '"task": "regress".*"r2": (1|0\.[4-9])'
 check 'numbers around their mean' "$rfm" predict "$dir/levels.rfm" "$dir/levels.csv"
 same_text 'numbers around their mean' "$(awk '$1 > 30 && $1 < 70' "$out/stdout" | wc -l | tr -d ' ')" 60
+
+# The unit of a target changes nothing, nor does a second target in another unit.
+check 'deep of numbers' train "$dir/levels.csv" $conv --task regress --conv laplace --deep --filters 5 -o "$dir/units.rfm" --json
+choice() { echo "$(field ridge) $(field iterations) $(field layers) $(field validation_folds)"; }
+chosen=$(choice)
+check 'predictions of numbers' "$rfm" predict "$dir/units.rfm" "$dir/levels.csv" -o "$dir/one" --quiet
+for power in -100 100; do
+    awk -F, -v OFS=, -v unit=$power 'NR > 1 { $31 = sprintf("%.17g", $31 * 2 ^ unit) } 1' "$dir/levels.csv" >"$dir/unit.csv"
+    check "numbers times 2^$power" train "$dir/unit.csv" $conv --task regress --conv laplace --deep --filters 5 -o "$dir/units.rfm" --json
+    same_text "numbers times 2^$power: what is chosen" "$(choice)" "$chosen"
+    "$rfm" predict "$dir/units.rfm" "$dir/unit.csv" --quiet >"$dir/two"
+    same_text "numbers times 2^$power: predictions" "$(paste "$dir/one" "$dir/two" | awk -v unit=$power '{ d = $2 / 2 ^ unit - $1; if (d * d > 1e-8) n++ } END { print NR, n + 0 }')" '60 0'
+done
+for power in -40 40; do
+    awk -F, -v OFS=, -v unit=$power 'NR == 1 { print $0, "z" } NR > 1 { print $0, sprintf("%.17g", $8 * 2 ^ unit) }' "$dir/levels.csv" >"$dir/both.csv"
+    check "two targets, 2^$power" train "$dir/both.csv" $conv --targets 2 --conv laplace --deep --filters 5 -o "$dir/units.rfm" --json
+    [ $power = 40 ] || chosen=$(choice)
+done
+same_text 'two targets: what is chosen' "$(choice)" "$chosen"
 
 # One image is enough to predict and too little to learn from.
 { echo "0 0 8 3 0 0 0 1 0 0 0 5 0 0 0 6"; sed -n 2p "$dir/images.txt"; } | bytes >"$dir/one-images-idx3-ubyte"
@@ -166,11 +196,22 @@ refuse '--patch without --image' 2 'expected --image CxPxQ' "$rfm" train "$idx" 
 for size in 0x6 5 5x6x x5x6 1x5x6x1 1x-5x6 99999x1 ''; do
     refuse "--image '$size'" 2 'image: expected CHANNELSxROWSxCOLUMNS' "$rfm" train "$idx" --image "$size" -o "$out/refused.rfm"
 done
-refuse 'settings of tables' 2 'image: expected none of --metric' "$rfm" train "$idx" $conv --metric diag -o "$out/refused.rfm"
+refuse 'settings of tables' 2 'image: expected none of --kernel' "$rfm" train "$idx" $conv --metric diag -o "$out/refused.rfm"
+for option in '--kernel gaussian' --raw '--time-limit 5'; do
+    refuse "$option of tables" 2 'image: expected none of --kernel' "$rfm" train "$idx" $conv $option -o "$out/refused.rfm"
+done
+refuse 'a bandwidth of cntk' 2 'bandwidth: expected --conv laplace with it, for cntk has none' "$rfm" train "$idx" $conv --bandwidth 3 -o "$out/refused.rfm"
+refuse 'a bandwidth out of range' 1 'bandwidth of 1e.20 is outside' "$rfm" train "$idx" $conv --conv laplace --bandwidth 1e20 -o "$out/refused.rfm" --quiet
 refuse 'a ridge of 0' 2 'ridge: expected more than 0' "$rfm" train "$idx" $conv --ridge 0 -o "$out/refused.rfm"
 awk 'BEGIN { for (i = 0; i < 60; i++) print (i >= 4) }' >"$dir/few"
 refuse 'four rows' 1 '4 training rows, expected at least 5' "$rfm" train "$idx" --image 5x6 --split "$dir/few" -o "$out/refused.rfm" --quiet
-refuse 'predict: options of tables' 2 'a model of patches, expected none of' "$rfm" predict "$dir/conv.rfm" "$idx" --confidence
+for option in --confidence --proba --certify --sets; do
+    refuse "predict: $option" 2 'a model of patches, expected none of' "$rfm" predict "$dir/conv.rfm" "$idx" $option
+done
+cut -d, -f2- "$dir/bars.csv" >"$dir/less.csv"
+for command in predict evaluate; do
+    refuse "$command: the target in the place of a pixel" 1 '30 columns with the target, target, expected the 30 inputs' "$rfm" $command "$dir/conv.rfm" "$dir/less.csv" --quiet
+done
 refuse 'predict: other columns' 1 '5 columns, expected the 30 inputs' "$rfm" predict "$dir/conv.rfm" "$out/two.csv"
 { head -c 200 "$dir/conv.rfm"; printf X; tail -c +202 "$dir/conv.rfm"; } >"$dir/damaged.rfm"
 refuse 'a damaged model of patches' 1 'expected a model made by rfm train --image: .*damaged' "$rfm" evaluate "$dir/damaged.rfm" "$idx"
@@ -229,4 +270,17 @@ check 'a model of colours' train "$dir/rgb.csv" --image 3x4x4 --conv laplace --p
 check 'pictures in colours' "$rfm" report "$dir/rgb.rfm" --data "$dir/rgb.csv" -o "$dir/rgb.html" --pictures "$dir/rgb" --pictures-of 1
 same_text 'pictures in colours' "$(head -n 2 "$dir/rgb-image-1.ppm" | tr '\n' ' ')$(head -n 2 "$dir/rgb-eigenvector-1.ppm" | tr '\n' ' ')$(head -n 2 "$dir/rgb-root-1.pgm" | tr '\n' ' ')" 'P6 4 4 P6 2 2 P5 3 3 '
 refuse 'pictures of a table' 2 'pictures-of: expected a model of rfm train --image' "$rfm" report "$dir/plain.rfm" --data "$idx" -o "$dir/t.html" --pictures "$dir/x"
+same_text 'a page with M' "$(grep -c 'M is the identity' "$dir/m.html")" 0
+check 'a model without M' train "$idx" $conv --conv laplace --patch 3 --bandwidth 300 --ridge 1e-2 --iterations 0 -o "$dir/without.rfm"
+check 'report of patches without M' "$rfm" report "$dir/without.rfm" --data "$idx" --split "$dir/split" -o "$dir/t.html"
+same_text 'a page without M says so' "$(grep -c 'M is the identity: all pixels of a patch count the same' "$dir/t.html")" 1
 check 'report of Deep ConvRFM' "$rfm" report "$dir/deep.rfm" --data "$idx" -o "$dir/t.html"
+# M of the first layer is that of its filters, fewer or more of them than a patch has numbers.
+for filters in 5 12; do
+    rm -f "$dir"/deep-*.pgm
+    check "$filters filters" "$rfm" info "$dir/layer-$filters.rfm"
+    says "$filters filters" "^filters +1 layers of $filters$"
+    check "report of $filters filters" "$rfm" report "$dir/layer-$filters.rfm" --data "$dir/dim.csv" -o "$dir/t.html" --pictures "$dir/deep" --pictures-of 1
+    same_text "pictures of $filters filters" "$(find "$dir" -name 'deep-*.pgm' | wc -l | tr -d ' ') $(head -n 2 "$dir/deep-image-1.pgm" | tail -n 1)" \
+        "$([ $filters = 5 ] && echo 12 || echo 10) 6 5"
+done

@@ -183,3 +183,48 @@ check 'hours' sh -c "'$rfm' train '$out/hours.csv' -o '$out/hours.rfm' --quiet $
 check 'hours in integers, exported' "$rfm" export "$out/t.rfm" -o "$out/t.h"
 noted 'hours in integers, exported' 'input 1 \(time\): 9 integers are all there are between 1700003840 and 1701052416: subtract 1700003840 in the table and train again$'
 not_noted 'inputs of a few whole numbers' 'input 2'
+
+# ---- what was held out stays held out --------------------------------------------------------------------------------
+
+check 'a model with held-out rows' train "$out/three.csv" --test-size 30 -o "$out/held.rfm" $quick
+check 'compress: other rows' "$rfm" compress "$out/held.rfm" --data "$out/three.csv" --type i8 --centers 20 -o "$out/t.rfm"
+noted 'compress: other rows' 'three.csv: 30 rows that the model was not trained on are only scored$'
+says 'compress: other rows' '^shape .*, 20 of 90 centres$'
+says 'compress: other rows' '^accuracy .* of 30 test rows$'
+check 'evaluate: rows of the small model' "$rfm" evaluate "$out/t.rfm" "$out/three.csv"
+says 'evaluate: rows of the small model' '^trained on    90 of them$'
+check 'a model of all rows' train "$out/three.csv" -o "$out/held.rfm" $quick
+awk 'NR <= 91 || NR > 111' "$out/three.csv" >"$out/v.csv"
+check 'compress: all rows are known' "$rfm" compress "$out/held.rfm" --data "$out/v.csv" --type i8 --centers 20 -o "$out/t.rfm"
+not_noted 'compress: all rows are known' 'only scored'
+noted 'compress: fewer rows' 'was trained on 120 rows, here are 100: expected the same rows; --split leaves others out$'
+
+awk -F, -v OFS=, 'NR > 1 && NR <= 40 { $1 = $1 + 1 } { print }' "$out/three.csv" >"$out/v.csv"
+awk -F, -v OFS=, 'NR > 100 { $2 = $2 + 1; print }' "$out/three.csv" >>"$out/v.csv"
+check 'compress: rows of another table' "$rfm" compress "$out/held.rfm" --data "$out/v.csv" --type i8 --centers 20 -o "$out/t.rfm"
+not_noted 'compress: rows of another table' 'only scored'
+check 'a balanced model' train "$out/two.csv" --balance -o "$out/balanced.rfm" $quick
+check 'compress: a balanced model' "$rfm" compress "$out/balanced.rfm" --data "$out/two.csv" --type i8 --centers 20 -o "$out/t.rfm"
+noted 'compress: a balanced model' 'balanced.rfm was trained with --balance; in the fit of the small model every row counts the same$'
+check 'compress: all centres stay' "$rfm" compress "$out/balanced.rfm" --data "$out/two.csv" --type f32 -o "$out/t.rfm"
+not_noted 'compress: all centres stay' 'counts the same'
+
+# ---- a column that counts the rows -----------------------------------------------------------------------------------
+
+awk -F, 'NR == 1 { print "nr," $0; next } { print NR + 7 "," $0 }' "$out/three.csv" >"$out/v.csv"
+check 'a column that counts' "$rfm" train "$out/v.csv" -o "$out/t.rfm" --test-size 30 $quick
+noted 'a column that counts' 'v.csv: column 1 \(nr\): counts the rows, and is an input; --drop nr if it says nothing else$'
+check 'a column that counts, dropped' "$rfm" train "$out/v.csv" -o "$out/t.rfm" --drop nr $quick
+not_noted 'a column that counts, dropped' 'counts the rows'
+check 'a column that counts by two' sh -c "awk -F, -v OFS=, 'NR > 1 { \$1 = 2 * NR } { print }' '$out/v.csv' >'$out/v2.csv' && '$rfm' train '$out/v2.csv' -o '$out/t.rfm' $quick"
+not_noted 'a column that counts by two' 'counts the rows'
+
+# ---- parts in another order ------------------------------------------------------------------------------------------
+
+awk -F, -v OFS=, '{ print $2, $1, $3, $4 }' "$out/three.csv" >"$out/v.csv"
+refuse 'parts in another order' 1 'v.csv: column 1 is x2, expected x1 as in .*: parts have the same columns in the same order$' \
+    "$rfm" train "$out/three.csv" "$out/v.csv" -o "$out/refused.rfm"
+
+# ---- the man page, beside its commands -------------------------------------------------------------------------------
+
+same_text 'the man page has the defaults of texts and gaps' "$(sed -n '/^\.SH CSV/,/^\.SH OUTPUT/p' tools/rfm/rfm.1 | grep -c 'Up to 50 texts\|one-hot')" 1

@@ -65,7 +65,7 @@ tail -n +2 "$dir/labels.csv" | "$dir/program" >"$dir/firmware.txt"
 # Firmware routes hard, the command as the tree says: few rows at borders may differ.
 same_text 'tree: firmware says the same' "$(paste -d '#' "$dir/firmware.txt" "$dir/command.txt" | awk -F'#' '$1 != $2 { n++ } END { print (n + 0 < 13) }')" 1
 
-refuse 'tree: report' 1 'a tree of leaf machines; rfm info and rfm evaluate' "$rfm" report "$dir/tree.rfm" --data "$dir/all.csv" -o "$dir/t.html"
+refuse 'tree: report' 1 'a tree of leaf machines; rfm info and rfm evaluate tell about it. For a report: rfm train --method exact or large$' "$rfm" report "$dir/tree.rfm" --data "$dir/all.csv" -o "$dir/t.html"
 refuse 'tree: compress' 1 'a tree of leaf machines; expected one model' "$rfm" compress "$dir/tree.rfm" --data "$dir/all.csv" -o "$out/refused.rfm"
 refuse 'tree: standalone' 1 'a tree of leaf machines; without --standalone' "$rfm" export "$dir/tree.rfm" -o "$dir/t.h" --standalone
 refuse 'tree: certificates' 1 'a tree of leaf machines has no certificates' "$rfm" predict "$dir/labels.rfm" "$dir/quoted.csv" --certify

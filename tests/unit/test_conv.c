@@ -270,20 +270,23 @@ static double one_kernel(size_t j) {
     return (double)score;
 }
 
-/* An image and neighbours of it, with kernels of more than one layer: angles near 0 have digits in every layer. The
- * largest error of a gradient in a float is a rounding, 1e-7, as a share of the distance. */
+/* An image and neighbours of it, with kernels of more than one layer: angles near 0 have digits in every layer, also
+ * where the neighbour is brighter, or a part of it. The largest error of a gradient in a float is a rounding, 1e-7, as
+ * a share of the distance. */
 static void test_neighbours(void) {
-    static const double away[] = {3e-2, 1e-3, 1e-4};
-    size_t which, metric, i, j, q;
+    static const double away[] = {3e-2, 1e-3, 1e-4}, bright[][2] = {{1, 1}, {1.75, 1.75}, {1, 1.75}};
+    size_t which, turn, i, j, q;
     for (which = 0; which < SHAPES; which++)
-        for (metric = 0; metric < 2 && shapes[which].depth > 1; metric++) {
+        for (turn = 0; turn < (BOARD ? 3 : 6) && shapes[which].depth > 1; turn++) {
+            const size_t metric = BOARD ? turn % 2 : turn / 3;
             test_reset();
-            test_note("shape, metric", which, metric, 0);
+            test_note("shape, metric, brightness", which, metric, turn % 3);
             if (!make(&shapes[which], 1, TEST_LENGTH(away), 1) || s.pixels == 1) continue;
             s.alpha.at[0] = 1;
             for (j = 0; j < s.v; j++)
                 for (i = 0; i < s.pixels; i++)
-                    s.z.at[j * s.z.stride + i] = (rfm_real)((double)s.x.at[i] + away[j] * test_number(77, j, i));
+                    s.z.at[j * s.z.stride + i] = (rfm_real)(bright[turn % 3][i < s.pixels / 2] * (double)s.x.at[i] +
+                                                            away[j] * test_number(77, j, i));
             if (run(KERNEL, (int)metric) == TEST_SKIP || run(GRADIENTS, (int)metric) == TEST_SKIP) continue;
             set_patches(s.f, s.x.at, fields[0]);
             for (j = 0; j < s.v; j++) {
@@ -929,32 +932,34 @@ static void test_leads(void) {
     CHECK_INT(0, rfm_conv_leads(RFM_SCORE_SQUARED, 4, tiny, tiny + 4));
 }
 
-/* A layer is taken where its lead is more than its error, and the scores of rows are those of the model. Validation
- * rows of no meaning: there is chance in both directions. */
+/* A layer is taken where its lead over the model so far is more than its error, and the scores of rows are those of the
+ * model. Validation rows of no meaning: there is chance in both directions. */
 static void test_layer_choice(void) {
-    size_t taken = 0, refused = 0, seed, i;
-    for (seed = 0; seed < 8; seed++) {
-        rfm_real held[3][40];
-        size_t expected, j;
+    size_t taken = 0, refused = 0, kept = 0, seed, i;
+    for (seed = 0; seed < 12; seed++) {
+        rfm_real held[3][60];
+        size_t expected = 0, j;
         test_reset();
         test_note("seed", seed, 0, 0);
         if (!make_task(1, 5, 6, 16, 20, 1)) TEST_IGNORE_MESSAGE("no room");
         for (j = 0; j < 20; j++) t.yv.at[j * t.yv.stride] = test_number(91, seed, j) > 0 ? 1 : -1;
-        t.o.depth = 2, t.o.patch = 2, t.o.rounds = 0, t.o.seed = (uint32_t)seed;
-        for (i = 0; i < 3; i++) { /* no layer, a layer, the better one */
+        t.o.depth = 3, t.o.patch = 2, t.o.rounds = 0, t.o.seed = (uint32_t)seed;
+        for (i = 0; i < 3; i++) { /* no layer, two layers, those that lead */
             double sum = 0;
-            t.o.layers = i > 0, t.o.best = i == 2, t.report.held = held[i];
+            t.o.layers = i > 0 ? 2 : 0, t.o.best = i == 2, t.report.held = held[i];
             if (run_fit() == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
             for (j = 0; j < 20; j++) sum += (double)held[i][t.m.layers * 20 + j] / 20;
             CHECK_BELOW(fabs(sum - (double)t.report.scores[t.m.layers]), 1e-6);
         }
-        expected = (size_t)rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1] + 20, held[0]);
+        for (j = 1; j < 3; j++)
+            if (rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1] + j * 20, held[1] + expected * 20)) expected = j;
         CHECK_SIZE(expected, t.m.layers);
         CHECK_SIZE(expected, t.report.layers);
         CHECK(memcmp(held[1], held[0], 20 * sizeof(rfm_real)) == 0 && memcmp(held[2], held[1], sizeof held[2]) == 0);
-        taken += expected, refused += !expected && t.report.scores[1] > t.report.scores[0];
+        taken += expected > 0, refused += expected == 0 && t.report.scores[1] > t.report.scores[0];
+        kept += expected == 1 && rfm_conv_leads(RFM_SCORE_ACCURACY, 20, held[1] + 40, held[1]);
     }
-    CHECK(taken > 0 && refused > 0);
+    CHECK(taken > 0 && refused > 0 && kept > 0);
 }
 
 /* Filters have the covariance M. */

@@ -59,18 +59,26 @@ static void failed(int status, const patch_rows *r, const rfm_conv_options *o) {
         fail("patches of side %zu in %d layers do not fit into images of %zux%zu: expected a smaller patch or fewer "
              "layers",
              o->patch, o->depth, r->size.height, r->size.width);
+    if (status == RFM_EVALUE && o->kernel == RFM_CONV_LAPLACE)
+        fail("a bandwidth of %.4g is outside the range of laplace: expected pixels in other units, or --bandwidth",
+             (double)o->bandwidth);
     fail("cannot learn from %zu images of %zux%zux%zu: %s", r->data.x.rows, r->size.channels, r->size.height,
          r->size.width, rfm_status_text(status));
 }
 
-/* The model's arrays are in *memory, which is to be freed. */
-static void fit_once(const patch_rows *r, const rfm_conv_options *o, rfm_conv_model *model, rfm_conv_report *report,
+/* The model's arrays are in *memory, which is to be freed. A fold may have fewer images than gradients are asked for:
+ * then they are taken at all. */
+static void fit_once(const patch_rows *r, const rfm_conv_options *tried, rfm_conv_model *model, rfm_conv_report *report,
                      void **memory, size_t *most) {
     machine *m = r->machine;
     const image_size *s = &r->size;
     size_t scratch = 0, store = 0;
+    rfm_conv_options options = *tried;
+    const rfm_conv_options *o = &options;
     rfm_arena kept;
-    int status = rfm_conv_fit_need(&m->ctx, s->channels, s->height, s->width, &r->data, o, &scratch, &store);
+    int status;
+    if (options.agop_points >= r->data.x.rows) options.agop_points = 0;
+    status = rfm_conv_fit_need(&m->ctx, s->channels, s->height, s->width, &r->data, o, &scratch, &store);
     if (status != RFM_OK) failed(status, r, o);
     if (machine_room() > 0 && (double)(scratch + store) > machine_room())
         fail("out of memory: learning from %zu images takes %zu bytes, this machine has %.0f; fewer rows: --rows N",
@@ -252,8 +260,8 @@ void patches_learn(machine *m, image_size size, rfm_cmat x, rfm_cmat y, const ui
         if (plan->bandwidth_count > 0) o.bandwidth = (rfm_real)plan->bandwidths[turn];
         report.held = scores + (turn > 0 ? levels * held : 0);
         fit_once(&rows, &o, &model, &report, &memory, &fit->arena_bytes);
-        if (turn > 0 && !takes(&o, &report, fit, held, report.held + report.layers * held,
-                               scores + fit->model.layers * held)) {
+        if (turn > 0 &&
+            !takes(&o, &report, fit, held, report.held + report.layers * held, scores + fit->model.layers * held)) {
             free(memory);
             continue;
         }

@@ -254,7 +254,11 @@ static void columns_in_order(const csv *c, input_list *list, const char *target,
         fail("%s: %zu columns, expected the %zu inputs of the model, which has no names for them, or those and %zu "
              "target%s",
              c->file, c->columns, list->count, targets, targets == 1 ? "" : "s");
-    if (c->columns != list->count) first = target_find(c, target, targets);
+    if (c->columns != list->count)
+        first = target_find(c, target, targets);
+    else if (c->header && target != NULL && csv_column(c, target) < c->columns)
+        fail("%s: %zu columns with the target, %s, expected the %zu inputs of the model besides it", c->file,
+             c->columns, target, list->count);
     for (i = 0; i < list->count; i++) list->at[i].column = i < first ? i : i + targets;
 }
 
@@ -532,6 +536,15 @@ static int is_identifier(const csv *c, size_t column, row_list rows) {
     return !same && rows.count > FEW_TEXTS;
 }
 
+/* 1 if the column is the number of the row, from wherever it begins. */
+static int counts_rows(const csv *c, size_t column, row_list rows) {
+    size_t i;
+    for (i = 0; i < rows.count; i++)
+        if (csv_value(c, rows.at[i], column) - csv_value(c, rows.at[0], column) != (double)(rows.at[i] - rows.at[0]))
+            return 0;
+    return rows.count > FEW_TEXTS;
+}
+
 static int is_constant(const csv *c, size_t column, row_list rows) {
     column_range r = column_look(c, column, rows);
     return r.count == rows.count && r.low == r.high;
@@ -640,6 +653,9 @@ static void decide_column(decision *t, size_t column) {
                   &t->left, &t->left_count);
         return;
     }
+    if (kind == COLUMN_NUMBER && t->rules->only == NULL && counts_rows(c, column, t->rows))
+        note("%s: column %zu (%s): counts the rows, and is an input; --drop %s if it says nothing else", c->file,
+             column + 1, c->names[column], c->names[column]);
     if (kind != COLUMN_NUMBER) t->plain = 0;
     if (kind == COLUMN_TEXT) {
         decide_texts(t, column);
@@ -890,7 +906,9 @@ void need_labels(const csv *c) {
 size_t target_find(const csv *c, const char *name, size_t count) {
     size_t column = c->columns - 1;
     need_labels(c);
-    if (count >= c->columns) fail("%s: %zu columns, expected more than the %zu targets", c->file, c->columns, count);
+    if (count >= c->columns)
+        fail("%s: %zu column%s, expected %zu target%s and at least one input", c->file, c->columns,
+             c->columns == 1 ? "" : "s", count, count == 1 ? "" : "s");
     if (count > 1) return c->columns - count;
     if (name != NULL) {
         column = csv_column(c, name);

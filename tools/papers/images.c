@@ -136,13 +136,11 @@ static outcome run(machine *m, const image_set *train, const image_set *test, co
     size_t c = train->classes == 2 ? 1 : train->classes, d = pixels_of(train->size), i, right = 0;
     rfm_real *y = allocate(train->n, c * sizeof *y, "targets"), *found;
     uint32_t *classes = allocate(test->n, sizeof *classes, "predictions");
-    patch_plan p = *plan;
     patch_fit fit;
     outcome o;
     class_targets(train->labels, train->n, c, y);
-    if (p.options.agop_points >= train->n - train->n / 5) p.options.agop_points = 0;
     patches_learn(m, train->size, rfm_cview(train->x, train->n, d), rfm_cview(y, train->n, c), train->labels,
-                  train->classes, &p, &fit);
+                  train->classes, plan, &fit);
     found = allocate(test->n, c * sizeof *found, "predictions");
     patches_predict(m, &fit.model, rfm_cview(test->x, test->n, d), found, classes);
     for (i = 0; i < test->n; i++) right += classes[i] == test->labels[i];
@@ -540,7 +538,6 @@ void pictures(const trial *t, text *sheet) {
     plan = plan_of(&a);
     y = allocate(train.n, train.classes * sizeof *y, "targets");
     class_targets(train.labels, train.n, train.classes, y);
-    if (plan.options.agop_points >= train.n - train.n / 5) plan.options.agop_points = 0;
     plan.hold = 0, plan.options.select = RFM_SELECT_LAST; /* the last M, right or not: it is to be seen */
     plan.options.ridges = 1, plan.options.ridge[0] = (rfm_real)1e-3;
     patches_learn(t->m, train.size, rfm_cview(train.x, train.n, pixels_of(train.size)),

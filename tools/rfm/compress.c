@@ -125,38 +125,35 @@ static void check_classes(job *t, size_t column, row_list rows) {
     }
 }
 
-/* Where no split says it, rows that the model was not trained on are to test: if the record of its rows is there, and
- * all of those are in the table. */
-static void part_unseen(job *t, row_list *train, row_list *test) {
-    const call *a = t->a;
-    const model_record *r = &t->any.record;
-    const sample_form *form = &t->table.form;
-    size_t i, seen_count, kept = 0;
-    int was_quiet = quiet;
+#define LEAST_HELD 10 /* rows; a score of fewer says little */
+
+/* Rows that the model was not trained on, by its fingerprints, go from train to test, if there are enough of them and
+ * all that it was trained on are there. So what rfm train --test-size has held out stays held out. */
+static void hold_unseen(job *t, row_list *train, row_list *test) {
+    sample all;
     unsigned char *seen;
-    sample s;
-    if (a->split != NULL || r->rows == NULL || r->row_count >= train->count) return;
-    seen = allocate(train->count, 1, "rows");
-    quiet = 1; /* the same cells are read once more */
-    s = sample_read(&t->table.file, t->table.inputs, t->table.column, form, *train,
-                    offsets_find(&t->table.file, &t->table.inputs, t->table.column,
-                                 form->classes > 0 ? 0 : form->targets, *train, &t->any, LOSS_REFUSED));
-    sample_fill(&s, &t->any, a->data);
-    quiet = was_quiet;
-    seen_count = rows_seen(&t->any, &s, seen);
-    for (i = 0; seen_count >= r->row_count && seen_count < train->count && i < train->count; i++) {
-        if (seen[i])
-            train->at[kept++] = train->at[i];
-        else if (a->test == NULL)
-            test->at[test->count++] = train->at[i];
-    }
-    if (kept > 0) {
-        note("%s: %zu rows that %s was not trained on are %s (--split for others)", a->data, train->count - kept,
-             a->operands[0], a->test == NULL ? "taken to test on" : "left out");
+    size_t i, count;
+    if (t->any.record.rows == NULL || train->count < t->any.record.row_count + LEAST_HELD) return;
+    all = sample_read(&t->table.file, t->table.inputs, t->table.column, &t->form, *train,
+                      model_table_offsets(&t->table, *train, &t->any));
+    (void)sample_filled(&all, &t->any);
+    seen = allocate(all.rows, 1, "rows");
+    count = rows_seen(&t->any, &all, seen);
+    if (count >= t->any.record.row_count && train->count - count >= LEAST_HELD) {
+        size_t kept = 0;
+        free(test->at);
+        test->at = allocate(train->count - count, sizeof *test->at, "rows");
+        test->count = 0;
+        for (i = 0; i < train->count; i++)
+            if (seen[i])
+                train->at[kept++] = train->at[i];
+            else
+                test->at[test->count++] = train->at[i];
         train->count = kept;
+        note("%s: %zu rows that the model was not trained on are only scored", t->a->data, test->count);
     }
-    sample_free(&s);
     free(seen);
+    sample_free(&all);
 }
 
 static void read_data(job *t) {
@@ -173,11 +170,11 @@ static void read_data(job *t) {
     test = rows_of(file, use, USE_TEST);
     say_unknown(file, rows_known(&t->table.file, &train, t->table.column, t->table.form.targets) +
                           rows_known(&t->table.file, &test, t->table.column, t->table.form.targets));
-    t->form = t->table.form;
-    part_unseen(t, &train, &test);
-    given = train.count;
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
+    t->form = t->table.form;
+    if (a->split == NULL && a->test == NULL) hold_unseen(t, &train, &test);
+    given = train.count;
     if (train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
         note("%zu training rows: %zu of them are drawn with seed %zu (--rows N for another number)", given, train.count,
@@ -219,8 +216,8 @@ static void read_data(job *t) {
     } else
         t->y = t->learn.y;
     if (t->summary.rows != 0 && t->summary.rows != t->learn.rows)
-        note("%s was trained on %zu rows, here are %zu: expected the rows that it was trained on", a->operands[0],
-             (size_t)t->summary.rows, t->learn.rows);
+        note("%s was trained on %zu rows, here are %zu: expected the same rows; --split leaves others out",
+             a->operands[0], (size_t)t->summary.rows, t->learn.rows);
     free(use);
     free(train.at);
     free(test.at);
@@ -740,6 +737,18 @@ static void job_free(job *t) {
     free(t);
 }
 
+/* What the fit of the small model does not take over. */
+static void say_weights(const job *t) {
+    const model_record *r = &t->any.record;
+    size_t i;
+    for (i = 0; i < r->word_count; i++) {
+        const char *word = rfm_name(r->words, i);
+        if (strcmp(word, "--balance") == 0 || strcmp(word, "--weights") == 0)
+            note("%s was trained with %s; in the fit of the small model every row counts the same", t->a->operands[0],
+                 word);
+    }
+}
+
 int command_compress(const call *a) {
     job *t = allocate(1, sizeof *t, "compressing");
     score s = {0, 0, 0}, full = {0, 0, 0};
@@ -780,6 +789,7 @@ int command_compress(const call *a) {
     }
     finish(t);
     if (t->searched) curve_final(t);
+    if (t->shape.centers < t->source.n) say_weights(t);
     if (t->check.rows > 0) {
         s = score_small(t, &saturated);
         full = score_sample(&t->machine, &t->any, &t->check, NULL);

@@ -49,8 +49,8 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
         text_add(t, " *     value k = scores[k] * m.units[k]\n");
     text_add(t, scaled == 0
                     ? " *\n * x are the quantities that were trained on, as integers. Calibrated for, input by input"
-                    : " *\n * x are the quantities that were trained on times 2^exponent, rounded. Calibrated for, "
-                      "input by input");
+                    : " *\n * x are the quantities that were trained on times 2^exponent, rounded: rfm_input_integers "
+                      "makes them of numbers.\n * Calibrated for, input by input");
     text_add(t, " (what is outside is taken as the end):");
     for (i = 0; i < model->d; i++) {
         const rfm_input_i *in = &model->inputs[i];

@@ -200,7 +200,10 @@ int command_report(const call *c) {
     machine_start(&m, c->threads, c->port);
     if (patches_read(model_file, &blob, &r.model_bytes, &r.any)) return conv_report(c, &m, &r.any, blob, r.model_bytes);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
-    if (r.any.of_tree) fail("%s: a tree of leaf machines; rfm info and rfm evaluate tell about it", model_file);
+    if (r.any.of_tree)
+        fail("%s: a tree of leaf machines; rfm info and rfm evaluate tell about it. For a report: rfm train --method "
+             "exact or large",
+             model_file);
     if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;
     if (c->pictures != NULL || c->pictures_of != SIZE_MAX)

@@ -17,8 +17,9 @@ int conv_evaluate(const call *c, machine *m, any_model *any, char *blob, size_t 
 int conv_info(const call *c, any_model *any, char *blob, size_t size);
 const char *conv_kernel_word(const rfm_conv *f);
 
-/* The top eigenvectors of M (count, D) and their shares of its trace (count). Returns how many: at most D. */
-size_t conv_directions(machine *m, const rfm_conv_model *model, size_t count, rfm_real *vectors, double *share);
+/* The top eigenvectors (count, d) of a metric (d, d), which is lost, and their shares of its trace (count). Returns how
+ * many: at most d. */
+size_t conv_directions(machine *m, size_t d, rfm_real *metric, size_t count, rfm_real *vectors, double *share);
 
 /* report.c */
 int conv_report(const call *c, machine *m, any_model *any, char *blob, size_t size);

@@ -27,9 +27,9 @@ typedef struct {
 /* M of the first layer: the model's own, or with layers of filters the mean outer product of the first filters, which
  * were drawn with M as their covariance. */
 static patch_operator operator_of(machine *m, const rfm_conv_model *model) {
-    rfm_conv_model first = *model;
+    rfm_real *metric;
     patch_operator o;
-    size_t i;
+    size_t i, j, q;
     memset(&o, 0, sizeof o);
     o.f = model->input, o.d = rfm_conv_patch(&o.f);
     o.r = model->layers > 0 ? model->layer[0].count : model->r;
@@ -41,8 +41,12 @@ static patch_operator operator_of(machine *m, const rfm_conv_model *model) {
         else
             o.factor[i] = model->p != NULL ? model->p[i] : i / o.d == i % o.d ? (rfm_real)1 : (rfm_real)0;
     }
-    first.f = o.f, first.p = o.factor, first.r = o.r;
-    o.count = conv_directions(m, &first, EIGENVECTORS, o.vectors, o.share);
+    metric = allocate(o.d, o.d * sizeof *metric, "the metric");
+    for (i = 0; i < o.d; i++)
+        for (j = 0; j < o.d; j++)
+            for (q = 0; q < o.r; q++) metric[i * o.d + j] += o.factor[q * o.d + i] * o.factor[q * o.d + j];
+    o.count = conv_directions(m, o.d, metric, EIGENVECTORS, o.vectors, o.share);
+    free(metric);
     return o;
 }
 
@@ -259,8 +263,14 @@ static void page_make(text *t, const page *p) {
     text_add(t, ".</p></header>\n<main>\n");
     page_model(t, p);
     html_section(t, "eigenvectors", "Eigenvectors of M");
-    text_add(t, "<p class=\"say\">The patches along which predictions change most.%s</p>\n<div class=\"gallery\">\n",
-             p->any->patches.layers > 0 ? " M is that of the first layer, estimated from its filters." : "");
+    text_add(t, "<p class=\"say\">%s</p>\n<div class=\"gallery\">\n",
+             p->any->patches.layers > 0 ? "The patches along which predictions change most. M is that of the first "
+                                          "layer, estimated from its filters."
+             : p->any->patches.p == NULL
+                 ? "M is the identity: all pixels of a patch count the same, and these vectors say nothing. No "
+                   "iteration was "
+                   "asked for, or none did better on held-out rows (rfm train --iterations 1 learns an M)."
+                 : "The patches along which predictions change most.");
     for (i = 0; i < a->eigenvectors; i++) picture_html(t, &a->eigenvector[i]);
     text_add(t, "</div>\n<div class=\"scale\">negative <i></i> positive</div>\n</section>\n");
     html_section(t, "images", "Over images");

@@ -71,10 +71,12 @@ void conv_check(const call *a) {
     if (strcmp(a->metric, "auto") != 0 || a->center || strcmp(a->normalize, "none") != 0 || a->exponent >= 0 ||
         a->coverage >= 0 || a->one_hot || a->missing != NULL ||
         (strcmp(a->form, "exact") != 0 && strcmp(a->form, "auto") != 0) || a->unit_rows || a->metric_from != NULL ||
-        a->depth != SIZE_MAX)
-        usage(
-            "--image: expected none of --metric, --center, --normalize, --exponent, --coverage, --one-hot, --missing, "
-            "--method, --unit-rows, --metric-from and --depth with it");
+        a->depth != SIZE_MAX || strcmp(a->kernel, "auto") != 0 || a->raw || a->time_limit > 0)
+        usage("--image: expected none of --kernel (it has --conv), --metric, --center, --normalize, --exponent, "
+              "--coverage, --one-hot, --missing, --method, --unit-rows, --metric-from, --depth, --raw and --time-limit "
+              "with it");
+    if (strcmp(a->bandwidth, "auto") != 0 && kernel_asked(a) != RFM_CONV_LAPLACE)
+        usage("--bandwidth: expected --conv laplace with it, for %s has none", conv_words[kernel_asked(a)]);
     f = conv_asked(a);
     if (f.patch > f.width || (f.height > 1 && f.patch > f.height))
         usage("--patch %zu: expected at most the %zu rows and %zu columns of --image", f.patch, f.height, f.width);
@@ -98,7 +100,7 @@ static patch_plan plan_of(const call *a, const search_problem *open, rfm_cmat x,
     o->patch = f.patch, o->kernel = f.kernel, o->depth = f.depth, o->seed = (uint32_t)a->seed, o->task = task;
     o->score = task == RFM_CLASSIFY ? RFM_SCORE_ACCURACY : RFM_SCORE_SQUARED;
     o->rounds = open->last_iterations;
-    if (a->agop_rows > 0) o->agop_points = a->agop_rows < x.rows ? a->agop_rows : 0;
+    o->agop_points = a->agop_rows;
     plan.tick = tick;
     o->layers = layers_asked(a, f);
     if (a->filters != SIZE_MAX) o->filters = a->filters;
@@ -143,8 +145,9 @@ static void *pack(const rfm_conv_model *model, const sample_form *form, size_t *
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* y (rows, c): classes as numbers, or values less their means (c). */
-static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, rfm_real *mean) {
+/* y (rows, c): classes as numbers, or values less their means (c) in units (c), the power of two next to their deviation:
+ * so squared errors have a range, and several targets count alike. */
+static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, rfm_real *mean, double *unit) {
     rfm_real *y = allocate(s->rows, c * sizeof *y, "targets");
     size_t i, k;
     if (form->classes > 0) {
@@ -152,12 +155,27 @@ static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, 
         return y;
     }
     for (k = 0; k < c; k++) {
-        double sum = 0;
+        double sum = 0, most = 0, square = 0;
         for (i = 0; i < s->rows; i++) sum += (double)s->y[i * c + k] / (double)s->rows;
         mean[k] = (rfm_real)sum;
-        for (i = 0; i < s->rows; i++) y[i * c + k] = s->y[i * c + k] - mean[k];
+        for (i = 0; i < s->rows; i++) most = fmax(most, fabs((double)s->y[i * c + k] - (double)mean[k]));
+        if (!(most > 0)) most = 1;
+        for (i = 0; i < s->rows; i++) square += pow(((double)s->y[i * c + k] - (double)mean[k]) / most, 2);
+        unit[k] = ldexp(1, square > 0 ? (int)floor(log2(most) + log2(square / (double)s->rows) / 2 + 0.5) : 0);
+        for (i = 0; i < s->rows; i++) y[i * c + k] = (rfm_real)(((double)s->y[i * c + k] - (double)mean[k]) / unit[k]);
     }
     return y;
+}
+
+/* alpha, and the scores of a single target, in the units of the table. */
+static void units_back(patch_fit *fit, const double *unit) {
+    const rfm_conv_model *m = &fit->model;
+    rfm_real *alpha = (rfm_real *)(uintptr_t)m->alpha; /* in fit->memory */
+    size_t i;
+    for (i = 0; i < m->n * m->c; i++) alpha[i] = (rfm_real)((double)alpha[i] * unit[i % m->c]);
+    if (m->c > 1) return;
+    fit->score *= unit[0] * unit[0];
+    for (i = 0; i <= RFM_CONV_LAYERS; i++) fit->scores[i] *= unit[0] * unit[0];
 }
 
 static score score_rows(machine *m, const rfm_conv_model *model, const sample *s, size_t d) {
@@ -228,11 +246,15 @@ static void show_text(text *out, const summary *s) {
              s->fit->round);
     if (m->layers > 0) text_add(out, "filters       %zu layers of %zu\n", m->layers, m->layer[0].count);
     if (s->fit->held > 0)
-        text_add(out, "validation    %s %.4f on %zu held-out training rows, best of %zu settings\n",
-                 m->task == RFM_CLASSIFY ? "accuracy" : "mean squared error", s->fit->score, s->fit->held,
-                 s->fit->tried);
+        text_add(
+            out,
+            m->task == RFM_CLASSIFY ? "validation    %s %.4f%s on %zu held-out training rows, best of %zu settings\n"
+                                    : "validation    %s %.4g%s on %zu held-out training rows, best of %zu settings\n",
+            m->task == RFM_CLASSIFY ? "accuracy" : "mean squared error", s->fit->score,
+            m->task == RFM_REGRESS && m->c > 1 ? " in units of about a deviation" : "", s->fit->held, s->fit->tried);
     for (l = 0; s->plan->options.layers > 0 && l <= s->plan->options.layers; l++)
-        text_add(out, "%s %.4f with %zu", l == 0 ? "              by layers of filters:" : ",", s->fit->scores[l], l);
+        text_add(out, m->task == RFM_CLASSIFY ? "%s %.4f with %zu" : "%s %.4g with %zu",
+                 l == 0 ? "              by layers of filters:" : ",", s->fit->scores[l], l);
     if (s->plan->options.layers > 0) text_add(out, "; folds that decided: %zu\n", s->fit->folds);
     if (s->check->rows > 0) score_text(out, &s->score, m->task, s->check->rows, "test rows");
     text_add(out, "model         ");
@@ -246,6 +268,7 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
     image_size size = image_size_of("--image", a->image_size);
     size_t pixels = size.channels * size.height * size.width, c = form_outputs(form);
     rfm_real *mean = allocate(c, sizeof *mean, "targets"), *y;
+    double *unit = allocate(c, sizeof *unit, "targets");
     rfm_cmat x = rfm_cview(learn->x, learn->rows, d);
     text out = {NULL, 0, 0};
     patch_plan plan;
@@ -255,12 +278,12 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
     if (d != pixels) fail("%s: %zu inputs, expected the %zu of --image %s", a->operands[0], d, pixels, a->image_size);
     memset(&s, 0, sizeof s);
     plan = plan_of(a, open, x, form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS, tick);
-    y = targets_of(learn, form, c, mean);
+    y = targets_of(learn, form, c, mean, unit);
     patches_learn(m, size, x, rfm_cview(y, learn->rows, c), form->classes > 0 ? learn->labels : NULL, form->classes,
                   &plan, &fit);
     fit.model.task = form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
     fit.model.class_names = form->class_names;
-    if (form->classes == 0) fit.model.offset = mean;
+    if (form->classes == 0) units_back(&fit, unit), fit.model.offset = mean;
     blob = pack(&fit.model, form, &s.blob_bytes);
     if (check->rows > 0) s.score = score_rows(m, &fit.model, check, d);
     file_write(a->out, blob, s.blob_bytes);
@@ -272,5 +295,6 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
     free(blob);
     free(y);
     free(mean);
+    free(unit);
     patch_fit_free(&fit);
 }

@@ -20,8 +20,9 @@ int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t s
     uint32_t *classes;
     text lines = {NULL, 0, 0};
     (void)size;
-    if (c->confidence || c->certify || c->sets || c->missing != NULL)
-        usage("%s: a model of patches, expected none of --confidence, --certify, --sets and --missing", c->operands[0]);
+    if (c->confidence || c->proba || c->certify || c->sets || c->missing != NULL)
+        usage("%s: a model of patches, expected none of --confidence, --proba, --certify, --sets and --missing",
+              c->operands[0]);
     csv_read(&file, c->operands[1], !c->no_header);
     file_check(c->out);
     inputs = inputs_of_model(&file, NULL, d, any->record.targets, model_targets(&any->numbers));
@@ -103,13 +104,12 @@ int conv_evaluate(const call *c, machine *m, any_model *any, char *blob, size_t 
     return 0;
 }
 
-size_t conv_directions(machine *m, const rfm_conv_model *model, size_t count, rfm_real *vectors, double *share) {
-    size_t d = rfm_conv_patch(&model->f), i, j, bytes;
-    rfm_real *metric = allocate(d, d * sizeof *metric, "the metric"), *values;
+size_t conv_directions(machine *m, size_t d, rfm_real *metric, size_t count, rfm_real *vectors, double *share) {
+    rfm_real *values;
     double trace = 0;
+    size_t i, j, bytes;
     if (count > d) count = d;
     values = allocate(count, sizeof *values, "eigenvalues");
-    must(rfm_conv_metric(model, rfm_view(metric, d, d)), "the metric");
     for (j = 0; j < d; j++) trace += (double)metric[j * d + j];
     must(rfm_eig_need(&m->ctx, d, count, &bytes), "eigenvectors");
     machine_memory(m, bytes, "eigenvectors");
@@ -121,16 +121,22 @@ size_t conv_directions(machine *m, const rfm_conv_model *model, size_t count, rf
             if (v[j] * v[j] > most * most) most = v[j];
         for (j = 0; j < d && most < 0; j++) v[j] = -v[j]; /* the largest entry is positive */
     }
-    free(metric);
     free(values);
     return count;
 }
 
+/* M (D, D), to be freed. */
+static rfm_real *metric_of(const rfm_conv_model *model) {
+    size_t d = rfm_conv_patch(&model->f);
+    rfm_real *metric = allocate(d, d * sizeof *metric, "the metric");
+    must(rfm_conv_metric(model, rfm_view(metric, d, d)), "the metric");
+    return metric;
+}
+
 static void print_metric(const rfm_conv_model *model) {
     size_t d = rfm_conv_patch(&model->f), i, j;
-    rfm_real *metric = allocate(d, d * sizeof *metric, "the metric");
+    rfm_real *metric = metric_of(model);
     text lines = {NULL, 0, 0};
-    must(rfm_conv_metric(model, rfm_view(metric, d, d)), "the metric");
     for (i = 0; i < d; i++)
         for (j = 0; j < d; j++) text_add(&lines, "%.9g%s", (double)metric[i * d + j], j + 1 < d ? "," : "\n");
     file_show(&lines, NULL);
@@ -143,7 +149,7 @@ int conv_info(const call *c, any_model *any, char *blob, size_t size) {
     const rfm_conv *f = &model->input;
     size_t classes = model_classes(&any->numbers), i, count, d = rfm_conv_patch(&model->f);
     size_t scratch = rfm_conv_scratch(model) * sizeof(rfm_real);
-    rfm_real *vectors;
+    rfm_real *metric, *vectors;
     double share[SHOWN_DIRECTIONS];
     text t = {NULL, 0, 0};
     machine m;
@@ -196,10 +202,12 @@ int conv_info(const call *c, any_model *any, char *blob, size_t size) {
         if (model->p != NULL) {
             machine_start(&m, 1, "auto");
             vectors = allocate(SHOWN_DIRECTIONS, d * sizeof *vectors, "eigenvectors");
-            count = conv_directions(&m, model, SHOWN_DIRECTIONS, vectors, share);
+            metric = metric_of(model);
+            count = conv_directions(&m, d, metric, SHOWN_DIRECTIONS, vectors, share);
             text_add(&t, "directions   ");
             for (i = 0; i < count; i++) text_add(&t, " %.1f %%%s", 100 * share[i], i + 1 < count ? "," : "");
             text_add(&t, " of the trace of M\n");
+            free(metric);
             free(vectors);
             machine_stop(&m);
         }

@@ -49,7 +49,8 @@ static void check_columns(const passes *p) {
     size_t j;
     for (j = 0; j < p->columns && j < c->columns && c->header; j++)
         if (strcmp(c->names[j], p->names[j]) != 0)
-            fail("%s: column %zu is %s, expected %s as in %s", c->file, j + 1, c->names[j], p->names[j], first);
+            fail("%s: column %zu is %s, expected %s as in %s: parts have the same columns in the same order", c->file,
+                 j + 1, c->names[j], p->names[j], first);
     if (c->columns != p->columns)
         fail("%s: %zu columns, expected the same %zu as in %s", c->file, c->columns, p->columns, first);
     if (c->delimiter != p->delimiter)

@@ -445,16 +445,21 @@ int fills_missing(const any_model *model, const char *model_file, const char *wo
     return !refuses && means;
 }
 
-void sample_fill(sample *s, const any_model *model, const char *data) {
+size_t sample_filled(sample *s, const any_model *model) {
     size_t d = model->numbers.d, count, j;
     rfm_real *means;
-    if (has_integers(model) && model->record.fill == NULL) return;
+    if (has_integers(model) && model->record.fill == NULL) return 0;
     means = allocate(d, sizeof *means, "means");
     for (j = 0; j < d; j++)
         means[j] =
             model->record.fill != NULL ? (rfm_real)record_number(model->record.fill, j) : model->numbers.shift[j];
     count = sample_impute(s, d, means);
     free(means);
+    return count;
+}
+
+void sample_fill(sample *s, const any_model *model, const char *data) {
+    size_t count = sample_filled(s, model);
     if (count > 0)
         note("%s: %zu empty cell%s: filled in as in training (--missing error to refuse them)", data, count,
              count == 1 ? "" : "s");

@@ -115,7 +115,8 @@ extern const char *const missing_words[]; /* of --missing, in the order of MISSI
  * can be done without it. Ends the program if means are asked for and there are none. */
 int fills_missing(const any_model *model, const char *model_file, const char *word);
 
-/* sample_impute with the means of a model; says how many cells. */
+/* sample_impute with the means of a model. The first returns how many cells, the second says it. */
+size_t sample_filled(sample *s, const any_model *model);
 void sample_fill(sample *s, const any_model *model, const char *data);
 
 /* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits
