@@ -251,6 +251,7 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
 #define SUMS_MAGIC   0x736d6672u /* "rfms" */
 #define SUMS_VERSION 2
 #define SUMS_COVERED 8 /* the checksum is of everything from here on */
+#define UNIT_MOST    2048 /* exponents of units are within it, for every number type */
 
 #define FIXED_MOST   R(0x1p30) /* what is added at once is below this */
 #define WEIGHT_LEAST R(0x1p-8) /* of all rows of a pass: less is too near to the last digit */
@@ -415,8 +416,10 @@ int rfm_sums_init(const rfm_model *model, int kind, rfm_real unit_y, rfm_sums *s
     return RFM_OK;
 }
 
+static int unit_right(int32_t unit) { return between(-UNIT_MOST, unit, UNIT_MOST); }
+
 int rfm_sums_check(const rfm_model *model, const rfm_sums *sums, size_t size) {
-    size_t bytes = 0;
+    size_t bytes = 0, i;
     if (sums == NULL) return RFM_ENULL;
     if ((uintptr_t)sums % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < sizeof *sums) return RFM_ETRUNCATED;
@@ -427,6 +430,9 @@ int rfm_sums_check(const rfm_model *model, const rfm_sums *sums, size_t size) {
         return RFM_ECHECKSUM;
     if (sums->type != sizeof(rfm_real)) return RFM_ETYPE;
     if (sums->kind > RFM_SUMS_AGOP || (sums->bytes - sizeof *sums) % sizeof(fixed) != 0) return RFM_ECONTENT;
+    if (!unit_right(sums->unit_k) || !unit_right(sums->unit_y)) return RFM_ECONTENT;
+    for (i = 0; i < (sums->bytes - sizeof *sums) / sizeof(fixed); i++)
+        if (!fixed_right(numbers_in(sums)[i])) return RFM_ECONTENT;
     if (model == NULL) return RFM_OK;
     if (rfm_sums_size(model, sums->kind, &bytes) != RFM_OK || bytes != sums->bytes) return RFM_ECHANGED;
     return sums->model == identity_of(model, sums->kind) ? RFM_OK : RFM_ECHANGED;
@@ -450,6 +456,7 @@ static int combine_right(rfm_sums *sums, const rfm_sums *part, int sign) {
     for (i = 0; i < count; i++) numbers_of(sums)[i] = fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign);
     if (rows == 0) sums->order = part->order;
     set_rows(sums, sign > 0 ? rows + rfm_sums_rows(part) : rows - rfm_sums_rows(part));
+    if (rfm_sums_rows(sums) == 0) sums->order = 0; /* as rfm_sums_init has it */
     seal(sums);
     return RFM_OK;
 }

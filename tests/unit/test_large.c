@@ -439,6 +439,10 @@ static int sums_add(problem *p, size_t first, size_t count, rfm_sums *sums) {
     return status;
 }
 
+static void seal(rfm_sums *sums) {
+    sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, sums->bytes - 8);
+}
+
 /* Parts in any order are the same bytes, and what is taken out again leaves what was. */
 static void test_merge(void) {
     int kind;
@@ -497,8 +501,21 @@ static void test_merge(void) {
         CHECK_INT(RFM_OK, rfm_sums_init(&p.m, kind, 64, other, bytes)); /* other units */
         CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
         memcpy(other, b, bytes);
+        other->unit_k = INT32_MIN; /* units that no arithmetic takes */
+        seal(other);
+        CHECK_INT(RFM_ECONTENT, rfm_sums_merge(a, other));
+        memcpy(other, b, bytes);
+        other->unit_y = 1 << 30;
+        seal(other);
+        CHECK_INT(RFM_ECONTENT, rfm_sums_check(&p.m, other, bytes));
+        memcpy(other, b, bytes);
+        ((unsigned char *)other)[sizeof *other + 7] = 0x7f; /* the highest byte of the first number */
+        seal(other);
+        CHECK_INT(RFM_ECONTENT, rfm_sums_check(&p.m, other, bytes));
+        CHECK_INT(RFM_ECONTENT, rfm_sums_merge(a, other));
+        memcpy(other, b, bytes);
         other->order = 1; /* other pivots */
-        other->checksum = rfm_crc32(0, (unsigned char *)other + 8, bytes - 8);
+        seal(other);
         CHECK_INT(RFM_OK, rfm_sums_check(&p.m, other, bytes));
         CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
         CHECK_INT(RFM_ETRUNCATED, rfm_sums_check(&p.m, a, bytes - 1));
@@ -546,7 +563,7 @@ static void test_sums_solve(void) {
     CHECK_INT(RFM_EVALUE, rfm_sums_solve(&ctx, &p.m, sums, -1, p.alpha, NULL));
     CHECK(sums->order == 0);
     sums->order = 1; /* pivots, where this machine needs none */
-    sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, bytes - 8);
+    seal(sums);
     CHECK_INT(RFM_ECHANGED, rfm_sums_solve(&ctx, &p.m, sums, 1, p.alpha, NULL));
     CHECK_INT(RFM_OK, rfm_sums_init(&p.m, RFM_SUMS_SOLVE, 4, sums, bytes));
     CHECK_INT(RFM_EVALUE, rfm_sums_solve(&ctx, &p.m, sums, 1, p.alpha, NULL)); /* no rows */
@@ -560,7 +577,7 @@ static void test_order_of_centers(void) {
         rfm_solve_report report;
         rfm_ctx ctx = plain();
         rfm_arena arena;
-        rfm_sums *sums;
+        rfm_sums *sums, *same, *empty;
         size_t bytes = 0, need = 0, j;
         void *memory;
         problem p;
@@ -581,6 +598,11 @@ static void test_order_of_centers(void) {
         CHECK_INT(RFM_OK, rfm_sums_solve(&ctx, &p.m, sums, (rfm_real)0.01, p.alpha, &report));
         CHECK(report.rank == 5);
         for (j = 0; j < 2 && !nearly; j++) CHECK(model_at(p.alpha, 2, j) == 0);
+        same = sums_new(&p, RFM_SUMS_SOLVE, &bytes), empty = sums_new(&p, RFM_SUMS_SOLVE, &bytes);
+        if (same == NULL || empty == NULL) continue;
+        memcpy(same, sums, bytes);
+        CHECK_INT(RFM_OK, rfm_sums_subtract(sums, same)); /* nothing is left, of the pivots neither */
+        CHECK(memcmp(sums, empty, bytes) == 0);
     }
 }
 
