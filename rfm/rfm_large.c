@@ -250,7 +250,7 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
 
 #define SUMS_MAGIC   0x736d6672u /* "rfms" */
 #define SUMS_VERSION 2
-#define SUMS_COVERED 8 /* the checksum is of everything from here on */
+#define SUMS_COVERED 8    /* the checksum is of everything from here on */
 #define UNIT_MOST    2048 /* exponents of units are within it, for every number type */
 
 #define FIXED_MOST   R(0x1p30) /* what is added at once is below this */

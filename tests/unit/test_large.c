@@ -439,9 +439,7 @@ static int sums_add(problem *p, size_t first, size_t count, rfm_sums *sums) {
     return status;
 }
 
-static void seal(rfm_sums *sums) {
-    sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, sums->bytes - 8);
-}
+static void seal(rfm_sums *sums) { sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, sums->bytes - 8); }
 
 /* Parts in any order are the same bytes, and what is taken out again leaves what was. */
 static void test_merge(void) {
