@@ -1105,21 +1105,45 @@ int rfm_nfa_mean_ptk_need(const rfm_ctx *ctx, size_t rows, size_t cols, size_t *
     return layout_need(mean_layout, &r, ctx, rows, cols, bytes);
 }
 
-/* Of the products in q; its diagonal, the squared lengths, is done last. */
-static void ptk_of_products(int activation, rfm_mat q) {
+#define NEAR_ANGLE R(1.0 / 256) /* 1 - |rho| below this is taken from the directions: a cosine near 1 has few digits */
+
+/* |p - q|^2 / 2 of the directions of two rows of these lengths; sign -1: |p + q|^2 / 2. */
+static rfm_real half_square(size_t n, const rfm_real *x, rfm_real length, const rfm_real *z, rfm_real other,
+                            rfm_real sign) {
+    rfm_real sum = R(0);
+    size_t j;
+    for (j = 0; j < n; j++) {
+        const rfm_real diff = x[j] / length - sign * z[j] / other;
+        sum += diff * diff;
+    }
+    return sum < R(2) ? R(0.5) * sum : R(1);
+}
+
+/* k0(rho) k0(k1(rho)) of two rows with this product; 0 where a length is. */
+static rfm_real relu_ptk(rfm_cmat x, size_t i, size_t j, rfm_real product, rfm_real length, rfm_real other) {
+    rfm_real rho, minus, plus;
+    rfm_arc arc;
+    if (!(length > R(0)) || !(other > R(0))) return R(0);
+    rho = product / length / other;
+    minus = max_real(R(1) - rho, R(0)), plus = max_real(R(1) + rho, R(0));
+    if (minus < NEAR_ANGLE)
+        minus = half_square(x.cols, row_at(x, i), length, row_at(x, j), other, R(1)), plus = R(2) - minus;
+    else if (plus < NEAR_ANGLE)
+        plus = half_square(x.cols, row_at(x, i), length, row_at(x, j), other, R(-1)), minus = R(2) - plus;
+    arc = rfm_arc_at(minus, plus);
+    return arc.k0 * rfm_arc_at(arc.below, R(2) - arc.below).k0;
+}
+
+/* Of the products of x in q; its diagonal, the squared lengths, is done last. */
+static void ptk_of_products(int activation, rfm_cmat x, rfm_mat q) {
     size_t i, j;
     for (i = 0; i < q.rows; i++)
         for (j = 0; j < q.rows; j++) {
             const rfm_real b = q.at[i * q.stride + i], e = q.at[j * q.stride + j];
-            rfm_real *at = q.at + i * q.stride + j, length = RFM_MATH(sqrt)(b) * RFM_MATH(sqrt)(e), rho;
+            rfm_real *at = q.at + i * q.stride + j;
             if (i == j) continue;
-            if (activation == RFM_NFA_SQUARE) {
-                *at *= b * e + R(2) * *at * *at;
-                continue;
-            }
-            rho = length > R(0) ? *at / length : R(0);
-            rho = rho > R(1) ? R(1) : max_real(rho, R(-1));
-            *at = length > R(0) ? rfm_k0(rho) * rfm_k0(rfm_k1(rho)) : R(0);
+            *at = activation == RFM_NFA_SQUARE ? *at * (b * e + R(2) * *at * *at)
+                                               : relu_ptk(x, i, j, *at, RFM_MATH(sqrt)(b), RFM_MATH(sqrt)(e));
         }
     for (i = 0; i < q.rows; i++) {
         rfm_real *at = q.at + i * q.stride + i;
@@ -1144,7 +1168,7 @@ int rfm_nfa_mean_ptk(const rfm_ctx *ctx, int activation, rfm_cmat x, rfm_mat q) 
     if (status != RFM_OK) return status;
     status = multiply(&r, RFM_NT, R(1), x, x, R(0), q);
     if (status == RFM_OK) {
-        ptk_of_products(activation, q);
+        ptk_of_products(activation, x, q);
         if (!finite_view(rfm_const(q))) status = RFM_ERANGE;
     }
     return give_back(ctx, used, status);

@@ -740,6 +740,37 @@ static void test_mean_ptk(void) {
     CHECK_INT(RFM_EZERO, rfm_nfa_mean_ptk_need(&ctx, 0, 2, &bytes));
 }
 
+/* Rows that are near in angle, and rows that are equal: as many digits as the angle has. */
+static void test_mean_ptk_of_neighbours(void) {
+    static const double angles[] = {0, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.0899, 0.2};
+    const double pi = 3.14159265358979323846;
+    rfm_real rows[4], products[4];
+    rfm_ctx ctx;
+    size_t bytes = 0, i, opposite;
+    memset(&ctx, 0, sizeof ctx);
+    CHECK_INT(RFM_OK, rfm_nfa_mean_ptk_need(&ctx, 2, 2, &bytes));
+    for (opposite = 0; opposite < 2; opposite++)
+        for (i = 0; i < TEST_LENGTH(angles); i++) {
+            const rfm_mat q = rfm_view(products, 2, 2);
+            const size_t mark = test_mark();
+            double t, cosine, second;
+            rows[0] = (rfm_real)0.7, rows[1] = (rfm_real)1.3;
+            rows[2] = (rfm_real)(0.7 * cos(angles[i]) - 1.3 * sin(angles[i]));
+            rows[3] = (rfm_real)(0.7 * sin(angles[i]) + 1.3 * cos(angles[i]));
+            if (opposite) rows[2] = -rows[2], rows[3] = -rows[3];
+            t = fabs(atan2((double)rows[0] * (double)rows[3] - (double)rows[1] * (double)rows[2],
+                           (double)rows[0] * (double)rows[2] + (double)rows[1] * (double)rows[3]));
+            cosine = cos(t);
+            /* The second angle, whose cosine is k1(cos t) = 1 - (1 - cos t) + (sin t - t cos t) / pi */
+            second = 2 * asin(sqrt(0.5 * (2 * sin(t / 2) * sin(t / 2) - (sin(t) - t * cosine) / pi)));
+            if (!arena_of(&ctx, bytes)) TEST_IGNORE_MESSAGE("no room");
+            test_note("opposite, angle:", opposite, i, 0);
+            CHECK_INT(RFM_OK, finish(rfm_nfa_mean_ptk(&ctx, RFM_NFA_RELU, rfm_cview(rows, 2, 2), q), bytes, mark));
+            CHECK_BELOW(fabs((double)products[1] - (pi - t) / pi * (pi - second) / pi), 20 * TEST_EPS);
+            CHECK(products[1] == products[2]);
+        }
+}
+
 /* With X'X = I and y = 1 the prediction from this network's moments is what is observed: cos(R, R^2). */
 static void test_alignment(void) {
     static const rfm_real unit[] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, ones[] = {1, 1, 1};
@@ -997,6 +1028,7 @@ int main(void) {
     RUN_TEST(test_steps_by_hand);
     RUN_TEST(test_control);
     RUN_TEST(test_mean_ptk);
+    RUN_TEST(test_mean_ptk_of_neighbours);
     RUN_TEST(test_alignment);
     RUN_TEST(test_reversing);
     RUN_TEST(test_memory);
