@@ -617,8 +617,8 @@ int rfm_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *op
 /* What a model was made from: kept in the blob for people and tools, never needed to predict. In the blob L is part of
  * P and of the centres, so in standardised inputs M = L^2 P'P. */
 typedef struct {
-    rfm_real bandwidth; /* L as trained */
-    rfm_real ridge;
+    rfm_real bandwidth;      /* L as trained */
+    rfm_real ridge;          /* lambda, as it was added to K */
     rfm_real validation;     /* score of the choice, 0: none */
     uint32_t rows;           /* trained on */
     uint32_t iterations;     /* of the model */

@@ -143,7 +143,7 @@ static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *
 }
 
 /* One pass without the held rows, one over them. Solves with every ridge, takes the best, and solves once more for all
- * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. */
+ * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. It is what is added to K. */
 static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *all, rfm_model *m, rfm_real *alpha,
                         rfm_real *ridge, int fixed, large_result *result) {
     double factor = fixed ? 1 : 1e-2, best = 1; /* of the ridge that was given */
@@ -197,12 +197,17 @@ static int fit_once(machine *m, const lesson *l, const rfm_rows *rows, const rfm
                     const rfm_data *start, int scored, int fixed, rfm_options *options, rfm_model *model,
                     large_result *result) {
     rfm_large_report report;
-    const int status = rfm_large_fit(&m->ctx, rows, o, start, m->ctx.arena, model, &report);
+    rfm_real lambda;
+    int status = rfm_large_fit(&m->ctx, rows, o, start, m->ctx.arena, model, &report);
     if (status != RFM_OK) return status;
     result->passes = report.solve.passes, result->steps = report.solve.steps, result->power = (double)o->power;
-    result->ridge = (double)report.solve.ridge;
+    lambda = report.solve.ridge, result->ridge = (double)lambda;
+    result->unit =
+        kernel_has_depth(options->kernel) && options->ridge > 0 ? (double)lambda / (double)options->ridge : 1;
     if (!scored) return RFM_OK;
-    return choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, &options->ridge, fixed, result);
+    status = choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, &lambda, fixed, result);
+    if (!fixed || result->unit == 1) options->ridge = (rfm_real)((double)lambda / result->unit);
+    return status;
 }
 
 /* The model's arrays in memory of their own, or from there back into the arena. */
@@ -262,7 +267,9 @@ static int fit_centers(machine *m, const lesson *l, const rfm_rows *in, const ca
         fail("%s: the rows have changed while they were read", a->operands[0]);
     check(status, l);
     if (status == RFM_OK) {
-        f->path[options->iterations].ridge = choose ? options->ridge : (rfm_real)result->ridge;
+        f->unit = result->unit;
+        f->path[options->iterations].ridge =
+            choose || kernel_has_depth(options->kernel) ? options->ridge : (rfm_real)result->ridge;
         f->path[options->iterations].bandwidth = f->model.bandwidth;
         f->path[options->iterations].rank = (uint32_t)f->model.r;
     }
