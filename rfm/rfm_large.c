@@ -228,7 +228,7 @@ static int basis_start(desk *s, basis *f) {
             if (j < i || i >= f->rank || j >= f->rank) f->u[i * m + j] = R(i == j);
     f->turned = *f->model;
     f->turned.centers = f->centers;
-    return f->rank > 0 ? RFM_OK : RFM_ERANGE; /* only a network kernel with centres of zeros has rank 0 */
+    return RFM_OK; /* of rank 0 where all centres of a network kernel are zeros: then alpha is 0 */
 }
 
 /* out (m, b) = U'^-1 K_mb diag(factor): features of the rows x (b, d). */

@@ -322,6 +322,34 @@ static void test_equal_rows(void) {
     }
 }
 
+/* Centres of zeros, as a metric of zeros makes them: K is 0 for a network kernel, and so is alpha. */
+static void test_no_kernel(void) {
+    int kind;
+
+    for (kind = RFM_SOLVER_DIRECT; kind <= RFM_SOLVER_CONJUGATE; kind++) {
+        rfm_solve_report report;
+        rfm_solve_options o;
+        rfm_ctx ctx = plain();
+        problem p;
+        size_t i, k;
+        int status;
+
+        test_reset();
+        test_note("solver:", (size_t)kind, 0, 0);
+        if (!problem_make(&p, 20, 4, 2, 2, RFM_NTK)) TEST_IGNORE_MESSAGE("no room");
+        for (i = 0; i < 8; i++) p.centers.at[i] = 0;
+        for (i = 0; i < 2; i++) p.p.at[i] = 0;
+        rfm_solve_options_init(&o);
+        o.solver = kind;
+        status = solve(&p, &ctx, &o, &report);
+        if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, status);
+        CHECK(report.rank == 0);
+        for (i = 0; i < 4; i++)
+            for (k = 0; k < 2; k++) CHECK(model_at(p.alpha, i, k) == 0);
+    }
+}
+
 /* ---- what rows can do wrong ------------------------------------------------------------------ */
 
 static size_t ticks_left;
@@ -1200,6 +1228,7 @@ int main(void) {
     RUN_TEST(test_is_fit);
     RUN_TEST(test_workers_and_weights);
     RUN_TEST(test_equal_rows);
+    RUN_TEST(test_no_kernel);
     RUN_TEST(test_bad_rows);
     RUN_TEST(test_merge);
     RUN_TEST(test_sums_solve);
