@@ -36,6 +36,7 @@ typedef struct {
     desk *desk;
     size_t b;
     rfm_real *x, *y, *w;  /* (b, d), (b, c), (b) */
+    rfm_real unit;        /* of the weights; 0: 1 */
     uint32_t hash, first; /* of the current pass; of the first one */
     size_t passes;
     uint64_t seen;   /* rows of all passes */
@@ -97,6 +98,7 @@ static int read_block(passing *p, size_t first, size_t *count) {
     for (i = 0; i < *count; i++)
         if (p->w[i] < R(0)) return RFM_EVALUE;
     p->hash = hash_words(hash_words(hash_words(p->hash, p->x, *count * d), p->y, *count * c), p->w, *count);
+    for (i = 0; p->unit > R(0) && i < *count; i++) p->w[i] /= p->unit;
     for (i = *count; i < p->b; i++) {
         memcpy(p->x + i * d, p->x, d * sizeof *p->x);
         memset(p->y + i * c, 0, c * sizeof *p->y);
@@ -860,7 +862,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
         status = solve_sums(&s.equations, sums, (const unsigned char *)numbers_in(sums), ridge, alpha);
     if (status == RFM_OK && report != NULL) {
         memset(report, 0, sizeof *report);
-        report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank;
+        report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank, report->weight = R(1);
         report->ridge = s.equations.ridge * power(2 * sums->unit_k);
     }
     return leave(ctx->arena, used, status);
@@ -1128,6 +1130,16 @@ static void extent_of(const passing *p, size_t count, extent *e) {
     }
 }
 
+/* Weights of any size, in units in which their sum is a fixed-point number. What is added to the sums, the ridge, is in
+ * these units, too. */
+static void choose_unit(passing *p, extent *e) {
+    const int exponent = exponent_of(e->most_w) - 1;
+    p->unit = R(1);
+    if (e->most_w >= R(1.0 / 16) && e->weight <= R(0x1p28)) return;
+    p->unit = power(exponent > -120 ? exponent : -120);
+    e->weight /= p->unit, e->most_w /= p->unit;
+}
+
 /* Only looks at the rows. */
 static int look_pass(passing *p, extent *e) {
     size_t n = p->rows->n, first, count;
@@ -1143,6 +1155,7 @@ static int look_pass(passing *p, extent *e) {
         e->most_w = max_real(e->most_w, block.most_w), e->most_y = max_real(e->most_y, block.most_y);
     }
     if (status == RFM_OK) status = end_pass(p);
+    if (status == RFM_OK) choose_unit(p, e);
     return status == RFM_OK && !(e->weight > R(0)) ? RFM_EVALUE : status;
 }
 
@@ -1171,11 +1184,13 @@ static int solve_conjugate(solving *s, const extent *e, rfm_real ridge, rfm_mat 
 
 static int solve_rows(solving *s, const extent *e, rfm_real ridge, rfm_mat alpha, rfm_solve_report *report) {
     int status = basis_start(s->desk, &s->basis);
+    ridge /= s->passing->unit;
     report->steps = 0, report->residual = R(0);
     if (status == RFM_OK)
         status = s->direct ? solve_direct(s, e, ridge, alpha) : solve_conjugate(s, e, ridge, alpha, report);
     report->rows = s->passing->seen, report->passes = s->passing->passes;
-    report->ridge = s->equations.ridge, report->rank = s->basis.rank;
+    report->ridge = s->equations.ridge * s->passing->unit, report->rank = s->basis.rank;
+    report->weight = s->passing->unit;
     return status == RFM_EFINITE && s->passing->row == SIZE_MAX ? RFM_ERANGE : status;
 }
 
@@ -1449,6 +1464,7 @@ static int draw_sample(fitting *f) {
     }
     if (status == RFM_OK) status = end_pass(p);
     if (status == RFM_OK && seen == 0) status = RFM_EVALUE;
+    choose_unit(p, &f->extent);
     for (i = seen; status == RFM_OK && i < f->s; i++) { /* fewer rows have weight: the rest repeats them without */
         memcpy(f->sx + i * d, f->sx, d * sizeof *f->sx);
         memcpy(f->sy + i * c, f->sy, c * sizeof *f->sy);

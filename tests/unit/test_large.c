@@ -981,10 +981,50 @@ static void test_few_weights(void) {
     p.from.passes = 0;
     ctx.tick = tick, ctx.tick_arg = &last, ticks_left = 2;
     CHECK_INT(RFM_ECANCEL, fit(&p, &ctx, &o, &m, &report));
-    test_rewind(mark);
-    ctx.tick = NULL, p.from.passes = 0;
-    weights[3] = weights[11] = weights[12] = weights[29] = (rfm_real)1e-4; /* below the last digits of the sums */
-    CHECK_INT(RFM_ERANGE, fit(&p, &ctx, &o, &m, &report));
+}
+
+/* Weights of any size: a ridge that is as much larger or smaller gives the same alpha, by both solvers. Their sums are
+ * beyond what fixed-point numbers hold, and below their last digit. */
+static void test_sizes_of_weights(void) {
+    static const int sizes[] = {0, 40, -40};
+    rfm_real weights[30], first[8];
+    size_t turn, i;
+    int solver;
+
+    for (solver = RFM_SOLVER_DIRECT; solver <= RFM_SOLVER_CONJUGATE; solver++)
+        for (turn = 0; turn < 3; turn++) {
+            const double size = ldexp(1, sizes[turn]);
+            rfm_solve_options s;
+            rfm_solve_report solved;
+            rfm_large_options o;
+            rfm_large_report report;
+            rfm_ctx ctx = plain();
+            rfm_model m;
+            problem p;
+            int status;
+
+            test_reset();
+            test_note("solver, turn:", (size_t)solver, turn, 0);
+            if (!problem_make(&p, 30, 4, 2, 2, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+            for (i = 0; i < 30; i++) weights[i] = (rfm_real)((1 + (double)(i % 3)) * size);
+            p.from.weights = weights, p.rows.weighted = 1;
+            rfm_solve_options_init(&s);
+            s.solver = solver, s.ridge = (rfm_real)(0.01 * size);
+            status = solve(&p, &ctx, &s, &solved);
+            if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, status);
+            CHECK_BELOW(fabs((double)solved.ridge / size - 0.01), 1e-6);
+            for (i = 0; i < 8; i++) {
+                const rfm_real alpha = p.alpha.at[i / 2 * p.alpha.stride + i % 2];
+                if (turn == 0) first[i] = alpha;
+                CHECK_BELOW(fabs((double)alpha - (double)first[i]), 1e-4 * (1 + fabs((double)first[i])));
+            }
+            if (TEST_RAM < 8192) continue;
+            rfm_large_options_init(&o);
+            o.centers = 4, o.rounds = 1, o.fit.iterations = 1, o.fit.ridge = s.ridge, o.solve.solver = solver;
+            status = fit(&p, &ctx, &o, &m, &report);
+            CHECK(status == RFM_OK || status == TEST_SKIP);
+        }
 }
 
 /* What is done never falls where one part ends and the next begins, however their shares are rounded. */
@@ -1241,6 +1281,7 @@ int main(void) {
     RUN_TEST(test_power);
     RUN_TEST(test_far_rows);
     RUN_TEST(test_few_weights);
+    RUN_TEST(test_sizes_of_weights);
     RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);
     RUN_TEST(test_sums_too_large);

@@ -39,6 +39,7 @@ typedef struct {
     int held;
     size_t next;        /* row of `all` that comes next */
     rfm_real *x, *y, w; /* room for a row that is passed over */
+    rfm_real unit;      /* of the weights */
 } slice;
 
 static size_t read_lesson(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
@@ -67,6 +68,7 @@ static size_t read_slice(void *from, size_t first, size_t count, rfm_real *x, rf
         rfm_real *w = weights == NULL ? NULL : wanted ? weights + i : &p->w;
         if (all->read(all->from, p->next, 1, wanted ? x + i * all->d : p->x, wanted ? y + i * all->c : p->y, w) != 1)
             return i;
+        if (w != NULL) *w /= p->unit;
         i += (size_t)wanted;
     }
     return count;
@@ -145,7 +147,7 @@ static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *
 /* One pass without the held rows, one over them. Solves with every ridge, takes the best, and solves once more for all
  * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. It is what is added to K. */
 static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *all, rfm_model *m, rfm_real *alpha,
-                        rfm_real *ridge, int fixed, large_result *result) {
+                        rfm_real unit, rfm_real *ridge, int fixed, large_result *result) {
     double factor = fixed ? 1 : 1e-2, best = 1; /* of the ridge that was given */
     size_t every = held_every(all->n), need = 0, bytes = 0, worse = 0;
     slice most, held;
@@ -157,7 +159,7 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     rfm_rows rows;
     int status;
     memset(&most, 0, sizeof most);
-    most.all = all, most.every = every;
+    most.all = all, most.every = every, most.unit = unit;
     most.x = allocate(l->d, sizeof *x, "a row"), most.y = allocate(l->c, sizeof *y, "a row");
     held = most, held.held = 1;
     rows = rows_of_slice(&held);
@@ -205,7 +207,10 @@ static int fit_once(machine *m, const lesson *l, const rfm_rows *rows, const rfm
     result->unit =
         kernel_has_depth(options->kernel) && options->ridge > 0 ? (double)lambda / (double)options->ridge : 1;
     if (!scored) return RFM_OK;
-    status = choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, &lambda, fixed, result);
+    lambda /= report.solve.weight; /* the weights and the ridge in the unit that they need */
+    status =
+        choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, report.solve.weight, &lambda, fixed, result);
+    lambda *= report.solve.weight;
     if (!fixed || result->unit == 1) options->ridge = (rfm_real)((double)lambda / result->unit);
     return status;
 }
