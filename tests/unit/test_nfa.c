@@ -304,8 +304,8 @@ static void test_layer_at_start(void) {
     }
 }
 
-/* One linear hidden layer and one output: with u = W_1', v = u less the start's and V what W_0 has moved, the tangents are
- * u, K = u u', Kbar = v v', and the ratio is |V V'v|^2 / |V V'u|^2. Neither it nor the cosines depend on sizes. */
+/* One linear hidden layer and one output: with u = W_1', v = u less the start's and V what W_0 has moved, the tangents
+ * are u, K = u u', Kbar = v v', and the ratio is |V V'v|^2 / |V V'u|^2. Neither it nor the cosines depend on sizes. */
 static void test_small_layers(void) {
     static const size_t widths[] = {3, 4, 1, 0};
     const shape s = shape_of(5, widths, RFM_NFA_LINEAR, 0);
