@@ -108,8 +108,9 @@ const char *rfm_status_text(int status) {
  *
  * What prediction of one row needs from a mathematics library, in float: a few instructions, no errno, no tables, and
  * the same bits on every machine. small_exp: for x <= 0, at most 2.5 ulp from the truth, 0 below -87. small_sqrt:
- * exactly rounded; numbers below the normal range count as 0. small_log: for x > 0, error at most 1.2e-7 max(1, |log
- * x|). small_arc: asin(sqrt(h)) for 0 <= h <= 1/2, at most 2.5 ulp from the truth. In double these are libm's.
+ * exactly rounded; without an FPU numbers below the normal range count as 0. small_log: for x > 0, error at most
+ * 1.2e-7 max(1, |log x|). small_arc: asin(sqrt(h)) for 0 <= h <= 1/2, at most 2.5 ulp from the truth. In double these
+ * are libm's.
  */
 
 #if RFM_REAL_BYTES == 8

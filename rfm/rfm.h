@@ -110,7 +110,7 @@ const char *rfm_status_text(int status);
 
 /* exp(x) for x <= 0, and the square root of x >= 0, as rfm_predict_one uses them. They take few instructions and
  * give the same bits on every machine. In float, on processors without an FPU, they take nothing from libm. exp: at
- * most 2.5 ulp from the truth, 0 below -87. sqrt: exactly rounded, 0 below 1.2e-38. */
+ * most 2.5 ulp from the truth, 0 below -87. sqrt: exactly rounded; below 1.2e-38 it may be 0, without an FPU. */
 rfm_real rfm_exp(rfm_real x);
 rfm_real rfm_sqrt(rfm_real x);
 
@@ -617,8 +617,8 @@ int rfm_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *op
 /* What a model was made from: kept in the blob for people and tools, never needed to predict. In the blob L is part of
  * P and of the centres, so in standardised inputs M = L^2 P'P. */
 typedef struct {
-    rfm_real bandwidth; /* L as trained */
-    rfm_real ridge;
+    rfm_real bandwidth;      /* L as trained */
+    rfm_real ridge;          /* lambda, as it was added to K */
     rfm_real validation;     /* score of the choice, 0: none */
     uint32_t rows;           /* trained on */
     uint32_t iterations;     /* of the model */

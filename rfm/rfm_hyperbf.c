@@ -1569,7 +1569,7 @@ static int step(rfm_hyperbf_descent *g) {
     if (status != RFM_OK) return status;
     status = batch_gradient(g, seen);
     if (status != RFM_OK) return status == RFM_ERANGE ? RFM_ECONVERGE : status;
-    if (!(g->report.batch <= g->limit) || !move(g)) return RFM_ECONVERGE;
+    if (!(g->report.batch * batch_share(o->batch, g->from.n) <= g->limit) || !move(g)) return RFM_ECONVERGE;
     g->report.steps++;
     if (g->report.steps % o->look == 0) status = look(g, 0);
     return status;

@@ -127,7 +127,8 @@ typedef struct {
     rfm_real second;         /* (0.999) decay of Adam's mean squares, likewise */
     size_t solve;  /* (0) alpha and offset are solved for, on all rows, before every so many steps; 0: never */
     size_t look;   /* (200) steps between looks at the loss of all rows: the state with the least is kept */
-    rfm_real most; /* (100) a loss above this times that of the start, or of zeros, means divergence */
+    rfm_real most; /* (100) a loss above this times that of the start, or of zeros, means divergence; of a batch
+                      what it adds to the mean of all rows */
     uint32_t seed; /* (0) */
 
     /* Teacher: a model of the same inputs and outputs, whose scores are the targets (for the cross-entropy: their

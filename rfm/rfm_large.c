@@ -36,6 +36,7 @@ typedef struct {
     desk *desk;
     size_t b;
     rfm_real *x, *y, *w;  /* (b, d), (b, c), (b) */
+    rfm_real unit;        /* of the weights; 0: 1 */
     uint32_t hash, first; /* of the current pass; of the first one */
     size_t passes;
     uint64_t seen;   /* rows of all passes */
@@ -97,6 +98,7 @@ static int read_block(passing *p, size_t first, size_t *count) {
     for (i = 0; i < *count; i++)
         if (p->w[i] < R(0)) return RFM_EVALUE;
     p->hash = hash_words(hash_words(hash_words(p->hash, p->x, *count * d), p->y, *count * c), p->w, *count);
+    for (i = 0; p->unit > R(0) && i < *count; i++) p->w[i] /= p->unit;
     for (i = *count; i < p->b; i++) {
         memcpy(p->x + i * d, p->x, d * sizeof *p->x);
         memset(p->y + i * c, 0, c * sizeof *p->y);
@@ -228,7 +230,7 @@ static int basis_start(desk *s, basis *f) {
             if (j < i || i >= f->rank || j >= f->rank) f->u[i * m + j] = R(i == j);
     f->turned = *f->model;
     f->turned.centers = f->centers;
-    return f->rank > 0 ? RFM_OK : RFM_ERANGE; /* only a network kernel with centres of zeros has rank 0 */
+    return RFM_OK; /* of rank 0 where all centres of a network kernel are zeros: then alpha is 0 */
 }
 
 /* out (m, b) = U'^-1 K_mb diag(factor): features of the rows x (b, d). */
@@ -250,7 +252,8 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
 
 #define SUMS_MAGIC   0x736d6672u /* "rfms" */
 #define SUMS_VERSION 2
-#define SUMS_COVERED 8 /* the checksum is of everything from here on */
+#define SUMS_COVERED 8    /* the checksum is of everything from here on */
+#define UNIT_MOST    2048 /* exponents of units are within it, for every number type */
 
 #define FIXED_MOST   R(0x1p30) /* what is added at once is below this */
 #define WEIGHT_LEAST R(0x1p-8) /* of all rows of a pass: less is too near to the last digit */
@@ -415,8 +418,10 @@ int rfm_sums_init(const rfm_model *model, int kind, rfm_real unit_y, rfm_sums *s
     return RFM_OK;
 }
 
+static int unit_right(int32_t unit) { return between(-UNIT_MOST, unit, UNIT_MOST); }
+
 int rfm_sums_check(const rfm_model *model, const rfm_sums *sums, size_t size) {
-    size_t bytes = 0;
+    size_t bytes = 0, i;
     if (sums == NULL) return RFM_ENULL;
     if ((uintptr_t)sums % RFM_ALIGN != 0) return RFM_EALIGN;
     if (size < sizeof *sums) return RFM_ETRUNCATED;
@@ -427,6 +432,9 @@ int rfm_sums_check(const rfm_model *model, const rfm_sums *sums, size_t size) {
         return RFM_ECHECKSUM;
     if (sums->type != sizeof(rfm_real)) return RFM_ETYPE;
     if (sums->kind > RFM_SUMS_AGOP || (sums->bytes - sizeof *sums) % sizeof(fixed) != 0) return RFM_ECONTENT;
+    if (!unit_right(sums->unit_k) || !unit_right(sums->unit_y)) return RFM_ECONTENT;
+    for (i = 0; i < (sums->bytes - sizeof *sums) / sizeof(fixed); i++)
+        if (!fixed_right(numbers_in(sums)[i])) return RFM_ECONTENT;
     if (model == NULL) return RFM_OK;
     if (rfm_sums_size(model, sums->kind, &bytes) != RFM_OK || bytes != sums->bytes) return RFM_ECHANGED;
     return sums->model == identity_of(model, sums->kind) ? RFM_OK : RFM_ECHANGED;
@@ -450,6 +458,7 @@ static int combine_right(rfm_sums *sums, const rfm_sums *part, int sign) {
     for (i = 0; i < count; i++) numbers_of(sums)[i] = fixed_plus(numbers_in(sums)[i], numbers_in(part)[i], sign);
     if (rows == 0) sums->order = part->order;
     set_rows(sums, sign > 0 ? rows + rfm_sums_rows(part) : rows - rfm_sums_rows(part));
+    if (rfm_sums_rows(sums) == 0) sums->order = 0; /* as rfm_sums_init has it */
     seal(sums);
     return RFM_OK;
 }
@@ -853,7 +862,7 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
         status = solve_sums(&s.equations, sums, (const unsigned char *)numbers_in(sums), ridge, alpha);
     if (status == RFM_OK && report != NULL) {
         memset(report, 0, sizeof *report);
-        report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank;
+        report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank, report->weight = R(1);
         report->ridge = s.equations.ridge * power(2 * sums->unit_k);
     }
     return leave(ctx->arena, used, status);
@@ -1121,6 +1130,16 @@ static void extent_of(const passing *p, size_t count, extent *e) {
     }
 }
 
+/* Weights of any size, in units in which their sum is a fixed-point number. What is added to the sums, the ridge, is in
+ * these units, too. */
+static void choose_unit(passing *p, extent *e) {
+    const int exponent = exponent_of(e->most_w) - 1;
+    p->unit = R(1);
+    if (e->most_w >= R(1.0 / 16) && e->weight <= R(0x1p28)) return;
+    p->unit = power(exponent > -120 ? exponent : -120);
+    e->weight /= p->unit, e->most_w /= p->unit;
+}
+
 /* Only looks at the rows. */
 static int look_pass(passing *p, extent *e) {
     size_t n = p->rows->n, first, count;
@@ -1136,6 +1155,7 @@ static int look_pass(passing *p, extent *e) {
         e->most_w = max_real(e->most_w, block.most_w), e->most_y = max_real(e->most_y, block.most_y);
     }
     if (status == RFM_OK) status = end_pass(p);
+    if (status == RFM_OK) choose_unit(p, e);
     return status == RFM_OK && !(e->weight > R(0)) ? RFM_EVALUE : status;
 }
 
@@ -1164,11 +1184,13 @@ static int solve_conjugate(solving *s, const extent *e, rfm_real ridge, rfm_mat 
 
 static int solve_rows(solving *s, const extent *e, rfm_real ridge, rfm_mat alpha, rfm_solve_report *report) {
     int status = basis_start(s->desk, &s->basis);
+    ridge /= s->passing->unit;
     report->steps = 0, report->residual = R(0);
     if (status == RFM_OK)
         status = s->direct ? solve_direct(s, e, ridge, alpha) : solve_conjugate(s, e, ridge, alpha, report);
     report->rows = s->passing->seen, report->passes = s->passing->passes;
-    report->ridge = s->equations.ridge, report->rank = s->basis.rank;
+    report->ridge = s->equations.ridge * s->passing->unit, report->rank = s->basis.rank;
+    report->weight = s->passing->unit;
     return status == RFM_EFINITE && s->passing->row == SIZE_MAX ? RFM_ERANGE : status;
 }
 
@@ -1442,6 +1464,7 @@ static int draw_sample(fitting *f) {
     }
     if (status == RFM_OK) status = end_pass(p);
     if (status == RFM_OK && seen == 0) status = RFM_EVALUE;
+    choose_unit(p, &f->extent);
     for (i = seen; status == RFM_OK && i < f->s; i++) { /* fewer rows have weight: the rest repeats them without */
         memcpy(f->sx + i * d, f->sx, d * sizeof *f->sx);
         memcpy(f->sy + i * c, f->sy, c * sizeof *f->sy);

@@ -64,6 +64,7 @@ typedef struct {
     rfm_real ridge;    /* as used: that asked for, unless no row has any feature. Rounding adds a share of every
                           feature's own size, about eps, more where the equations have no factor otherwise */
     size_t rank;       /* of K_mm: centres with alpha */
+    rfm_real weight;   /* unit in which weights were added up: a power of two, 1 unless they are very large or small */
 } rfm_solve_report;
 
 /* alpha (m, c) for `model`, whose own alpha is not read. report may be NULL. RFM_ESHAPE: d or c of rows and model

@@ -88,6 +88,14 @@ static void copy_view(rfm_mat to, const rfm_real *from) {
         memcpy(to.at + i * to.stride, from + i * to.cols, to.cols * sizeof *from);
 }
 
+/* Numbers in units of unit^2 become plain ones. RFM_ERANGE. */
+static int out_of_units(rfm_mat a, rfm_real unit) {
+    size_t i, j;
+    for (i = 0; a.at != NULL && i < a.rows; i++)
+        for (j = 0; j < a.cols; j++) a.at[i * a.stride + j] = a.at[i * a.stride + j] * unit * unit;
+    return a.at == NULL || finite_view(rfm_const(a)) ? RFM_OK : RFM_ERANGE;
+}
+
 static int check_widths(size_t layers, const size_t *width, int activation) {
     const rfm_real somewhere = R(0);
     size_t l;
@@ -493,8 +501,8 @@ struct rfm_nfa_descent {
     size_t used;     /* of the arena, before */
     rfm_nfa best, g; /* the best state; gradient */
     rfm_real *first[ARRAYS], *second[ARRAYS];
-    uint32_t *order; /* (rows) of the epoch; `next` is the first that is left */
-    size_t next;
+    uint32_t *order;    /* (rows) of the epoch; `next` is the first that is left */
+    size_t next, taken; /* rows of the last batch */
     descent_rule rule;
     rfm_real limit; /* a loss above this is divergence */
     rfm_nfa_report report;
@@ -661,6 +669,7 @@ static int batch_gradient(rfm_nfa_descent *g) {
     const size_t n = g->x.rows, d = g->x.cols, c = g->y.cols;
     size_t left, count, done, i;
     int status = RFM_OK;
+    g->taken = 0;
     if (g->o->batch == 0) return whole_loss(&g->s, g->f, g->x, g->y, g->o->loss, &g->report.batch, &g->g);
     if (g->next == n) {
         for (i = n; i > 1; i--) {
@@ -670,7 +679,7 @@ static int batch_gradient(rfm_nfa_descent *g) {
         }
         g->next = 0;
     }
-    left = min_size(g->o->batch, n - g->next);
+    left = g->taken = min_size(g->o->batch, n - g->next);
     zero_arrays(g->f, &g->g);
     g->report.batch = R(0);
     for (done = 0; status == RFM_OK && done < left; done += count) {
@@ -693,7 +702,7 @@ static int step(rfm_nfa_descent *g) {
     size_t k;
     int status = batch_gradient(g);
     if (status != RFM_OK) return status == RFM_ERANGE ? RFM_ECONVERGE : status;
-    if (!(g->report.batch <= g->limit)) return RFM_ECONVERGE;
+    if (!(g->report.batch * batch_share(g->taken, g->x.rows) <= g->limit)) return RFM_ECONVERGE;
     descent_advance(&g->rule);
     for (k = 0; k < ARRAYS; k++) {
         if (array_size(g->f, k) == 0) continue;
@@ -741,6 +750,7 @@ typedef struct {
     rfm_real *k, *kbar; /* (out, out) */
     rfm_real *v, *kv;   /* (out, in) W - W_start; K times the weights in hand */
     rfm_real *f, *g;    /* (in, in) */
+    rfm_real t_unit;    /* of t; k and g have its square */
     pass s;
 } layer_work;
 
@@ -800,6 +810,20 @@ static int set_tangents(pass *s, const rfm_nfa *f, rfm_cmat x, size_t l, rfm_rea
         }
     }
     return status;
+}
+
+/* Divided by the power of two at or below its largest entry, which is returned; 1 for one of zeros. Nothing is
+ * rounded. */
+static rfm_real to_unit(size_t n, rfm_real *m) {
+    const rfm_real most = rfm_largest(n, m);
+    rfm_real unit;
+    size_t i;
+    int e = 0;
+    if (!(most >= REAL_LEAST)) return R(1);
+    (void)RFM_MATH(frexp)(most, &e);
+    unit = RFM_MATH(ldexp)(R(1), e - 1);
+    for (i = 0; i < n; i++) m[i] /= unit;
+    return unit;
 }
 
 /* tr(F G) of symmetric matrices. */
@@ -884,21 +908,24 @@ static int gram(layer_work *a, const rfm_real *t, rfm_real *k) {
 static int measure_start(layer_work *a, const rfm_nfa *f, const rfm_nfa *start, rfm_cmat x, size_t l,
                          rfm_nfa_layer *out) {
     const size_t tangents = a->c * a->n * a->out, weights = a->out * a->in;
-    rfm_real below = R(0);
+    rfm_real below = R(0), unit = R(1);
     size_t i;
     int status = set_tangents(&a->s, start, x, l, a->d);
-    for (i = 0; status == RFM_OK && i < tangents; i++) a->d[i] = a->t[i] - a->d[i];
+    for (i = 0; status == RFM_OK && i < tangents; i++) a->d[i] = a->t[i] * a->t_unit - a->d[i];
+    if (status == RFM_OK) unit = to_unit(tangents, a->d);
     for (i = 0; i < weights; i++) a->v[i] = f->w[l][i] - start->w[l][i];
+    (void)to_unit(weights, a->v); /* nothing here depends on their size, and small ones have squares below the range */
     if (status == RFM_OK) status = gram(a, a->d, a->kbar);
     if (status == RFM_OK)
         status = correlate(a, a->v, a->k, &out->cosine[RFM_NFA_CENTRED], &out->pearson[RFM_NFA_CENTRED]);
     if (status == RFM_OK) below = trace_of_product(a->in, a->f, a->g);
     if (status == RFM_OK)
         status = correlate(a, a->v, a->kbar, &out->cosine[RFM_NFA_DOUBLE], &out->pearson[RFM_NFA_DOUBLE]);
-    if (status == RFM_OK && below > R(0)) out->ratio = trace_of_product(a->in, a->f, a->g) / below;
+    if (status == RFM_OK && below > R(0))
+        out->ratio = trace_of_product(a->in, a->f, a->g) / below * (unit / a->t_unit) * (unit / a->t_unit);
     if (status == RFM_OK)
         status = correlate(a, start->w[l], a->kbar, &out->cosine[RFM_NFA_PTK], &out->pearson[RFM_NFA_PTK]);
-    if (status == RFM_OK) copy_view(out->kbar, a->kbar);
+    if (status == RFM_OK) copy_view(out->kbar, a->kbar), status = out_of_units(out->kbar, unit);
     return status == RFM_OK && !rfm_finite(1, &out->ratio) ? RFM_ERANGE : status;
 }
 
@@ -917,6 +944,8 @@ int rfm_nfa_measure(const rfm_ctx *ctx, const rfm_nfa *f, const rfm_nfa *start, 
     memset(&found, 0, sizeof found);
     found.f = out->f, found.g = out->g, found.k = out->k, found.kbar = out->kbar, found.q = out->q;
     status = set_tangents(&a.s, f, x, layer, a.t);
+    if (status == RFM_OK && !rfm_finite(a.c * a.n * a.out, a.t)) status = RFM_ERANGE;
+    if (status == RFM_OK) a.t_unit = to_unit(a.c * a.n * a.out, a.t);
     if (status == RFM_OK) status = gram(&a, a.t, a.k);
     if (status == RFM_OK) status = correlate(&a, f->w[layer], a.k, &found.cosine[0], &found.pearson[0]);
     if (status == RFM_OK) {
@@ -924,11 +953,14 @@ int rfm_nfa_measure(const rfm_ctx *ctx, const rfm_nfa *f, const rfm_nfa *start, 
         copy_view(out->g, a.g);
         copy_view(out->k, a.k);
         found.spread = spread_of(a.out, a.k);
+        status = out_of_units(out->g, a.t_unit);
     }
+    if (status == RFM_OK) status = out_of_units(out->k, a.t_unit);
     for (o = 0; status == RFM_OK && out->q.at != NULL && o < a.c; o++) {
         const rfm_cmat t = rfm_cview(a.t + o * a.n * a.out, a.n, a.out);
         status = multiply(&a.s.inner, RFM_NT, R(1), t, t, o > 0 ? R(1) : R(0), out->q);
     }
+    if (status == RFM_OK) status = out_of_units(out->q, a.t_unit);
     if (status == RFM_OK && start != NULL) status = measure_start(&a, f, start, x, layer, &found);
     if (status == RFM_OK) *out = found;
     return give_back(ctx, used, status);
@@ -1051,7 +1083,9 @@ int rfm_nfa_early(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, rfm_cmat q, rfm_re
     if (status != RFM_OK) return status;
     scale_rows(x, y, a.z);
     z = rfm_cview(a.z, n, d), qz = rfm_cview(a.qz, n, d);
+    (void)to_unit(n * d, a.z);
     status = multiply(&a.inner, RFM_NN, R(1), q, z, R(0), rfm_view(a.qz, n, d));
+    if (status == RFM_OK) (void)to_unit(n * d, a.qz);
     if (status == RFM_OK) status = multiply(&a.inner, RFM_TN, R(1), z, qz, R(0), rfm_view(a.f, d, d));
     if (status == RFM_OK) status = multiply(&a.inner, RFM_TN, R(1), qz, qz, R(0), rfm_view(a.g, d, d));
     if (status == RFM_OK) status = in_range(rfm_cosine(rfm_cview(a.f, d, d), rfm_cview(a.g, d, d), &found));
@@ -1071,21 +1105,45 @@ int rfm_nfa_mean_ptk_need(const rfm_ctx *ctx, size_t rows, size_t cols, size_t *
     return layout_need(mean_layout, &r, ctx, rows, cols, bytes);
 }
 
-/* Of the products in q; its diagonal, the squared lengths, is done last. */
-static void ptk_of_products(int activation, rfm_mat q) {
+#define NEAR_ANGLE R(1.0 / 256) /* 1 - |rho| below this is taken from the directions: a cosine near 1 has few digits */
+
+/* |p - q|^2 / 2 of the directions of two rows of these lengths; sign -1: |p + q|^2 / 2. */
+static rfm_real half_square(size_t n, const rfm_real *x, rfm_real length, const rfm_real *z, rfm_real other,
+                            rfm_real sign) {
+    rfm_real sum = R(0);
+    size_t j;
+    for (j = 0; j < n; j++) {
+        const rfm_real diff = x[j] / length - sign * z[j] / other;
+        sum += diff * diff;
+    }
+    return sum < R(2) ? R(0.5) * sum : R(1);
+}
+
+/* k0(rho) k0(k1(rho)) of two rows with this product; 0 where a length is. */
+static rfm_real relu_ptk(rfm_cmat x, size_t i, size_t j, rfm_real product, rfm_real length, rfm_real other) {
+    rfm_real rho, minus, plus;
+    rfm_arc arc;
+    if (!(length > R(0)) || !(other > R(0))) return R(0);
+    rho = product / length / other;
+    minus = max_real(R(1) - rho, R(0)), plus = max_real(R(1) + rho, R(0));
+    if (minus < NEAR_ANGLE)
+        minus = half_square(x.cols, row_at(x, i), length, row_at(x, j), other, R(1)), plus = R(2) - minus;
+    else if (plus < NEAR_ANGLE)
+        plus = half_square(x.cols, row_at(x, i), length, row_at(x, j), other, R(-1)), minus = R(2) - plus;
+    arc = rfm_arc_at(minus, plus);
+    return arc.k0 * rfm_arc_at(arc.below, R(2) - arc.below).k0;
+}
+
+/* Of the products of x in q; its diagonal, the squared lengths, is done last. */
+static void ptk_of_products(int activation, rfm_cmat x, rfm_mat q) {
     size_t i, j;
     for (i = 0; i < q.rows; i++)
         for (j = 0; j < q.rows; j++) {
             const rfm_real b = q.at[i * q.stride + i], e = q.at[j * q.stride + j];
-            rfm_real *at = q.at + i * q.stride + j, length = RFM_MATH(sqrt)(b) * RFM_MATH(sqrt)(e), rho;
+            rfm_real *at = q.at + i * q.stride + j;
             if (i == j) continue;
-            if (activation == RFM_NFA_SQUARE) {
-                *at *= b * e + R(2) * *at * *at;
-                continue;
-            }
-            rho = length > R(0) ? *at / length : R(0);
-            rho = rho > R(1) ? R(1) : max_real(rho, R(-1));
-            *at = length > R(0) ? rfm_k0(rho) * rfm_k0(rfm_k1(rho)) : R(0);
+            *at = activation == RFM_NFA_SQUARE ? *at * (b * e + R(2) * *at * *at)
+                                               : relu_ptk(x, i, j, *at, RFM_MATH(sqrt)(b), RFM_MATH(sqrt)(e));
         }
     for (i = 0; i < q.rows; i++) {
         rfm_real *at = q.at + i * q.stride + i;
@@ -1110,7 +1168,7 @@ int rfm_nfa_mean_ptk(const rfm_ctx *ctx, int activation, rfm_cmat x, rfm_mat q) 
     if (status != RFM_OK) return status;
     status = multiply(&r, RFM_NT, R(1), x, x, R(0), q);
     if (status == RFM_OK) {
-        ptk_of_products(activation, q);
+        ptk_of_products(activation, x, q);
         if (!finite_view(rfm_const(q))) status = RFM_ERANGE;
     }
     return give_back(ctx, used, status);
@@ -1223,9 +1281,10 @@ static rfm_real trace_of_square(size_t d, const rfm_real *p) {
     return sum / R(d);
 }
 
-/* The formulas of free probability, with A = S^2 in t; the bars are made in place, in t and in b. */
-static int predict_alignment(align_work *a, size_t d, const rfm_real *m, rfm_nfa_alignment *out) {
-    const rfm_real m1 = m[0], m2 = m[1], m3 = m[2], m4 = m[3], n = R(d);
+/* The formulas of free probability, with A = S^2 in t; the bars are made in place, in t and in b. In units of the first
+ * moment, m1. */
+static int predict_alignment(align_work *a, size_t d, const rfm_real *m, rfm_real m1, rfm_nfa_alignment *out) {
+    const rfm_real m2 = m[1] / m1 / m1, m3 = m[2] / m1 / m1 / m1, m4 = m[3] / m1 / m1 / m1 / m1, n = R(d);
     const rfm_real aa = trace_of_product(d, a->t, a->t) / n, ta = take_trace(d, a->t), tb = take_trace(d, a->b);
     const rfm_real abar2 = trace_of_product(d, a->t, a->t) / n, bbar2 = trace_of_product(d, a->b, a->b) / n;
     const rfm_real ab = trace_of_product(d, a->t, a->b) / n;
@@ -1236,41 +1295,33 @@ static int predict_alignment(align_work *a, size_t d, const rfm_real *m, rfm_nfa
     aab = trace_of_product(d, a->t, a->u) / n;
     abb = trace_of_product(d, a->u, a->b) / n;
     abab = trace_of_square(d, a->u);
-    out->numerator = ta * ta * tb * m3 + R(2) * ta * m1 * m2 * ab + tb * m1 * m2 * abar2 + m1 * m1 * m1 * aab;
-    out->d1 = aa * m1 * m1 + ta * ta * (m2 - m1 * m1);
-    out->d2 = m1 * m1 * m1 * m1 * abab + R(2) * m1 * m1 * (m2 - m1 * m1) * ab * ab +
-              R(2) * m1 * m1 * m2 * (tb * aab + ta * abb) + R(4) * ta * tb * m3 * m1 * ab + ta * ta * tb * tb * m4 +
-              ta * ta * bbar2 * m2 * m2 + tb * tb * abar2 * m2 * m2;
+    out->numerator = ta * ta * tb * m3 + R(2) * ta * m2 * ab + tb * m2 * abar2 + aab;
+    out->d1 = aa + ta * ta * (m2 - R(1));
+    out->d2 = abab + R(2) * (m2 - R(1)) * ab * ab + R(2) * m2 * (tb * aab + ta * abb) + R(4) * ta * tb * m3 * ab +
+              ta * ta * tb * tb * m4 + ta * ta * bbar2 * m2 * m2 + tb * tb * abar2 * m2 * m2;
     out->predicted =
         out->d1 > R(0) && out->d2 > R(0) ? out->numerator / (RFM_MATH(sqrt)(out->d1) * RFM_MATH(sqrt)(out->d2)) : R(0);
     return RFM_OK;
 }
 
-/* Divided by its largest entry, which is returned; 1 for a matrix of zeros. */
-static rfm_real to_unit(size_t n, rfm_real *m) {
-    const rfm_real most = rfm_largest(n, m);
-    size_t i;
-    if (!(most > R(0))) return R(1);
-    for (i = 0; i < n; i++) m[i] /= most;
-    return most;
-}
-
-/* Cosine and prediction in units of S and B, then the units. */
+/* Cosine and prediction in units of S, B and R, then the units. */
 static int align(align_work *a, size_t d, const rfm_real *moments, rfm_cmat r, rfm_nfa_alignment *out) {
     const call_room *w = &a->inner;
+    const rfm_real m1 = moments[0] > R(0) ? moments[0] : R(1);
     const rfm_cmat s = rfm_cview(a->s, d, d), b = rfm_cview(a->b, d, d);
     const rfm_cmat t = rfm_cview(a->t, d, d), u = rfm_cview(a->u, d, d), v = rfm_cview(a->v, d, d);
     const rfm_real s_unit = to_unit(d * d, a->s), b_unit = to_unit(d * d, a->b), a_unit = s_unit * s_unit;
-    int status = multiply(w, RFM_NN, R(1), s, r, R(0), rfm_view(a->t, d, d));                   /* T = S R */
+    int status = multiply(w, RFM_NN, R(1), s, r, R(0), rfm_view(a->t, d, d)); /* T = S R */
+    if (status == RFM_OK) (void)to_unit(d * d, a->t);
     if (status == RFM_OK) status = multiply(w, RFM_NN, R(1), t, b, R(0), rfm_view(a->u, d, d)); /* T B */
     if (status == RFM_OK) status = multiply(w, RFM_NT, R(1), u, t, R(0), rfm_view(a->v, d, d)); /* T B T' */
     if (status == RFM_OK) status = multiply(w, RFM_NN, R(1), t, s, R(0), rfm_view(a->u, d, d)); /* T S */
     if (status == RFM_OK) status = in_range(rfm_cosine(u, v, &out->observed));
     if (status == RFM_OK) status = multiply(w, RFM_NN, R(1), s, s, R(0), rfm_view(a->t, d, d));
-    if (status == RFM_OK) status = predict_alignment(a, d, moments, out);
+    if (status == RFM_OK) status = predict_alignment(a, d, moments, m1, out);
     if (status != RFM_OK) return status;
-    out->numerator *= a_unit * a_unit * b_unit, out->d1 *= a_unit * a_unit;
-    out->d2 *= a_unit * a_unit * b_unit * b_unit;
+    out->numerator = out->numerator * m1 * a_unit * m1 * a_unit * m1 * b_unit, out->d1 *= m1 * a_unit * (m1 * a_unit);
+    out->d2 = out->d2 * m1 * a_unit * m1 * a_unit * m1 * b_unit * m1 * b_unit;
     return rfm_finite(1, &out->numerator) && rfm_finite(1, &out->d1) && rfm_finite(1, &out->d2) &&
                    rfm_finite(1, &out->predicted)
                ? RFM_OK
@@ -1307,6 +1358,7 @@ int rfm_nfa_align(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, const rfm_real mom
     int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = check_align(x, y, moments, r, out);
     if (status != RFM_OK) return status;
+    if (moments[0] > R(0) && moments[3] < REAL_LEAST) return RFM_ERANGE; /* the fourth one has lost its digits */
     status = layout_take(align_layout, &a, &a.inner, ctx, n, d, &used);
     if (status != RFM_OK) return status;
     memset(&found, 0, sizeof found);

@@ -91,7 +91,8 @@ typedef struct {
     rfm_real momentum;                 /* (0.9) of RFM_NFA_MOMENTUM and RFM_NFA_ADAM, 0 <= momentum < 1 */
     rfm_real second;                   /* (0.999) decay of Adam's mean squares, likewise */
     size_t look;                       /* (100) steps between looks at the loss of all rows; the best is kept */
-    rfm_real most;                     /* (100) a loss above this times that of the start, or of zeros: divergence */
+    rfm_real most;                     /* (100) a loss above this times that of the start, or of zeros: divergence; of
+                                          a batch what it adds to the mean of all rows */
     uint32_t seed;                     /* (0) of the shuffles */
 } rfm_nfa_options;
 
@@ -142,7 +143,7 @@ typedef struct {
     rfm_mat kbar; /* (k, k) the same of g_i less the start's */
     rfm_mat q;    /* (n, n) g_i'g_j, the pre-activation tangent kernel (PTK) */
     rfm_real cosine[RFM_NFA_CENTRINGS], pearson[RFM_NFA_CENTRINGS]; /* as rfm_cosine and rfm_pearson */
-    rfm_real ratio;  /* tr(V'V V'Kbar V) / tr(V'V V'K V); 0 if that is 0 / 0 */
+    rfm_real ratio;  /* tr(V'V V'Kbar V) / tr(V'V V'K V); 0 where the divisor is 0 */
     rfm_real spread; /* standard deviation of K's eigenvalues in units of their mean; 0 if K = 0 */
 } rfm_nfa_layer;
 
@@ -183,7 +184,8 @@ typedef struct {
     rfm_real predicted, observed; /* numerator / sqrt(d1 d2); the cosine for this R */
 } rfm_nfa_alignment;
 
-/* x (n, d), y (n, 1), moments of rfm_nfa_moments (means over networks), r (d, d) of one network. Status as rfm_gemm. */
+/* x (n, d), y (n, 1), moments of rfm_nfa_moments (means over networks), r (d, d) of one network. Status as rfm_gemm.
+ * RFM_ERANGE also: the fourth moment is below the normal range, and the first is not 0. */
 int rfm_nfa_align(const rfm_ctx *ctx, rfm_cmat x, rfm_cmat y, const rfm_real moments[4], rfm_cmat r,
                   rfm_nfa_alignment *out);
 int rfm_nfa_align_need(const rfm_ctx *ctx, size_t rows, size_t inputs, size_t *bytes);

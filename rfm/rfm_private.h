@@ -406,6 +406,12 @@ static inline void descent_move(const descent_rule *r, size_t n, rfm_real rate, 
         }
 }
 
+/* The share of the rows that a batch is; of 0 rows: 1, it is all of them. What a batch adds to the mean loss of all
+ * rows is its loss times this. So one row that is far off does not look like divergence. */
+static inline rfm_real batch_share(size_t batch, size_t rows) {
+    return batch == 0 || batch >= rows ? R(1) : R(batch) / R(rows);
+}
+
 /* The share of the rate in step `step` of `steps`: it rises over the first share `warm` of them, and falls as a cosine
  * to `floor`. */
 static inline rfm_real descent_factor(size_t step, size_t steps, rfm_real warm, rfm_real floor_share) {

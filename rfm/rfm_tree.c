@@ -915,6 +915,14 @@ static int scales_right(const rfm_real *mean, const rfm_real *scale, size_t coun
     return rfm_finite(count, mean) && rfm_finite(count, scale);
 }
 
+/* What goes into the head and behind it. */
+static int parts_right(const rfm_contents *p) {
+    if (p->record_bytes > 0 && p->record == NULL) return RFM_ENULL;
+    if (p->record_bytes > 0 && !rfm_record_right(p->record, p->record_bytes)) return RFM_EVALUE;
+    if (!between(RFM_REGRESS, p->task, RFM_CLASSIFY) || !factor_is_right(p->temperature)) return RFM_EVALUE;
+    return little_endian() ? RFM_OK : RFM_ETYPE;
+}
+
 /* What the numbers have to be, before any work. */
 static int check_numbers(const growing *g, rfm_tree_report *report) {
     const rfm_data *data = g->data;
@@ -935,10 +943,7 @@ static int check_numbers(const growing *g, rfm_tree_report *report) {
     if (data->weights != NULL && !(most > R(0))) return RFM_EVALUE;
     if ((p->x_mean == NULL) != (p->x_scale == NULL) || (p->y_mean == NULL) != (p->y_scale == NULL)) return RFM_ENULL;
     if (!scales_right(p->x_mean, p->x_scale, g->d) || !scales_right(p->y_mean, p->y_scale, g->c)) return RFM_EVALUE;
-    if (p->record_bytes > 0 && p->record == NULL) return RFM_ENULL;
-    if (p->record_bytes > 0 && !rfm_record_right(p->record, p->record_bytes)) return RFM_EVALUE;
-    if (!between(RFM_REGRESS, p->task, RFM_CLASSIFY) || !factor_is_right(p->temperature)) return RFM_EVALUE;
-    return little_endian() ? RFM_OK : RFM_ETYPE;
+    return parts_right(p);
 }
 
 /* The mean of all targets, for leaves whose rows have no weight. */
@@ -1179,6 +1184,8 @@ int rfm_tree_join(const rfm_contents *contents, size_t count, const void *const 
     memset(&o, 0, sizeof o);
     o.trees = count, g.o = &o, g.parts = contents, g.shape.leaves = 1;
     status = joined_sizes(&g, count, blobs, sizes, &sum);
+    if (status == RFM_OK) status = parts_right(contents);
+    if (status == RFM_OK && contents->x_mean != NULL && !rfm_finite(g.d, contents->x_mean)) status = RFM_EVALUE;
     if (status == RFM_OK) status = plan_parts(&g);
     if (status == RFM_OK && g.plan.end > TREE_MOST - sum) status = RFM_EOVERFLOW;
     if (status != RFM_OK) return status;

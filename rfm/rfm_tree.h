@@ -130,7 +130,8 @@ int rfm_tree_fit_need(const rfm_ctx *ctx, const rfm_data *data, const rfm_tree_o
 /* The mean of `count` models as trees without a split: *bytes of a blob, in memory of `size` bytes, 16-byte aligned; to
  * NULL: only *bytes. Each model is a blob of its own, of sizes[i] bytes; d, c and task are those of all. Kernels and
  * metrics may differ. Of `contents` x_mean, names, temperature, task and record are read.
- * Status as rfm_model_open for each of them; RFM_ESHAPE: they differ. RFM_EVALUE: none. RFM_EARENA, RFM_EOVERFLOW. */
+ * Status as rfm_model_open for each of them; RFM_ESHAPE: they differ. RFM_EVALUE: none, or what is read of `contents`
+ * is outside its range. RFM_EARENA, RFM_EOVERFLOW. */
 int rfm_tree_join(const rfm_contents *contents, size_t count, const void *const *blobs, const size_t *sizes, void *to,
                   size_t size, size_t *bytes);
 

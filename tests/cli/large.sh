@@ -134,6 +134,26 @@ for settings in '--ridge 1e-3 --kernel laplace --bandwidth 2' '--ridge 3e4 --ker
     check "alike, $settings: scores" "$rfm" evaluate "$dir/alike-merged.rfm" "$dir/alike.csv"
 done
 says 'alike: scores' '^r2 +(1\.0000|0\.999)'
+# Weights of any size: what counts is how large they are beside each other, and beside the ridge.
+for size in 1 1e9 1e-9; do
+    awk -v size=$size '{ print (NR == 1 ? "w" : size * (1 + NR % 3)) "," $0 }' "$dir/quoted.csv" >"$dir/weighed.csv"
+    ridge=$(awk -v size=$size 'BEGIN { print 0.01 * size }')
+    check "weights of $size" train "$dir/weighed.csv" -o "$dir/weighed$size.rfm" --weights w --kernel laplace --metric diag --bandwidth 2 --iterations 1 --ridge "$ridge" --method large --centers 40
+    says "weights of $size: held-out rows" '^validation +accuracy 0\.9'
+    "$rfm" predict "$dir/weighed$size.rfm" "$dir/weighed.csv" >"$dir/weighed$size.txt"
+    same_text "weights of $size: predictions" "$(paste -d '|' "$dir/weighed1.txt" "$dir/weighed$size.txt" | awk -F '|' '$1 != $2 { n++ } END { print (n < 5 && NR == 1300) }')" 1
+done
+# The ridge of a network kernel is a share of the largest K. Sums have no K of two rows: the model says what was added.
+for settings in '--method exact' '--method large --centers 40' '--method exact --unit-rows'; do
+    check "ntk, $settings" train "$dir/one.csv" -o "$dir/ntk.rfm" --kernel ntk --metric diag --iterations 1 --ridge 1e-3 $settings
+    "$rfm" info "$dir/ntk.rfm" >"$dir/ntk.txt"
+    same_text "ntk, $settings: nothing is kept of a raised one" "$(grep -c raised "$dir/ntk.txt")" 0
+    "$rfm" sums "$dir/ntk.rfm" "$dir/one.csv" -o "$dir/ntk.sums" >"$dir/ntk.txt"
+    check "ntk, $settings: merge" "$rfm" merge "$dir/ntk.sums" -o "$dir/ntk-merged.rfm"
+    for model in ntk ntk-merged; do "$rfm" predict "$dir/$model.rfm" "$dir/one.csv" >"$dir/$model.txt"; done
+    same_text "ntk, $settings: predictions" "$(paste -d ' ' "$dir/ntk.txt" "$dir/ntk-merged.txt" | awk '
+        { d += ($1 - $2) ^ 2; s += $1; t += $1 ^ 2 } END { print (d < 4e-4 * (t - s * s / NR)) }')" 1
+done
 check 'sums of another model' "$rfm" sums "$dir/passes.rfm" "$dir/one.csv" -o "$dir/other.sums"
 refuse 'merge: another model' 1 'other.sums: sums of another model than .*one.sums' "$rfm" merge "$dir/one.sums" "$dir/other.sums" -o "$out/refused.rfm"
 head -c 3000 "$dir/one.sums" >"$dir/cut.sums"

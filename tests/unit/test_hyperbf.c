@@ -770,6 +770,18 @@ static void test_divergence(void) {
     }
 }
 
+/* One row is far off: that is no divergence, though a batch with it has many times the mean loss. */
+static void test_far_row(void) {
+    size_t i;
+    if (!learnable(&a)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < a.y.rows * a.y.cols; i++) a.y.at[i / a.y.cols * a.y.stride + i % a.y.cols] = 0;
+    a.y.at[0] = 1000;
+    rfm_hyperbf_options_init(&o);
+    o.batch = 1, o.steps = 400, o.rate = (rfm_real)1e-6, o.look = 1000, o.most = 2, o.method = RFM_HYPERBF_PLAIN;
+    if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_SIZE(400, report.steps);
+}
+
 /* Rates of 0 hold an array to the bit; prototypes keep their zeros. */
 static void test_held(void) {
     rfm_real now[64];
@@ -1595,6 +1607,7 @@ int main(void) {
     RUN_TEST(test_same_bits);
     RUN_TEST(test_descent);
     RUN_TEST(test_divergence);
+    RUN_TEST(test_far_row);
     RUN_TEST(test_held);
     RUN_TEST(test_adam_units);
     RUN_TEST(test_solve);

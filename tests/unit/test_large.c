@@ -322,6 +322,34 @@ static void test_equal_rows(void) {
     }
 }
 
+/* Centres of zeros, as a metric of zeros makes them: K is 0 for a network kernel, and so is alpha. */
+static void test_no_kernel(void) {
+    int kind;
+
+    for (kind = RFM_SOLVER_DIRECT; kind <= RFM_SOLVER_CONJUGATE; kind++) {
+        rfm_solve_report report;
+        rfm_solve_options o;
+        rfm_ctx ctx = plain();
+        problem p;
+        size_t i, k;
+        int status;
+
+        test_reset();
+        test_note("solver:", (size_t)kind, 0, 0);
+        if (!problem_make(&p, 20, 4, 2, 2, RFM_NTK)) TEST_IGNORE_MESSAGE("no room");
+        for (i = 0; i < 8; i++) p.centers.at[i] = 0;
+        for (i = 0; i < 2; i++) p.p.at[i] = 0;
+        rfm_solve_options_init(&o);
+        o.solver = kind;
+        status = solve(&p, &ctx, &o, &report);
+        if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, status);
+        CHECK(report.rank == 0);
+        for (i = 0; i < 4; i++)
+            for (k = 0; k < 2; k++) CHECK(model_at(p.alpha, i, k) == 0);
+    }
+}
+
 /* ---- what rows can do wrong ------------------------------------------------------------------ */
 
 static size_t ticks_left;
@@ -439,6 +467,8 @@ static int sums_add(problem *p, size_t first, size_t count, rfm_sums *sums) {
     return status;
 }
 
+static void seal(rfm_sums *sums) { sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, sums->bytes - 8); }
+
 /* Parts in any order are the same bytes, and what is taken out again leaves what was. */
 static void test_merge(void) {
     int kind;
@@ -497,8 +527,21 @@ static void test_merge(void) {
         CHECK_INT(RFM_OK, rfm_sums_init(&p.m, kind, 64, other, bytes)); /* other units */
         CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
         memcpy(other, b, bytes);
+        other->unit_k = INT32_MIN; /* units that no arithmetic takes */
+        seal(other);
+        CHECK_INT(RFM_ECONTENT, rfm_sums_merge(a, other));
+        memcpy(other, b, bytes);
+        other->unit_y = 1 << 30;
+        seal(other);
+        CHECK_INT(RFM_ECONTENT, rfm_sums_check(&p.m, other, bytes));
+        memcpy(other, b, bytes);
+        ((unsigned char *)other)[sizeof *other + 7] = 0x7f; /* the highest byte of the first number */
+        seal(other);
+        CHECK_INT(RFM_ECONTENT, rfm_sums_check(&p.m, other, bytes));
+        CHECK_INT(RFM_ECONTENT, rfm_sums_merge(a, other));
+        memcpy(other, b, bytes);
         other->order = 1; /* other pivots */
-        other->checksum = rfm_crc32(0, (unsigned char *)other + 8, bytes - 8);
+        seal(other);
         CHECK_INT(RFM_OK, rfm_sums_check(&p.m, other, bytes));
         CHECK_INT(RFM_ECHANGED, rfm_sums_merge(a, other));
         CHECK_INT(RFM_ETRUNCATED, rfm_sums_check(&p.m, a, bytes - 1));
@@ -546,7 +589,7 @@ static void test_sums_solve(void) {
     CHECK_INT(RFM_EVALUE, rfm_sums_solve(&ctx, &p.m, sums, -1, p.alpha, NULL));
     CHECK(sums->order == 0);
     sums->order = 1; /* pivots, where this machine needs none */
-    sums->checksum = rfm_crc32(0, (unsigned char *)sums + 8, bytes - 8);
+    seal(sums);
     CHECK_INT(RFM_ECHANGED, rfm_sums_solve(&ctx, &p.m, sums, 1, p.alpha, NULL));
     CHECK_INT(RFM_OK, rfm_sums_init(&p.m, RFM_SUMS_SOLVE, 4, sums, bytes));
     CHECK_INT(RFM_EVALUE, rfm_sums_solve(&ctx, &p.m, sums, 1, p.alpha, NULL)); /* no rows */
@@ -560,7 +603,7 @@ static void test_order_of_centers(void) {
         rfm_solve_report report;
         rfm_ctx ctx = plain();
         rfm_arena arena;
-        rfm_sums *sums;
+        rfm_sums *sums, *same, *empty;
         size_t bytes = 0, need = 0, j;
         void *memory;
         problem p;
@@ -581,6 +624,11 @@ static void test_order_of_centers(void) {
         CHECK_INT(RFM_OK, rfm_sums_solve(&ctx, &p.m, sums, (rfm_real)0.01, p.alpha, &report));
         CHECK(report.rank == 5);
         for (j = 0; j < 2 && !nearly; j++) CHECK(model_at(p.alpha, 2, j) == 0);
+        same = sums_new(&p, RFM_SUMS_SOLVE, &bytes), empty = sums_new(&p, RFM_SUMS_SOLVE, &bytes);
+        if (same == NULL || empty == NULL) continue;
+        memcpy(same, sums, bytes);
+        CHECK_INT(RFM_OK, rfm_sums_subtract(sums, same)); /* nothing is left, of the pivots neither */
+        CHECK(memcmp(sums, empty, bytes) == 0);
     }
 }
 
@@ -933,10 +981,50 @@ static void test_few_weights(void) {
     p.from.passes = 0;
     ctx.tick = tick, ctx.tick_arg = &last, ticks_left = 2;
     CHECK_INT(RFM_ECANCEL, fit(&p, &ctx, &o, &m, &report));
-    test_rewind(mark);
-    ctx.tick = NULL, p.from.passes = 0;
-    weights[3] = weights[11] = weights[12] = weights[29] = (rfm_real)1e-4; /* below the last digits of the sums */
-    CHECK_INT(RFM_ERANGE, fit(&p, &ctx, &o, &m, &report));
+}
+
+/* Weights of any size: a ridge that is as much larger or smaller gives the same alpha, by both solvers. Their sums are
+ * beyond what fixed-point numbers hold, and below their last digit. */
+static void test_sizes_of_weights(void) {
+    static const int sizes[] = {0, 40, -40};
+    rfm_real weights[30], first[8];
+    size_t turn, i;
+    int solver;
+
+    for (solver = RFM_SOLVER_DIRECT; solver <= RFM_SOLVER_CONJUGATE; solver++)
+        for (turn = 0; turn < 3; turn++) {
+            const double size = ldexp(1, sizes[turn]);
+            rfm_solve_options s;
+            rfm_solve_report solved;
+            rfm_large_options o;
+            rfm_large_report report;
+            rfm_ctx ctx = plain();
+            rfm_model m;
+            problem p;
+            int status;
+
+            test_reset();
+            test_note("solver, turn:", (size_t)solver, turn, 0);
+            if (!problem_make(&p, 30, 4, 2, 2, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+            for (i = 0; i < 30; i++) weights[i] = (rfm_real)((1 + (double)(i % 3)) * size);
+            p.from.weights = weights, p.rows.weighted = 1;
+            rfm_solve_options_init(&s);
+            s.solver = solver, s.ridge = (rfm_real)(0.01 * size);
+            status = solve(&p, &ctx, &s, &solved);
+            if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, status);
+            CHECK_BELOW(fabs((double)solved.ridge / size - 0.01), 1e-6);
+            for (i = 0; i < 8; i++) {
+                const rfm_real alpha = p.alpha.at[i / 2 * p.alpha.stride + i % 2];
+                if (turn == 0) first[i] = alpha;
+                CHECK_BELOW(fabs((double)alpha - (double)first[i]), 1e-4 * (1 + fabs((double)first[i])));
+            }
+            if (TEST_RAM < 8192) continue;
+            rfm_large_options_init(&o);
+            o.centers = 4, o.rounds = 1, o.fit.iterations = 1, o.fit.ridge = s.ridge, o.solve.solver = solver;
+            status = fit(&p, &ctx, &o, &m, &report);
+            CHECK(status == RFM_OK || status == TEST_SKIP);
+        }
 }
 
 /* What is done never falls where one part ends and the next begins, however their shares are rounded. */
@@ -1180,6 +1268,7 @@ int main(void) {
     RUN_TEST(test_is_fit);
     RUN_TEST(test_workers_and_weights);
     RUN_TEST(test_equal_rows);
+    RUN_TEST(test_no_kernel);
     RUN_TEST(test_bad_rows);
     RUN_TEST(test_merge);
     RUN_TEST(test_sums_solve);
@@ -1192,6 +1281,7 @@ int main(void) {
     RUN_TEST(test_power);
     RUN_TEST(test_far_rows);
     RUN_TEST(test_few_weights);
+    RUN_TEST(test_sizes_of_weights);
     RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);
     RUN_TEST(test_sums_too_large);

@@ -304,12 +304,52 @@ static void test_layer_at_start(void) {
     }
 }
 
+/* One linear hidden layer and one output: with u = W_1', v = u less the start's and V what W_0 has moved, the tangents
+ * are u, K = u u', Kbar = v v', and the ratio is |V V'v|^2 / |V V'u|^2. Neither it nor the cosines depend on sizes. */
+static void test_small_layers(void) {
+    static const size_t widths[] = {3, 4, 1, 0};
+    const shape s = shape_of(5, widths, RFM_NFA_LINEAR, 0);
+    const int small = RFM_REAL_BYTES == 8 ? -300 : -35;
+    rfm_nfa_layer first;
+    size_t turn, i, j;
+    memset(&first, 0, sizeof first);
+    for (turn = 0; turn < 4; turn++) {
+        double vv[4][4] = {{0}}, of_u[4] = {0}, of_v[4] = {0}, above = 0, below = 0;
+        const double move = ldexp(1, turn % 2 ? small : 0), size = ldexp(1, turn / 2 ? small : 0);
+        test_reset();
+        test_note("small move, small tangents:", turn % 2, turn / 2, 0);
+        if (!make(&a, &s) || !make(&b, &s)) TEST_IGNORE_MESSAGE("no room");
+        fill(rfm_view(b.f.w[0], 4, 3), 30, 0);
+        fill(rfm_view(b.f.w[1], 1, 4), 31, size);
+        fill(rfm_view(a.f.w[0], 4, 3), 32, move);
+        fill(rfm_view(a.f.w[1], 1, 4), 33, size);
+        for (i = 0; i < 12; i++)
+            for (j = 0; j < 4; j++) vv[i / 3][j] += (double)a.f.w[0][i] / move * (double)a.f.w[0][3 * j + i % 3] / move;
+        for (i = 0; i < 4; i++) {
+            for (j = 0; j < 4; j++) {
+                of_u[i] += vv[i][j] * (double)a.f.w[1][j] / size;
+                of_v[i] += vv[i][j] * (double)(a.f.w[1][j] - b.f.w[1][j]) / size;
+            }
+            above += of_v[i] * of_v[i], below += of_u[i] * of_u[i];
+        }
+        memset(&layer, 0, sizeof layer);
+        if (run_measure(&a, &b.f, 0) != RFM_OK) TEST_IGNORE_MESSAGE("no room");
+        CHECK_BELOW(fabs((double)layer.ratio - above / below), 50 * TEST_EPS * above / below);
+        if (turn == 0) first = layer;
+        for (i = RFM_NFA_CENTRED; i <= RFM_NFA_DOUBLE; i++) {
+            CHECK(layer.cosine[i] > (rfm_real)0.1);
+            CHECK_BELOW(fabs((double)(layer.cosine[i] - first.cosine[i])), 10 * TEST_EPS);
+            CHECK_BELOW(fabs((double)(layer.pearson[i] - first.pearson[i])), 20 * TEST_EPS);
+        }
+    }
+}
+
 /* 004, Proposition 4: after one small step the centred correlation is the cosine of X'LQLX and X'LQ^2LX, L = f - y. */
 static void test_first_step(void) {
     static const size_t widths[] = {3, 6, 5, 1, 0};
     const shape s = shape_of(12, widths, RFM_NFA_RELU, 0);
     rfm_mat q, f;
-    rfm_real early = 0;
+    rfm_real early = 0, small = 0;
     size_t bytes = 0, mark, i;
     if (!make(&a, &s) || !make(&b, &s)) TEST_IGNORE_MESSAGE("no room");
     q = test_mat(s.n, s.n, 0, 0);
@@ -333,6 +373,11 @@ static void test_first_step(void) {
     if (run_measure(&a, &b.f, 0) != RFM_OK) TEST_IGNORE_MESSAGE("no room");
     CHECK_BELOW(fabs((double)layer.cosine[RFM_NFA_CENTRED] - (double)early), RFM_REAL_BYTES == 8 ? 1e-5 : 1e-2);
     CHECK(early < (rfm_real)0.99);
+    for (i = 0; i < s.n; i++) f.at[i] *= (rfm_real)ldexp(1, RFM_REAL_BYTES == 8 ? -540 : -70); /* sizes do not matter */
+    CHECK_INT(RFM_OK, rfm_nfa_early_need(&b.ctx, s.n, 3, &bytes));
+    if (!arena_of(&b.ctx, bytes)) return;
+    CHECK_INT(RFM_OK, rfm_nfa_early(&b.ctx, rfm_const(b.x), rfm_const(f), rfm_const(q), &small));
+    CHECK_BELOW(fabs((double)small - (double)early), 10 * TEST_EPS);
 }
 
 /* Four steps in double, by the formulas. */
@@ -566,6 +611,24 @@ static void test_descent(void) {
     CHECK(report.best < report.start);
 }
 
+/* One row is far off: that is no divergence, in whatever batch it is. */
+static void test_far_row(void) {
+    const shape s = shape_of(250, one_hidden, RFM_NFA_LINEAR, 0);
+    size_t batch, i;
+    for (batch = 1; batch <= 249; batch += 62) {
+        test_reset();
+        if (!make(&a, &s)) TEST_IGNORE_MESSAGE("no room");
+        for (i = 0; i < s.n; i++) a.y.at[i * a.y.stride] = i == 3 ? 1 : 0;
+        fill(rfm_view(a.f.w[1], 1, 4), 40, 0);
+        rfm_nfa_options_init(&o);
+        o.batch = batch, o.steps = 2 * ((250 + batch - 1) / batch), o.rate = (rfm_real)1e-4, o.look = 1000;
+        test_note("batch:", batch, 0, 0);
+        if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_SIZE(o.steps, report.steps);
+        CHECK(report.best <= report.start);
+    }
+}
+
 static int cancel_at;
 static int count_tick(void *arg, rfm_real done) {
     int *count = (int *)arg;
@@ -677,6 +740,37 @@ static void test_mean_ptk(void) {
     CHECK_INT(RFM_EZERO, rfm_nfa_mean_ptk_need(&ctx, 0, 2, &bytes));
 }
 
+/* Rows that are near in angle, and rows that are equal: as many digits as the angle has. */
+static void test_mean_ptk_of_neighbours(void) {
+    static const double angles[] = {0, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.0899, 0.2};
+    const double pi = 3.14159265358979323846;
+    rfm_real rows[4], products[4];
+    rfm_ctx ctx;
+    size_t bytes = 0, i, opposite;
+    memset(&ctx, 0, sizeof ctx);
+    CHECK_INT(RFM_OK, rfm_nfa_mean_ptk_need(&ctx, 2, 2, &bytes));
+    for (opposite = 0; opposite < 2; opposite++)
+        for (i = 0; i < TEST_LENGTH(angles); i++) {
+            const rfm_mat q = rfm_view(products, 2, 2);
+            const size_t mark = test_mark();
+            double t, cosine, second;
+            rows[0] = (rfm_real)0.7, rows[1] = (rfm_real)1.3;
+            rows[2] = (rfm_real)(0.7 * cos(angles[i]) - 1.3 * sin(angles[i]));
+            rows[3] = (rfm_real)(0.7 * sin(angles[i]) + 1.3 * cos(angles[i]));
+            if (opposite) rows[2] = -rows[2], rows[3] = -rows[3];
+            t = fabs(atan2((double)rows[0] * (double)rows[3] - (double)rows[1] * (double)rows[2],
+                           (double)rows[0] * (double)rows[2] + (double)rows[1] * (double)rows[3]));
+            cosine = cos(t);
+            /* The second angle, whose cosine is k1(cos t) = 1 - (1 - cos t) + (sin t - t cos t) / pi */
+            second = 2 * asin(sqrt(0.5 * (2 * sin(t / 2) * sin(t / 2) - (sin(t) - t * cosine) / pi)));
+            if (!arena_of(&ctx, bytes)) TEST_IGNORE_MESSAGE("no room");
+            test_note("opposite, angle:", opposite, i, 0);
+            CHECK_INT(RFM_OK, finish(rfm_nfa_mean_ptk(&ctx, RFM_NFA_RELU, rfm_cview(rows, 2, 2), q), bytes, mark));
+            CHECK_BELOW(fabs((double)products[1] - (pi - t) / pi * (pi - second) / pi), 20 * TEST_EPS);
+            CHECK(products[1] == products[2]);
+        }
+}
+
 /* With X'X = I and y = 1 the prediction from this network's moments is what is observed: cos(R, R^2). */
 static void test_alignment(void) {
     static const rfm_real unit[] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, ones[] = {1, 1, 1};
@@ -700,6 +794,18 @@ static void test_alignment(void) {
     CHECK_BELOW(fabs((double)out.predicted - (double)out.observed), 20 * TEST_EPS);
     CHECK(out.predicted > (rfm_real)0.3 && out.predicted < (rfm_real)0.9999);
     if (!arena_of(&ctx, bytes)) return;
+    { /* the size of R does not matter; a fourth moment without digits is refused */
+        const rfm_nfa_alignment before = out;
+        const rfm_real size = (rfm_real)ldexp(1, RFM_REAL_BYTES == 8 ? -600 : -80);
+        size_t i, j;
+        for (i = 0; i < 3; i++)
+            for (j = 0; j < 3; j++) r.at[i * r.stride + j] *= size;
+        CHECK_INT(RFM_OK, rfm_nfa_align(&ctx, rfm_cview(unit, 3, 3), rfm_cview(ones, 3, 1), m, rfm_const(r), &out));
+        CHECK(out.observed == before.observed && out.predicted == before.predicted);
+        m[0] *= size, m[1] *= size * size, m[2] = 0, m[3] = 0;
+        CHECK_INT(RFM_ERANGE, rfm_nfa_align(&ctx, rfm_cview(unit, 3, 3), rfm_cview(ones, 3, 1), m, rfm_const(r), &out));
+        CHECK(out.observed == before.observed);
+    }
     CHECK_INT(RFM_ESHAPE, rfm_nfa_align(&ctx, rfm_cview(unit, 3, 3), rfm_cview(ones, 1, 3), m, rfm_const(r), &out));
     CHECK_INT(RFM_ESHAPE, rfm_nfa_align(&ctx, rfm_cview(unit, 4, 2), rfm_cview(unit, 4, 1), m, rfm_const(r), &out));
     CHECK_INT(RFM_ENULL, rfm_nfa_align(&ctx, rfm_cview(unit, 3, 3), rfm_cview(ones, 3, 1), NULL, rfm_const(r), &out));
@@ -909,6 +1015,7 @@ int main(void) {
     RUN_TEST(test_predict);
     RUN_TEST(test_layer_agop);
     RUN_TEST(test_layer_at_start);
+    RUN_TEST(test_small_layers);
     RUN_TEST(test_first_step);
     RUN_TEST(test_steps);
     RUN_TEST(test_epoch);
@@ -916,10 +1023,12 @@ int main(void) {
     RUN_TEST(test_start);
     RUN_TEST(test_divergence);
     RUN_TEST(test_descent);
+    RUN_TEST(test_far_row);
     RUN_TEST(test_ticks);
     RUN_TEST(test_steps_by_hand);
     RUN_TEST(test_control);
     RUN_TEST(test_mean_ptk);
+    RUN_TEST(test_mean_ptk_of_neighbours);
     RUN_TEST(test_alignment);
     RUN_TEST(test_reversing);
     RUN_TEST(test_memory);

@@ -808,6 +808,16 @@ static void test_join(void) {
     CHECK_INT(RFM_EVALUE, rfm_tree_join(&parts, 0, blobs, sizes, NULL, 0, &bytes));
     CHECK_INT(RFM_ESHAPE, rfm_tree_join(&parts, 3, blobs, sizes, NULL, 0, &bytes));
     CHECK_INT(RFM_ENULL, rfm_tree_join(&parts, 2, NULL, sizes, NULL, 0, &bytes));
+    parts.temperature = -1; /* what no tree has, so that it could not be opened */
+    CHECK_INT(RFM_EVALUE, rfm_tree_join(&parts, 2, blobs, sizes, joined, bytes, &found));
+    parts.temperature = 1, parts.record = "\0\0\0", parts.record_bytes = 4;
+    CHECK_INT(RFM_EVALUE, rfm_tree_join(&parts, 2, blobs, sizes, joined, bytes, &found));
+    parts.record = NULL;
+    CHECK_INT(RFM_ENULL, rfm_tree_join(&parts, 2, blobs, sizes, joined, bytes, &found));
+    parts.record_bytes = 0, x[1] = (rfm_real)NAN, parts.x_mean = x;
+    CHECK_INT(RFM_EVALUE, rfm_tree_join(&parts, 2, blobs, sizes, joined, bytes, &found));
+    parts.x_mean = NULL;
+    CHECK_INT(RFM_OK, rfm_tree_open(joined, bytes, &tree)); /* nothing was written */
     parts.task = RFM_REGRESS;
     CHECK_INT(RFM_ESHAPE, rfm_tree_join(&parts, 2, blobs, sizes, NULL, 0, &bytes));
     sizes[1]--;

@@ -304,6 +304,7 @@ int command_info(const call *c) {
     (void)rfm_model_summary(&model, &s, NULL, 0);
     path = allocate((size_t)s.steps + 1, sizeof *path, "the path");
     (void)rfm_model_summary(&model, &s, path, s.steps);
+    if (s.iterations < s.steps) s.ridge = path[s.iterations].ridge; /* as it was asked for */
     word = any_metric(&any);
     number_bytes = tiny ? 1 : integers ? sizeof(int16_t) : sizeof(rfm_real);
     scratch = tiny ? model.r : RFM_PREDICT_SCRATCH(model.d, model.r);

@@ -214,6 +214,7 @@ int command_report(const call *c) {
     if (rfm_model_summary(&r.model, &r.summary, NULL, 0) == RFM_OK) {
         r.path = allocate(r.summary.steps, sizeof *r.path, "the path");
         (void)rfm_model_summary(&r.model, &r.summary, r.path, r.summary.steps);
+        if (r.summary.iterations < r.summary.steps) r.summary.ridge = r.path[r.summary.iterations].ridge;
     }
     model_table_read(&table, &r.any, model_file, c->data, !c->no_header, c->target,
                      fills_missing(&r.any, model_file, c->missing));

@@ -145,8 +145,8 @@ static void *pack(const rfm_conv_model *model, const sample_form *form, size_t *
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* y (rows, c): classes as numbers, or values less their means (c) in units (c), the power of two next to their deviation:
- * so squared errors have a range, and several targets count alike. */
+/* y (rows, c): classes as numbers, or values less their means (c) in units (c), powers of two near their deviations. So
+ * squared errors have a range, and several targets count alike. */
 static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, rfm_real *mean, double *unit) {
     rfm_real *y = allocate(s->rows, c * sizeof *y, "targets");
     size_t i, k;

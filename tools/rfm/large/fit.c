@@ -39,6 +39,7 @@ typedef struct {
     int held;
     size_t next;        /* row of `all` that comes next */
     rfm_real *x, *y, w; /* room for a row that is passed over */
+    rfm_real unit;      /* of the weights */
 } slice;
 
 static size_t read_lesson(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
@@ -67,6 +68,7 @@ static size_t read_slice(void *from, size_t first, size_t count, rfm_real *x, rf
         rfm_real *w = weights == NULL ? NULL : wanted ? weights + i : &p->w;
         if (all->read(all->from, p->next, 1, wanted ? x + i * all->d : p->x, wanted ? y + i * all->c : p->y, w) != 1)
             return i;
+        if (w != NULL) *w /= p->unit;
         i += (size_t)wanted;
     }
     return count;
@@ -143,9 +145,9 @@ static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *
 }
 
 /* One pass without the held rows, one over them. Solves with every ridge, takes the best, and solves once more for all
- * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. */
+ * rows, which are the sum of the two. fixed: the ridge stays, and is only scored. It is what is added to K. */
 static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *all, rfm_model *m, rfm_real *alpha,
-                        rfm_real *ridge, int fixed, large_result *result) {
+                        rfm_real unit, rfm_real *ridge, int fixed, large_result *result) {
     double factor = fixed ? 1 : 1e-2, best = 1; /* of the ridge that was given */
     size_t every = held_every(all->n), need = 0, bytes = 0, worse = 0;
     slice most, held;
@@ -157,7 +159,7 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     rfm_rows rows;
     int status;
     memset(&most, 0, sizeof most);
-    most.all = all, most.every = every;
+    most.all = all, most.every = every, most.unit = unit;
     most.x = allocate(l->d, sizeof *x, "a row"), most.y = allocate(l->c, sizeof *y, "a row");
     held = most, held.held = 1;
     rows = rows_of_slice(&held);
@@ -197,12 +199,20 @@ static int fit_once(machine *m, const lesson *l, const rfm_rows *rows, const rfm
                     const rfm_data *start, int scored, int fixed, rfm_options *options, rfm_model *model,
                     large_result *result) {
     rfm_large_report report;
-    const int status = rfm_large_fit(&m->ctx, rows, o, start, m->ctx.arena, model, &report);
+    rfm_real lambda;
+    int status = rfm_large_fit(&m->ctx, rows, o, start, m->ctx.arena, model, &report);
     if (status != RFM_OK) return status;
     result->passes = report.solve.passes, result->steps = report.solve.steps, result->power = (double)o->power;
-    result->ridge = (double)report.solve.ridge;
+    lambda = report.solve.ridge, result->ridge = (double)lambda;
+    result->unit =
+        kernel_has_depth(options->kernel) && options->ridge > 0 ? (double)lambda / (double)options->ridge : 1;
     if (!scored) return RFM_OK;
-    return choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, &options->ridge, fixed, result);
+    lambda /= report.solve.weight; /* the weights and the ridge in the unit that they need */
+    status =
+        choose_ridge(&m->ctx, l, rows, model, (rfm_real *)model->alpha, report.solve.weight, &lambda, fixed, result);
+    lambda *= report.solve.weight;
+    if (!fixed || result->unit == 1) options->ridge = (rfm_real)((double)lambda / result->unit);
+    return status;
 }
 
 /* The model's arrays in memory of their own, or from there back into the arena. */
@@ -262,7 +272,9 @@ static int fit_centers(machine *m, const lesson *l, const rfm_rows *in, const ca
         fail("%s: the rows have changed while they were read", a->operands[0]);
     check(status, l);
     if (status == RFM_OK) {
-        f->path[options->iterations].ridge = choose ? options->ridge : (rfm_real)result->ridge;
+        f->unit = result->unit;
+        f->path[options->iterations].ridge =
+            choose || kernel_has_depth(options->kernel) ? options->ridge : (rfm_real)result->ridge;
         f->path[options->iterations].bandwidth = f->model.bandwidth;
         f->path[options->iterations].rank = (uint32_t)f->model.r;
     }

@@ -30,7 +30,8 @@ typedef struct {
     double validation; /* accuracy or r2 on them; NaN: nothing was chosen */
     size_t passes, steps;
     double power; /* of the metric, in the last round */
-    double ridge; /* as used */
+    double ridge; /* as used: what is added to the diagonal of K, ... */
+    double unit;  /* ... for a ridge of 1 */
 } large_result;
 
 /* A fit with these options to all of these rows, or to the lesson's if `in` is NULL. The ridge becomes the best of

@@ -125,6 +125,30 @@ size_t lesson_need(machine *m, const lesson *l, const rfm_options *options) {
     return scratch + store;
 }
 
+/* The largest K of two rows that count. */
+static double largest_kernel(const lesson *l, const rfm_options *o, const rfm_model *m) {
+    double most = 0, zero = o->kernel == RFM_NTK ? (double)o->exponent + 1 : 1;
+    size_t i, j, q;
+    if (!kernel_has_depth(o->kernel)) return 1;
+    if (m->radius > 0) return zero;
+    for (i = 0; i < l->rows; i++) {
+        double length = 0;
+        if (l->weights != NULL && !(l->weights[i] > 0)) continue;
+        for (q = 0; q < m->r; q++) {
+            double sum = 0;
+            for (j = m->metric == RFM_FULL ? 0 : q; j < (m->metric == RFM_FULL ? m->d : q + 1); j++) {
+                double p = m->metric == RFM_FULL       ? (double)m->p[q * m->d + j]
+                           : m->metric == RFM_DIAGONAL ? (double)m->p[j]
+                                                       : 1;
+                sum += p * ((double)l->x[i * l->d + j] - (double)m->shift[j]);
+            }
+            length += sum * sum;
+        }
+        most = fmax(most, length);
+    }
+    return most > 0 ? zero * most : 1;
+}
+
 int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*tick)(void *arg, rfm_real done),
                fitted *f) {
     rfm_data data = data_of(l);
@@ -141,6 +165,7 @@ int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*ti
         fail("row %zu, input %zu (%s): too large to be trained on", report.row + 1, report.col + 1,
              report.col < l->d ? rfm_name(l->input_names, report.col) : "");
     if (status != RFM_OK) fail("cannot train on %zu rows, %zu inputs: %s", l->rows, l->d, rfm_status_text(status));
+    f->unit = options->ridge_rule == RFM_RIDGE_SHARE ? largest_kernel(l, options, &f->model) : 1;
     return RFM_OK;
 }
 
@@ -222,7 +247,8 @@ static void *pack(const lesson *l, const rfm_options *options, const fitted *f, 
     int status;
     size_t last = options->iterations;
     memset(&summary, 0, sizeof summary);
-    summary.bandwidth = f->model.bandwidth, summary.ridge = f->path[last].ridge;
+    summary.bandwidth = f->model.bandwidth;
+    summary.ridge = (rfm_real)((double)f->path[last].ridge * (f->unit > 0 ? f->unit : 1));
     summary.validation = isfinite(validation) ? (rfm_real)validation : 0;
     summary.rows = (uint32_t)l->rows, summary.iterations = (uint32_t)last;
     summary.steps = (uint32_t)last + 1, summary.path = f->path;

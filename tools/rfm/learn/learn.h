@@ -37,6 +37,7 @@ typedef struct {
     rfm_model model; /* its arrays are in the machine's arena */
     rfm_step path[MOST_ITERATIONS + 1];
     size_t arena_bytes;
+    double unit;                /* what a ridge of 1 adds to the diagonal of K: network kernels, by share; 0: 1 */
     double coverage, threshold; /* of conformal sets; 0: the model has none */
     double shift;               /* to be added to the output of two classes */
 } fitted;
