@@ -432,10 +432,8 @@ RFM_ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
 }
 
 /* A model has a pointer for each section, in the order of the table. */
-typedef char pointers_are_as_sections[offsetof(rfm_model, summary) - offsetof(rfm_model, shift) ==
-                                              RFM_SECTION_SUMMARY * sizeof(void *)
-                                          ? 1
-                                          : -1];
+typedef char pointers_are_as_sections
+    [offsetof(rfm_model, summary) - offsetof(rfm_model, shift) == RFM_SECTION_SUMMARY * sizeof(void *) ? 1 : -1];
 
 /* What an accepted blob says. */
 static RFM_ALONE void model_of(const unsigned char *b, rfm_model *model) {
@@ -2571,6 +2569,7 @@ static int exponent_right(int kernel, rfm_real q) {
 }
 
 static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
+static int is_l1_plain(const radial *f) { return is_l1(f->kernel) && f->exponent == R(1); }
 
 /* A unit for distances that are at most `largest`. */
 static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), DISTANCE_LEAST); }
@@ -2600,14 +2599,15 @@ static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_r
         port->laplace(n, f->inverse, distance, distance, w);
         return;
     }
-    for (i = 0; f->kernel == RFM_GAUSSIAN && i < n; i++) { /* by itself: compilers have vectors for it */
-        if (w != NULL) w[i] = distance[i] > R(0) ? R(1) : R(0);
-        distance[i] = R(-0.5) * distance[i] * f->inverse * f->inverse;
-    }
-    for (i = 0; f->kernel != RFM_GAUSSIAN && i < n; i++) {
-        if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
-        distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
-    }
+    if (f->kernel == RFM_GAUSSIAN || is_l1_plain(f)) { /* by itself: compilers have vectors for it */
+        const rfm_real half = f->kernel == RFM_GAUSSIAN ? R(-0.5) : R(-1), again = is_l1_plain(f) ? R(1) : f->inverse;
+        for (i = 0; w != NULL && i < n; i++) w[i] = distance[i] > R(0) ? R(1) : R(0);
+        for (i = 0; i < n; i++) distance[i] = half * distance[i] * f->inverse * again;
+    } else
+        for (i = 0; i < n; i++) {
+            if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
+            distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
+        }
     port_exp(port, n, distance);
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
 }
