@@ -432,8 +432,10 @@ RFM_ALONE const void *rfm_blob_section(const rfm_blob *head, uint32_t section) {
 }
 
 /* A model has a pointer for each section, in the order of the table. */
-typedef char pointers_are_as_sections
-    [offsetof(rfm_model, summary) - offsetof(rfm_model, shift) == RFM_SECTION_SUMMARY * sizeof(void *) ? 1 : -1];
+typedef char pointers_are_as_sections[offsetof(rfm_model, summary) - offsetof(rfm_model, shift) ==
+                                              RFM_SECTION_SUMMARY * sizeof(void *)
+                                          ? 1
+                                          : -1];
 
 /* What an accepted blob says. */
 static RFM_ALONE void model_of(const unsigned char *b, rfm_model *model) {
@@ -2569,7 +2571,6 @@ static int exponent_right(int kernel, rfm_real q) {
 }
 
 static int is_l1(int kernel) { return rfm_kernels[kernel].norm == 1; }
-static int is_l1_plain(const radial *f) { return is_l1(f->kernel) && f->exponent == R(1); }
 
 /* A unit for distances that are at most `largest`. */
 static rfm_real distance_unit(rfm_real largest) { return max_real(unit_of(largest), DISTANCE_LEAST); }
@@ -2593,21 +2594,21 @@ static rfm_real weight_shape(const radial *f, rfm_real distance) {
 /* Distances (s^2; for norm 1 s) become phi, in place. If w is not NULL it becomes shape times phi; for Laplace that
  * times 1 / L, as the ports compute it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
+    const int gaussian = f->kernel == RFM_GAUSSIAN, plain = is_l1(f->kernel) && f->exponent == R(1);
     rfm_real factor = weight_unit(f);
     size_t i;
     if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
         port->laplace(n, f->inverse, distance, distance, w);
         return;
     }
-    if (f->kernel == RFM_GAUSSIAN || is_l1_plain(f)) { /* by itself: compilers have vectors for it */
-        const rfm_real half = f->kernel == RFM_GAUSSIAN ? R(-0.5) : R(-1), again = is_l1_plain(f) ? R(1) : f->inverse;
-        for (i = 0; w != NULL && i < n; i++) w[i] = distance[i] > R(0) ? R(1) : R(0);
-        for (i = 0; i < n; i++) distance[i] = half * distance[i] * f->inverse * again;
-    } else
-        for (i = 0; i < n; i++) {
-            if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
-            distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
-        }
+    /* Three loops by themselves: compilers have vectors for them. */
+    for (i = 0; (gaussian || plain) && w != NULL && i < n; i++) w[i] = distance[i] > R(0) ? R(1) : R(0);
+    for (i = 0; gaussian && i < n; i++) distance[i] = R(-0.5) * distance[i] * f->inverse * f->inverse;
+    for (i = 0; plain && i < n; i++) distance[i] = -(distance[i] * f->inverse);
+    for (i = 0; !gaussian && !plain && i < n; i++) {
+        if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
+        distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
+    }
     port_exp(port, n, distance);
     for (i = 0; w != NULL && i < n; i++) w[i] *= distance[i];
 }

@@ -243,7 +243,9 @@ static void test_is_fit(void) {
 static void test_workers_and_weights(void) {
     static const size_t workers[] = {1, 2, 7};
     int solver, kernel;
+    size_t ports;
 
+    for (ports = 1; test_port(ports) != NULL;) ports++;
     for (kernel = 0; kernel < RFM_KERNELS; kernel++)
         for (solver = RFM_SOLVER_DIRECT; solver <= RFM_SOLVER_CONJUGATE; solver++) {
             rfm_solve_options o;
@@ -265,6 +267,7 @@ static void test_workers_and_weights(void) {
 
                 pool.workers = workers[w], pool.reverse = w == 1;
                 ctx.workers = workers[w], ctx.run = test_pool_run, ctx.pool = &pool;
+                ctx.port = test_port((size_t)kernel % 2 > 0 ? ports - 1 : 0);
                 status = solve(&p, &ctx, &o, NULL);
                 if (status == TEST_SKIP) break;
                 CHECK_INT(RFM_OK, status);
