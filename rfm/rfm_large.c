@@ -1322,7 +1322,7 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
 /* ==== 7. The fit ================================================================================
  *
  * One pass draws the sample. rfm_fit learns P and L on it. Centres are rows of the sample; of RFM_CHOICE_RESIDUAL a
- * quarter of them, and the rows that are drawn by the residuals take the places of rows of the sample that are no centres. Then,
+ * quarter of them, and rows drawn by residuals take the places of rows of the sample that are no centres. Then,
  * `rounds` times, alpha is solved for with all rows, and P becomes R P, where R'R is the mean of the outer products of
  * gradients by P z.
  */

@@ -292,7 +292,7 @@ static int theirs(const bench_run *run, const rows_made *train, size_t n) {
     const char *base = getenv("TMPDIR"), *slash = strrchr(__FILE__, '/');
     const size_t d = train->what->d;
     char name[300], command[1200], line[400];
-    rfm_real *x = bench_alloc(d, sizeof *x), y;
+    rfm_real *x, y;
     FILE *file, *pipe;
     size_t i;
     int failed = 0, handle;
@@ -303,6 +303,7 @@ static int theirs(const bench_run *run, const rows_made *train, size_t n) {
         perror(name);
         return -1;
     }
+    x = bench_alloc(d, sizeof *x);
     for (i = 0; i < n + train->what->tests && !failed; i++) {
         make_row(train, i, x, &y);
         failed = fwrite(x, sizeof *x, d, file) != d || fwrite(&y, sizeof y, 1, file) != 1;
@@ -335,7 +336,8 @@ static void show(const bench_run *run, const task *t, size_t n, const char *meth
     fflush(stdout);
 }
 
-/* Both methods of ours on the first n rows, then theirs. `first` has processor times on first_n rows, or is filled in. */
+/* Both methods of ours on the first n rows, then theirs. `first` is their processors' time on first_n rows: filled in
+ * where that is n. */
 static int measure_task(const bench_run *run, const task *t, size_t n, double first[2], size_t first_n) {
     static const char *const names[] = {"rfm centres", "rfm tree"};
     rows_made rows;
@@ -358,7 +360,11 @@ static int measure_table(const bench_run *run, const char *name) {
     double first[2];
     task t;
     size_t n = read_table(run->data, name, &t);
-    int failed = measure_task(run, &t, n, first, n);
+    int failed = -1;
+    if (n == 0 || t.tests == 0)
+        fprintf(stderr, "rfm-bench: large: %s.split has no rows to %s\n", name, n == 0 ? "fit to" : "test");
+    else
+        failed = measure_task(run, &t, n, first, n);
     free(t.table);
     return failed;
 }
