@@ -2594,17 +2594,18 @@ static rfm_real weight_shape(const radial *f, rfm_real distance) {
 /* Distances (s^2; for norm 1 s) become phi, in place. If w is not NULL it becomes shape times phi; for Laplace that
  * times 1 / L, as the ports compute it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
+    const int gaussian = f->kernel == RFM_GAUSSIAN, plain = is_l1(f->kernel) && f->exponent == R(1);
     rfm_real factor = weight_unit(f);
     size_t i;
     if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
         port->laplace(n, f->inverse, distance, distance, w);
         return;
     }
-    for (i = 0; f->kernel == RFM_GAUSSIAN && i < n; i++) { /* by itself: compilers have vectors for it */
-        if (w != NULL) w[i] = distance[i] > R(0) ? R(1) : R(0);
-        distance[i] = R(-0.5) * distance[i] * f->inverse * f->inverse;
-    }
-    for (i = 0; f->kernel != RFM_GAUSSIAN && i < n; i++) {
+    /* Three loops by themselves: compilers have vectors for them. */
+    for (i = 0; (gaussian || plain) && w != NULL && i < n; i++) w[i] = distance[i] > R(0) ? R(1) : R(0);
+    for (i = 0; gaussian && i < n; i++) distance[i] = R(-0.5) * distance[i] * f->inverse * f->inverse;
+    for (i = 0; plain && i < n; i++) distance[i] = -(distance[i] * f->inverse);
+    for (i = 0; !gaussian && !plain && i < n; i++) {
         if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
         distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
     }

@@ -362,8 +362,7 @@ int rfm_sums_size(const rfm_model *model, int kind, size_t *bytes) {
     if (status != RFM_OK) return status;
     if (kind != RFM_SUMS_SOLVE && kind != RFM_SUMS_AGOP) return RFM_EVALUE;
     if (max_size(model->n, model->r) > 46340 || model->c > most ||
-        max_size(model->n, model->r) > most / (model->n + model->c + 1) ||
-        model->r > most / (model->r + model->c + 1))
+        max_size(model->n, model->r) > most / (model->n + model->c + 1) || model->r > most / (model->r + model->c + 1))
         return RFM_EOVERFLOW;
     *bytes = sizeof(rfm_sums) + shape_of(model, kind).all * sizeof(fixed);
     return RFM_OK;
@@ -873,7 +872,11 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
  * With V'V = (sum w / m) U U' + ridge I, for all outputs together:
  *   V'^-1 (U'^-1 K_mn W K_nm U^-1 + ridge I) V^-1 g = V'^-1 U'^-1 K_mn W Y,   alpha = U^-1 V^-1 g.
  * A step is one pass: u = U^-1 V^-1 p, then the sum over blocks of K_b' W (K_b u). Sums over blocks are compensated.
+ * Tiles of a product have tens of columns: for few outputs the loop of the port for four rows does both products.
  */
+
+#define ROWS4_OUTPUTS 4    /* up to this many */
+#define ROWS4_COLUMNS 1024 /* of a job */
 
 typedef struct {
     equations *e;
@@ -884,6 +887,9 @@ typedef struct {
     rfm_real *x, *rest, *p, *q; /* (m, c) solution, residual, direction, its image */
     rfm_real *u, *sum, *lost;   /* (m, c) */
     rfm_real *part;             /* (m, c) of one block */
+    int by_rows;                /* 1: the two products by four rows at a time; then */
+    rfm_real *turned;           /* (c, m) u, or part */
+    rfm_real *ignored;          /* (workers, m): what the loop makes beside */
     rfm_real *square, *start;   /* (c) squares of the residuals now and at the start */
     rfm_real unit_y;
 } conjugate;
@@ -903,6 +909,9 @@ static void conjugate_layout(rfm_arena *arena, conjugate *s) {
     s->part = rfm_arena_reals(arena, m, c);
     s->square = rfm_arena_reals(arena, 1, c);
     s->start = rfm_arena_reals(arena, 1, c);
+    s->by_rows = c <= ROWS4_OUTPUTS && d->ctx->port != NULL && d->ctx->port->rows4 != NULL;
+    s->turned = rfm_arena_reals(arena, s->by_rows ? c : 0, m);
+    s->ignored = rfm_arena_reals(arena, s->by_rows ? rfm_workers(d->ctx) : 0, m);
     desk_for(d, rfm_gemm_need(d->ctx, b, c, m, &bytes), &bytes);
     desk_for(d, rfm_gemm_need(d->ctx, m, c, b, &bytes), &bytes);
     desk_for(d, rfm_syrk_need(d->ctx, m, m, &bytes), &bytes);
@@ -918,6 +927,66 @@ static void add_compensated(size_t n, const rfm_real *part, rfm_real *sum, rfm_r
     }
 }
 
+/* Four rows of K and what they have in t: t = K u for them, or, of some columns, part += K' t. Where there are fewer
+ * than four rows, one is taken four times, three of them with a factor of 0. */
+static void dots_job(void *arg, size_t index, size_t worker) {
+    static const rfm_real none[4] = {R(0), R(0), R(0), R(0)};
+    const conjugate *s = (const conjugate *)arg;
+    const size_t m = s->m, c = s->c, first = 4 * index, together = first + 4 <= s->b ? 4 : 1;
+    size_t i, j, k;
+    for (i = first; i < min_size(first + 4, s->b); i += together)
+        for (k = 0; k < c; k++) {
+            rfm_real dots[4] = {R(0), R(0), R(0), R(0)};
+            s->e->desk->ctx->port->rows4(m, s->k + i * m, together == 4 ? m : 0, none, s->turned + k * m,
+                                         s->ignored + worker * m, dots);
+            for (j = 0; j < together; j++) s->t[(i + j) * c + k] = dots[j];
+        }
+}
+
+static void columns_job(void *arg, size_t index, size_t worker) {
+    const conjugate *s = (const conjugate *)arg;
+    const size_t m = s->m, c = s->c, first = index * ROWS4_COLUMNS, cols = min_size(ROWS4_COLUMNS, m - first);
+    size_t i, j, k, together;
+    (void)worker;
+    for (k = 0; k < c; k++) memset(s->turned + k * m + first, 0, cols * sizeof *s->turned);
+    for (i = 0; i < s->b; i += together) {
+        const rfm_real *at = s->k + i * m + first;
+        together = i + 4 <= s->b ? 4 : 1;
+        for (k = 0; k < c; k++) {
+            rfm_real factor[4] = {R(0), R(0), R(0), R(0)}, unused[4] = {R(0), R(0), R(0), R(0)};
+            for (j = 0; j < together; j++) factor[j] = s->t[(i + j) * c + k];
+            s->e->desk->ctx->port->rows4(cols, at, together == 4 ? m : 0, factor, at, s->turned + k * m + first,
+                                         unused);
+        }
+    }
+}
+
+/* t = K u */
+static int times_u(conjugate *s, const rfm_real *u) {
+    const rfm_ctx *ctx = &s->e->desk->room.ctx;
+    size_t i, k;
+    if (!s->by_rows)
+        return rfm_gemm(ctx, RFM_NN, R(1), rfm_cview(s->k, s->b, s->m), rfm_cview(u, s->m, s->c), R(0),
+                        rfm_view(s->t, s->b, s->c));
+    for (k = 0; k < s->c; k++)
+        for (i = 0; i < s->m; i++) s->turned[k * s->m + i] = u[i * s->c + k];
+    rfm_jobs(s->e->desk->ctx, dots_job, s, (s->b + 3) / 4);
+    return rfm_finite(s->b * s->c, s->t) ? RFM_OK : RFM_ERANGE;
+}
+
+/* part = K' t */
+static int times_t(conjugate *s) {
+    const rfm_ctx *ctx = &s->e->desk->room.ctx;
+    size_t i, k;
+    if (!s->by_rows)
+        return rfm_gemm(ctx, RFM_TN, R(1), rfm_cview(s->k, s->b, s->m), rfm_cview(s->t, s->b, s->c), R(0),
+                        rfm_view(s->part, s->m, s->c));
+    rfm_jobs(s->e->desk->ctx, columns_job, s, (s->m + ROWS4_COLUMNS - 1) / ROWS4_COLUMNS);
+    for (k = 0; k < s->c; k++)
+        for (i = 0; i < s->m; i++) s->part[i * s->c + k] = s->turned[k * s->m + i];
+    return rfm_finite(s->m * s->c, s->part) ? RFM_OK : RFM_ERANGE;
+}
+
 /* sum (m, c) of a pass: K_mn W Y, or K_mn W K_nm u if u is not NULL. */
 static int conjugate_pass(conjugate *s, const rfm_real *u, rfm_real from, rfm_real to) {
     const rfm_model *model = &s->e->basis->turned;
@@ -931,18 +1000,14 @@ static int conjugate_pass(conjugate *s, const rfm_real *u, rfm_real from, rfm_re
         status = read_block(p, first, &count);
         if (status == RFM_OK)
             status = rfm_kernel_values(&d->room.ctx, model, rfm_cview(p->x, b, model->d), RFM_NN, rfm_view(s->k, b, m));
-        if (status == RFM_OK && u != NULL)
-            status = rfm_gemm(&d->room.ctx, RFM_NN, R(1), rfm_cview(s->k, b, m), rfm_cview(u, m, c), R(0),
-                              rfm_view(s->t, b, c));
+        if (status == RFM_OK && u != NULL) status = times_u(s, u);
         for (i = 0; status == RFM_OK && i < b; i++)
             for (k = 0; k < c; k++) {
                 rfm_real *t = s->t + i * c + k;
                 if (u == NULL) *t = (p->y[i * c + k] - (model->offset != NULL ? model->offset[k] : R(0))) / s->unit_y;
                 *t *= p->w[i];
             }
-        if (status == RFM_OK)
-            status = rfm_gemm(&d->room.ctx, RFM_TN, R(1), rfm_cview(s->k, b, m), rfm_cview(s->t, b, c), R(0),
-                              rfm_view(s->part, m, c));
+        if (status == RFM_OK) status = times_t(s);
         if (status == RFM_OK) add_compensated(m * c, s->part, s->sum, s->lost);
         if (status == RFM_OK) status = desk_tick(d, from + (to - from) * R(first + count) / R(n));
     }
@@ -1031,6 +1096,7 @@ static int conjugate_solve(conjugate *s, rfm_real weight, const rfm_solve_option
     rfm_real done = R(1) / R(EXPECTED_STEPS + 1), next;
     int status = precondition(s, weight, ridge);
     *steps = 0;
+    if (s->by_rows) memset(s->ignored, 0, rfm_workers(s->e->desk->ctx) * s->m * sizeof *s->ignored);
     if (status == RFM_OK) status = conjugate_pass(s, NULL, R(0), done);
     if (status == RFM_OK) status = solve_with(s, s->e->basis->u, RFM_TN, s->sum);
     if (status == RFM_OK) status = solve_with(s, s->e->v, RFM_TN, s->sum);
@@ -1255,8 +1321,10 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
 
 /* ==== 7. The fit ================================================================================
  *
- * One pass draws the sample. rfm_fit learns P and L on it. Centres are rows of the sample. Then, `rounds` times, alpha
- * is solved for with all rows, and P becomes R P, where R'R is the mean of the outer products of gradients by P z.
+ * One pass draws the sample. rfm_fit learns P and L on it. Centres are rows of the sample; of RFM_CHOICE_RESIDUAL a
+ * quarter of them, and rows drawn by residuals take the places of rows of the sample that are no centres. Then,
+ * `rounds` times, alpha is solved for with all rows, and P becomes R P, where R'R is the mean of the outer products of
+ * gradients by P z.
  */
 
 #define MEDIAN_ROWS      128 /* centres whose distances the median is taken of */
@@ -1272,6 +1340,7 @@ typedef struct {
     rfm_data data; /* the sample, and what was given for validation */
     rfm_options options;
     size_t s, m, d, c;
+    size_t first;                          /* centres that are there before residuals are: m, or a quarter of it */
     rfm_real *shift, *p, *centers, *alpha; /* of the model */
     size_t store_end, mark;                /* where the phases begin */
     rfm_model model;
@@ -1279,6 +1348,7 @@ typedef struct {
     uint32_t *order;           /* (s) the first m are the centres */
     rfm_real *z, *k, *columns; /* choice: (s, d) projected, (s, s), (s, LEVERAGE_COLUMNS) */
     rfm_real *keys;            /* (s) */
+    rfm_real *predicted;       /* (b, c) of a block */
     rfm_real *centred;         /* (m, d) */
     fixed *numbers;            /* sums of outer products */
     rfm_real *root, *next;     /* (d, d) RFM_FULL */
@@ -1287,6 +1357,7 @@ typedef struct {
     rfm_real longest; /* network kernels: the largest length of a centre */
     extent extent;
     rfm_real done, cost[4]; /* of the sample's fit, the choice, a solve, an AGOP */
+    int residual;           /* 1: RFM_CHOICE_RESIDUAL, with more than one centre */
 } fitting;
 
 void rfm_large_options_init(rfm_large_options *o) {
@@ -1301,7 +1372,7 @@ static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_lar
     int status = ctx == NULL || o == NULL ? RFM_ENULL : rows_right(rows);
     rfm_real s, n, m;
     if (status != RFM_OK) return status;
-    if (o->centers == 0 || !between(RFM_CHOICE_RANDOM, o->choice, RFM_CHOICE_GREEDY) ||
+    if (o->centers == 0 || !between(RFM_CHOICE_RANDOM, o->choice, RFM_CHOICE_RESIDUAL) ||
         !solve_options_right(&o->solve) || o->centers > UINT32_MAX || o->sample > UINT32_MAX)
         return RFM_EVALUE;
     if (!(o->power >= R(0.25) && o->power <= R(4))) return RFM_EVALUE;
@@ -1310,6 +1381,8 @@ static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_lar
     f->rows = rows, f->o = o, f->d = rows->d, f->c = rows->c, f->options = o->fit;
     f->s = min_size(rows->n, max_size(o->sample, o->centers));
     f->m = min_size(f->s, o->centers);
+    f->residual = o->choice == RFM_CHOICE_RESIDUAL && f->m > 1;
+    f->first = f->residual ? (f->m + 3) / 4 : f->m;
     if (validation != NULL) f->data = *validation;
     f->data.x = rfm_cview(&somewhere, f->s, f->d), f->data.y = rfm_cview(&somewhere, f->s, f->c);
     f->data.weights = rows->weighted ? &somewhere : NULL;
@@ -1324,6 +1397,7 @@ static int fitting_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_lar
     f->cost[1] = o->choice == RFM_CHOICE_RANDOM ? R(0) : s * s * s;
     f->cost[2] = m * (n * R(f->d) + (m <= R(RFM_DIRECT_CENTERS) ? R(3) * n * m : R(EXPECTED_STEPS) * n * R(f->d + 9)));
     f->cost[3] = R(4) * m * R(o->agop_rows) * R(f->c) * R(f->d);
+    if (f->residual) f->cost[1] = f->cost[2] / R(4) + m / R(4) * n * R(f->d);
     return RFM_OK;
 }
 
@@ -1348,7 +1422,7 @@ static rfm_model sample_model(const fitting *f, const rfm_real *z) {
 static int choose_layout(rfm_arena *arena, fitting *f) {
     size_t s = f->s, wide = min_size(s, LEVERAGE_COLUMNS), bytes = 0, r;
     f->choose.room.bytes = 0;
-    if (f->o->choice == RFM_CHOICE_RANDOM) return RFM_OK;
+    if (f->o->choice == RFM_CHOICE_RANDOM || f->o->choice == RFM_CHOICE_RESIDUAL) return RFM_OK;
     f->z = rfm_arena_reals(arena, s, f->d);
     f->centred = rfm_arena_reals(arena, s, f->d);
     f->k = rfm_arena_reals(arena, s, s);
@@ -1367,16 +1441,38 @@ static int choose_layout(rfm_arena *arena, fitting *f) {
     return arena->status;
 }
 
-static int rounds_layout(rfm_arena *arena, fitting *f) {
-    size_t full = f->model.metric == RFM_FULL ? f->d : 0, bytes = 0, near = min_size(f->m, MEDIAN_ROWS), r;
+/* What solving for alpha and placing so many centres takes. */
+static void centers_layout(rfm_arena *arena, fitting *f, size_t centers) {
+    size_t full = f->model.metric == RFM_FULL, bytes = 0, near = min_size(centers, MEDIAN_ROWS), r;
+    f->model.n = centers;
+    solving_start(&f->desk, &f->passing, &f->model, full ? 1 : f->d, &f->o->solve, &f->solving);
     f->desk.room.bytes = 0;
-    f->centred = rfm_arena_reals(arena, f->m, f->d);
+    f->centred = rfm_arena_reals(arena, centers, f->d);
     f->distances = rfm_arena_reals(arena, near, near / 2 + 1);
-    for (r = full ? 1 : f->d; full && r <= f->d; r++) {
-        desk_for(&f->desk, rfm_gemm_need(f->desk.ctx, f->m, r, f->d, &bytes), &bytes);
-        desk_for(&f->desk, rfm_chol_rank_need(f->desk.ctx, r, &bytes), &bytes);
-    }
+    for (r = 1; full && r <= f->d; r++)
+        desk_for(&f->desk, rfm_gemm_need(f->desk.ctx, centers, r, f->d, &bytes), &bytes);
     solving_layout(arena, &f->solving);
+}
+
+/* The first centres of RFM_CHOICE_RESIDUAL, and residuals of their model. */
+static int residual_layout(rfm_arena *arena, fitting *f) {
+    size_t bytes = 0, r;
+    if (!f->residual) return RFM_OK;
+    centers_layout(arena, f, f->first);
+    f->keys = rfm_arena_reals(arena, 1, f->m - f->first);
+    f->predicted = rfm_arena_reals(arena, f->passing.b, f->c);
+    for (r = f->solving.basis.least_r; r <= f->d; r++) {
+        rfm_model k = of_rank(&f->model, r);
+        desk_for(&f->desk, rfm_predict_need(f->desk.ctx, &k, f->passing.b, &bytes), &bytes);
+    }
+    desk_layout(arena, &f->desk);
+    return arena->status;
+}
+
+static int rounds_layout(rfm_arena *arena, fitting *f) {
+    size_t full = f->model.metric == RFM_FULL ? f->d : 0, bytes = 0, r;
+    centers_layout(arena, f, f->m);
+    for (r = 1; full && r <= f->d; r++) desk_for(&f->desk, rfm_chol_rank_need(f->desk.ctx, r, &bytes), &bytes);
     if (has_rounds(f)) {
         f->outer.b = f->passing.b;
         outer_layout(arena, &f->outer);
@@ -1412,7 +1508,9 @@ static int fitting_layout(rfm_arena *store, rfm_arena *arena, fitting *f) {
     status = choose_layout(arena, f);
     if (status != RFM_OK) return status;
     rfm_arena_release(arena, f->mark);
-    solving_start(&f->desk, &f->passing, &f->model, least_r, &f->o->solve, &f->solving);
+    status = residual_layout(arena, f);
+    if (status != RFM_OK) return status;
+    rfm_arena_release(arena, f->mark);
     f->outer.desk = &f->desk, f->outer.model = &f->model, f->outer.least_r = least_r, f->outer.most_r = f->d;
     status = rounds_layout(arena, f);
     rfm_arena_release(arena, f->mark);
@@ -1588,7 +1686,7 @@ static int choose_centers(fitting *f) {
     rfm_real ignored;
     int status;
     for (i = 0; i < s; i++) f->order[i] = (uint32_t)i;
-    if (f->o->choice == RFM_CHOICE_RANDOM) {
+    if (f->o->choice == RFM_CHOICE_RANDOM || f->o->choice == RFM_CHOICE_RESIDUAL) {
         for (i = 0; i < f->m; i++) {
             size_t other = i + rfm_random(&state) % (s - i);
             uint32_t row = f->order[i];
@@ -1778,15 +1876,79 @@ static void sharpen(fitting *f) {
 
 static int place_centers(fitting *f) { return place(f, &f->desk, f->order, f->m, f->centred, f->centers, &f->longest); }
 
-static int solve_fit(fitting *f, rfm_large_report *report) {
+/* alpha of the centres as they are placed. */
+static int solve_placed(fitting *f, rfm_large_report *report) {
     rfm_real share = R(1);
     if (rfm_kernels[f->model.kernel].layers && f->options.ridge_rule == RFM_RIDGE_SHARE) {
         share = f->model.kernel == RFM_NTK ? f->model.exponent + R(1) : R(1);
         if (!(f->model.radius > R(0))) share *= f->longest * f->longest;
     }
-    begin(f, &f->desk, 2);
     return solve_rows(&f->solving, &f->extent, f->options.ridge * share, rfm_view(f->alpha, f->m, f->c),
                       &report->solve);
+}
+
+static int solve_fit(fitting *f, rfm_large_report *report) {
+    begin(f, &f->desk, 2);
+    return solve_placed(f, report);
+}
+
+/* The heap of the rows with the smallest keys: the largest of these is on top. */
+static void heap_replace(size_t n, rfm_real *keys, uint32_t *rows, rfm_real key) {
+    const uint32_t row = rows[0];
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < n) {
+        if (child + 1 < n && keys[child + 1] > keys[child]) child++;
+        if (!(keys[child] > key)) break;
+        keys[at] = keys[child], rows[at] = rows[child], at = child;
+    }
+    keys[at] = key, rows[at] = row;
+}
+
+/* A pass: rows with the smallest -log(u) / w r^2, r the residual of the model, become the sample's rows at f->order
+ * behind the first centres. Where there are not enough rows with weight, those of the sample stay. */
+static int draw_by_residuals(fitting *f) {
+    passing *p = &f->passing;
+    const size_t n = f->rows->n, d = f->d, c = f->c, count_drawn = f->m - f->first;
+    const rfm_real unit = power(-exponent_of(max_real(f->extent.most_y, REAL_LEAST)));
+    uint32_t state = rfm_random_start(f->options.seed + 2), *slots = f->order + f->first;
+    size_t first, count, i, k;
+    int status = RFM_OK;
+    for (i = 0; i < count_drawn; i++) f->keys[i] = RFM_LIMIT(MAX);
+    for (first = 0; first < n && status == RFM_OK; first += count) {
+        status = read_block(p, first, &count);
+        if (status == RFM_OK)
+            status =
+                rfm_predict(&f->desk.room.ctx, &f->model, rfm_cview(p->x, p->b, d), rfm_view(f->predicted, p->b, c));
+        for (i = 0; status == RFM_OK && i < count; i++) {
+            rfm_real sum = REAL_EPS * REAL_EPS, key; /* rows that are met exactly can be drawn, too */
+            if (!(p->w[i] > R(0))) continue;
+            for (k = 0; k < c; k++) {
+                const rfm_real off = p->y[i * c + k] * unit - f->predicted[i * c + k] * unit;
+                sum += off * off;
+            }
+            key = -RFM_MATH(log)(random_share(&state)) / (p->w[i] / f->extent.most_w * sum);
+            if (!(key < f->keys[0])) continue;
+            memcpy(f->sx + slots[0] * d, p->x + i * d, d * sizeof *f->sx);
+            heap_replace(count_drawn, f->keys, slots, key);
+        }
+        if (status == RFM_OK) status = desk_tick(&f->desk, R(first + count) / R(n));
+    }
+    return status == RFM_OK ? end_pass(p) : status;
+}
+
+/* The centres of RFM_CHOICE_RESIDUAL that are not there yet. */
+static int choose_by_residuals(fitting *f, rfm_large_report *report) {
+    const size_t m = f->m;
+    int status;
+    desk_start(&f->desk);
+    f->m = f->first;
+    begin(f, &f->desk, 1);
+    f->desk.end = f->desk.base + (f->desk.end - f->desk.base) * R(0.9);
+    status = place_centers(f);
+    if (status == RFM_OK) status = solve_placed(f, report);
+    f->m = m;
+    f->desk.base = f->desk.end;
+    return status == RFM_OK ? draw_by_residuals(f) : status;
 }
 
 static int fit_rounds(fitting *f, rfm_large_report *report) {
@@ -1822,6 +1984,9 @@ static int fit_all(fitting *f, rfm_arena *arena, rfm_large_report *report) {
     rfm_arena_release(arena, f->mark);
     if (status == RFM_OK) status = choose_layout(arena, f);
     if (status == RFM_OK) status = choose_centers(f);
+    rfm_arena_release(arena, f->mark);
+    if (status == RFM_OK) status = residual_layout(arena, f);
+    if (status == RFM_OK && f->residual) status = choose_by_residuals(f, report);
     rfm_arena_release(arena, f->mark);
     if (status == RFM_OK) status = rounds_layout(arena, f);
     return status == RFM_OK ? fit_rounds(f, report) : status;

@@ -131,6 +131,8 @@ int rfm_sums_solve_need(const rfm_ctx *ctx, const rfm_model *model, size_t *byte
 #define RFM_CHOICE_RANDOM   0 /* by lot */
 #define RFM_CHOICE_LEVERAGE 1 /* by lot, with ridge leverage scores as weights */
 #define RFM_CHOICE_GREEDY   2 /* pivoted Cholesky: the row that is worst represented by those before it */
+#define RFM_CHOICE_RESIDUAL 3 /* a quarter of them by lot; a model of these is solved for with all rows. The others are
+                                 drawn among all rows, with the squares of its residuals as weights: near steps */
 
 /* rfm_large_options_init() sets what is said in (parentheses). */
 typedef struct {

@@ -643,7 +643,7 @@ static void check_large_fit(reading *t) {
     int status;
     rfm_large_options_init(&t->o);
     t->o.fit = t->f->o, t->o.solve = t->solve;
-    t->o.sample = 1 + draw(n), t->o.centers = 1 + draw(t->o.sample), t->o.choice = (int)draw(3), t->o.rounds = draw(3);
+    t->o.sample = 1 + draw(n), t->o.centers = 1 + draw(t->o.sample), t->o.choice = (int)draw(4), t->o.rounds = draw(3);
     t->o.agop_rows = draw(n + 1);
     if (t->o.fit.agop_points > t->o.sample) t->o.fit.agop_points = 0;
     note(" sample %lu centres %lu choice %d rounds %lu agop rows %lu", (unsigned long)t->o.sample,

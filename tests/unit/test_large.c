@@ -243,7 +243,9 @@ static void test_is_fit(void) {
 static void test_workers_and_weights(void) {
     static const size_t workers[] = {1, 2, 7};
     int solver, kernel;
+    size_t ports;
 
+    for (ports = 1; test_port(ports) != NULL;) ports++;
     for (kernel = 0; kernel < RFM_KERNELS; kernel++)
         for (solver = RFM_SOLVER_DIRECT; solver <= RFM_SOLVER_CONJUGATE; solver++) {
             rfm_solve_options o;
@@ -265,6 +267,7 @@ static void test_workers_and_weights(void) {
 
                 pool.workers = workers[w], pool.reverse = w == 1;
                 ctx.workers = workers[w], ctx.run = test_pool_run, ctx.pool = &pool;
+                ctx.port = test_port((size_t)kernel % 2 > 0 ? ports - 1 : 0);
                 status = solve(&p, &ctx, &o, NULL);
                 if (status == TEST_SKIP) break;
                 CHECK_INT(RFM_OK, status);
@@ -720,7 +723,7 @@ static void test_fit(void) {
 
     for (kernel = 0; kernel < RFM_KERNELS; kernel++)
         for (metric = RFM_IDENTITY; metric <= RFM_FULL; metric++)
-            for (choice = RFM_CHOICE_RANDOM; choice <= RFM_CHOICE_GREEDY; choice++)
+            for (choice = RFM_CHOICE_RANDOM; choice <= RFM_CHOICE_RESIDUAL; choice++)
                 for (i = 0; i < TEST_LENGTH(centers); i++) {
                     rfm_large_options o;
                     rfm_large_report report;
@@ -859,25 +862,30 @@ static void test_fit_refuses(void) {
     rfm_ctx ctx = plain();
     rfm_model m;
     problem p;
-    size_t calls, i, mark;
+    size_t calls, i, mark, turn;
     int status;
 
     if (!problem_make(&p, 30, 1, 2, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
     rfm_large_options_init(&o);
     o.centers = 8, o.rounds = 1, o.fit.iterations = 1;
     mark = test_mark();
-    status = fit(&p, &ctx, &o, &m, &report);
-    if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
-    CHECK_INT(RFM_OK, status);
-    calls = p.from.calls;
-    for (i = 1; i <= calls; i++) {
+    for (turn = 0; turn < 2; turn++) {
+        o.choice = turn == 0 ? RFM_CHOICE_RANDOM : RFM_CHOICE_RESIDUAL;
         test_rewind(mark);
-        p.from.calls = p.from.passes = 0, p.from.fail_at = i;
-        CHECK_INT(RFM_EREAD, fit(&p, &ctx, &o, &m, &report));
-        test_rewind(mark);
-        p.from.fail_at = 0, p.from.passes = 0, p.from.changed_at = i > 1 ? i : 0;
-        CHECK_INT(i > 1 ? RFM_ECHANGED : RFM_OK, fit(&p, &ctx, &o, &m, &report));
-        p.from.changed_at = 0;
+        p.from.calls = 0;
+        status = fit(&p, &ctx, &o, &m, &report);
+        if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, status);
+        calls = p.from.calls;
+        for (i = 1; i <= calls; i++) {
+            test_rewind(mark);
+            p.from.calls = p.from.passes = 0, p.from.fail_at = i;
+            CHECK_INT(RFM_EREAD, fit(&p, &ctx, &o, &m, &report));
+            test_rewind(mark);
+            p.from.fail_at = 0, p.from.passes = 0, p.from.changed_at = i > 1 ? i : 0;
+            CHECK_INT(i > 1 ? RFM_ECHANGED : RFM_OK, fit(&p, &ctx, &o, &m, &report));
+            p.from.changed_at = 0;
+        }
     }
     test_rewind(mark);
     p.from.passes = 0, p.from.poisoned_at = 1;
@@ -886,7 +894,7 @@ static void test_fit_refuses(void) {
     p.from.poisoned_at = 0, p.from.passes = 0;
     o.centers = 0;
     CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
-    o.centers = 8, o.choice = 3;
+    o.centers = 8, o.choice = 4;
     CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
     o.choice = 0, o.fit.ridge = -1;
     CHECK_INT(RFM_EVALUE, fit(&p, &ctx, &o, &m, &report));
@@ -929,6 +937,42 @@ static void test_power(void) {
                         10 * TEST_EPS * most);
         CHECK(weights[0] != weights[1]);
     }
+}
+
+/* Rows with a step: centres that residuals choose are near to it, and no row without weight is among them. */
+static void test_residual_centers(void) {
+    const size_t n = 700;
+    rfm_real weights[700];
+    rfm_large_options o;
+    rfm_large_report report;
+    rfm_ctx ctx = plain();
+    rfm_model m;
+    problem p;
+    size_t i, at_step = 0;
+    int status;
+
+    if (!problem_make(&p, n, 1, 1, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+    for (i = 0; i < n; i++) { /* 0 to 1 in another order; a tenth of the rows is less than 0.05 from the step */
+        const double x = (double)(i * 271 % n) / (double)n;
+
+        p.from.x.at[i * p.from.x.stride] = (rfm_real)x, p.from.y.at[i * p.from.y.stride] = x > 0.4 ? 1 : -1;
+        weights[i] = x < 0.4 ? (rfm_real)0.5 : x < 0.42 ? 0 : 2;
+    }
+    p.from.weights = weights, p.rows.weighted = 1;
+    rfm_large_options_init(&o);
+    o.fit.iterations = 0, o.fit.bandwidth = 1, o.fit.ridge = (rfm_real)0.01, o.fit.metric = RFM_IDENTITY;
+    o.centers = 40, o.choice = RFM_CHOICE_RESIDUAL;
+    status = fit(&p, &ctx, &o, &m, &report);
+    if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, status);
+    CHECK_SIZE(40, m.n);
+    for (i = 0; i < m.n; i++) {
+        const double x = (double)m.centers[i] + (double)m.shift[0];
+
+        at_step += fabs(x - 0.4) < 0.05;
+        CHECK(!(x > 0.4 + 1e-5 && x < 0.42 - 1e-5));
+    }
+    CHECK(at_step >= 15);
 }
 
 /* The first block of rows is far from all that is learnt: its gradients are far below those of the others. */
@@ -1044,7 +1088,7 @@ static void test_fit_ticks(void) {
         test_rewind(mark);
         if (!problem_make(&p, n, 1, 2, 1, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
         rfm_large_options_init(&o);
-        o.centers = 1 + n / 2, o.sample = n - n / 3, o.choice = (int)(n % 3), o.rounds = n % 4, o.agop_rows = n / 2;
+        o.centers = 1 + n / 2, o.sample = n - n / 3, o.choice = (int)(n * 3 % 4), o.rounds = n % 4, o.agop_rows = n / 2;
         o.fit.iterations = 1 + n % 2, o.fit.ridge = (rfm_real)0.1;
         ctx.tick = tick, ctx.tick_arg = &last, ticks_left = 100000;
         if (fit(&p, &ctx, &o, &m, &report) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
@@ -1279,6 +1323,7 @@ int main(void) {
     RUN_TEST(test_fit_is_exact);
     RUN_TEST(test_fit_refuses);
     RUN_TEST(test_power);
+    RUN_TEST(test_residual_centers);
     RUN_TEST(test_far_rows);
     RUN_TEST(test_few_weights);
     RUN_TEST(test_sizes_of_weights);

@@ -50,6 +50,7 @@ typedef struct {
     size_t sizes, dims, counts;    /* .. so many of them, 0: all */
     const char *metric;            /* NULL: all */
     const char *task;              /* of large; NULL: all */
+    const char *data;              /* of large: the folder of its tables; NULL: rows are generated */
 } bench_run;
 
 typedef struct {

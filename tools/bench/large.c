@@ -2,12 +2,13 @@
  *
  * Rows are made where they are asked for, so a fit with centres needs no table in memory; a tree does. Three tasks:
  * "step", 20 inputs, smooth terms and an interaction with a step; "friedman", Friedman's function with 50 inputs, 45 of
- * them idle; "regions", 20 inputs, of which two say which two others count. Noise keeps R^2 below 0.99. JSON lines have
- * "what": "large". */
+ * them idle; "regions", 20 inputs, of which two say which directions of the others count. Noise keeps R^2 below 0.99.
+ * With a folder the tasks are its tables instead. JSON lines have "what": "large". */
 #define _POSIX_C_SOURCE 200809L
 
 #include "rfm_large.h"
 #include "rfm_tree.h"
+#include "host/table.h"
 #include "bench.h"
 
 #include <math.h>
@@ -24,21 +25,29 @@
 #define NYSTROEM  1000   /* centres of the peer; with 4,000 its features of 10^5 rows are 1.6 GB */
 #define MANY_ROWS 200000 /* above: one tree with smaller leaves */
 
+#define REGIONS_INPUTS 20
+#define OFFSET_RIGHT   1.5
+#define OFFSET_UPPER   3.0
+
 typedef struct {
     const char *name;
     size_t d;
     int what;
     double mean, unit; /* of the function */
+    size_t tests;      /* rows that come behind those that are fitted to */
+    rfm_real *table;   /* TABLE: rows of d inputs and a target */
 } task;
 
 #define STEP     0
 #define FRIEDMAN 1
 #define REGIONS  2
+#define TABLE    3
 
 #define NOISE 0.1005 /* in units of the function's deviation: R^2 is at most 0.990 */
 
-static const task tasks[] = {
-    {"step", 20, STEP, 1.4225, 1.158}, {"friedman", 50, FRIEDMAN, 14.41, 4.97}, {"regions", 20, REGIONS, 1.5, 1.78}};
+static const task tasks[] = {{"step", 20, STEP, 1.4225, 1.158, TEST_ROWS, NULL},
+                             {"friedman", 50, FRIEDMAN, 14.41, 4.97, TEST_ROWS, NULL},
+                             {"regions", REGIONS_INPUTS, REGIONS, 2.9165, 2.3735, TEST_ROWS, NULL}};
 static const size_t sizes[] = {10000, 100000, 1000000};
 
 typedef struct {
@@ -54,11 +63,35 @@ static double uniform(uint64_t at) {
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
+/* Two orthogonal directions of unit length for each of four regions, drawn over all inputs but the first two. */
+static double ways[4][2][REGIONS_INPUTS];
+
+static void draw_ways(void) {
+    uint64_t at = UINT64_C(1) << 60;
+    size_t r, k, j, i;
+    for (r = 0; r < 4; r++)
+        for (k = 0; k < 2; k++) {
+            double *u = ways[r][k], length = 0, along = 0;
+            for (j = 2; j < REGIONS_INPUTS; j++)
+                for (i = 0; i < 12; i++) u[j] += uniform(at++) - 0.5;
+            for (j = 2; k > 0 && j < REGIONS_INPUTS; j++) along += u[j] * ways[r][0][j];
+            for (j = 2; k > 0 && j < REGIONS_INPUTS; j++) u[j] -= along * ways[r][0][j];
+            for (j = 2; j < REGIONS_INPUTS; j++) length += u[j] * u[j];
+            for (j = 2; j < REGIONS_INPUTS; j++) u[j] /= sqrt(length);
+        }
+}
+
 static double value(const task *t, const rfm_real *x) {
     const double pi = 3.14159265358979;
     if (t->what == REGIONS) {
-        const int right = x[0] > 0, upper = x[1] > 0, at = 2 + 4 * (2 * right + upper);
-        return 1.0 * right + 2.0 * upper + 2 * sin(3 * ((double)x[at] + (double)x[at + 1]));
+        const int right = x[0] > 0, upper = x[1] > 0;
+        double u = 0, v = 0;
+        size_t j;
+        for (j = 2; j < REGIONS_INPUTS; j++) {
+            u += ways[2 * right + upper][0][j] * (double)x[j];
+            v += ways[2 * right + upper][1][j] * (double)x[j];
+        }
+        return OFFSET_RIGHT * right + OFFSET_UPPER * upper + 2 * sin(3 * u) + 2 * v * v;
     }
     if (t->what == STEP)
         return sin(3 * (double)x[0]) + (double)x[1] * (double)x[1] + 0.5 * exp((double)x[2]) +
@@ -73,11 +106,53 @@ static void make_row(const rows_made *r, size_t i, rfm_real *x, rfm_real *y) {
     uint64_t at = (uint64_t)(r->first + i) * (t->d + 12);
     double noise = 0;
     size_t j;
+    if (t->what == TABLE) {
+        memcpy(x, t->table + (r->first + i) * (t->d + 1), t->d * sizeof *x);
+        *y = t->table[(r->first + i) * (t->d + 1) + t->d];
+        return;
+    }
     for (j = 0; j < t->d; j++) x[j] = (rfm_real)(t->what == FRIEDMAN ? uniform(at + j) : 2 * uniform(at + j) - 1);
     for (j = 0; j < 12; j++) noise += uniform(at + t->d + j) - 0.5;
     *y = (rfm_real)((value(t, x) - t->mean) / t->unit + NOISE * noise);
     for (j = 0; j < t->d; j++)
         x[j] = (rfm_real)(t->what == FRIEDMAN ? 3.464 * ((double)x[j] - 0.5) : 1.732 * (double)x[j]);
+}
+
+/* FOLDER/NAME.csv, the target last: rows that NAME.split marks with 1 are tested, all others are fitted to, in an order
+ * by lot. Columns get a mean of 0 and a variance of 1 by the latter. Returns how many these are. */
+static size_t read_table(const char *folder, const char *name, task *t) {
+    char path[1024];
+    unsigned char *use;
+    uint32_t state = rfm_random_start(0);
+    size_t n = 0, i, j, *order;
+    csv c;
+    snprintf(path, sizeof path, "%.900s/%s.csv", folder, name);
+    csv_read(&c, path, 1);
+    snprintf(path, sizeof path, "%.900s/%s.split", folder, name);
+    use = split_read(path, &c, USE_TRAIN);
+    t->name = name, t->d = c.columns - 1, t->what = TABLE, t->tests = 0;
+    t->table = bench_alloc(c.rows * c.columns, sizeof *t->table);
+    order = bench_alloc(c.rows, sizeof *order);
+    for (i = 0; i < c.rows; i++)
+        if (use[i] == USE_TEST)
+            order[c.rows - ++t->tests] = i;
+        else
+            order[n++] = i;
+    for (i = n; i > 1; i--) {
+        const size_t other = rfm_random(&state) % i, row = order[i - 1];
+        order[i - 1] = order[other], order[other] = row;
+    }
+    for (j = 0; j < c.columns; j++) {
+        double mean = 0, squares = 0, scale;
+        for (i = 0; i < n; i++) mean += csv_value(&c, order[i], j) / (double)n;
+        for (i = 0; i < n; i++) squares += pow(csv_value(&c, order[i], j) - mean, 2) / (double)n;
+        scale = squares > 0 ? sqrt(squares) : 1;
+        for (i = 0; i < c.rows; i++)
+            t->table[i * c.columns + j] = (rfm_real)((csv_value(&c, order[i], j) - mean) / scale);
+    }
+    free(order), free(use);
+    csv_free(&c);
+    return n;
 }
 
 static size_t read_rows(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
@@ -106,21 +181,23 @@ static double cpu_now(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
 /* Rows that come behind the n that are fitted to. */
 typedef struct {
+    size_t count;
     rfm_real *x, *y, *f;
 } test_rows;
 
 static test_rows test_make(const rows_made *train, size_t n) {
     rows_made behind = *train;
     test_rows t;
-    t.x = bench_alloc(TEST_ROWS * train->what->d, sizeof *t.x);
-    t.y = bench_alloc(TEST_ROWS, sizeof *t.y), t.f = bench_alloc(TEST_ROWS, sizeof *t.f);
+    t.count = train->what->tests;
+    t.x = bench_alloc(t.count * train->what->d, sizeof *t.x);
+    t.y = bench_alloc(t.count, sizeof *t.y), t.f = bench_alloc(t.count, sizeof *t.f);
     behind.first += n;
-    (void)read_rows(&behind, 0, TEST_ROWS, t.x, t.y, NULL);
+    (void)read_rows(&behind, 0, t.count, t.x, t.y, NULL);
     return t;
 }
 
 static double test_end(test_rows *t) {
-    double found = r2_of(t->y, t->f, TEST_ROWS);
+    double found = r2_of(t->y, t->f, t->count);
     free(t->x), free(t->y), free(t->f);
     return found;
 }
@@ -150,7 +227,8 @@ static int with_centers(const bench_run *run, rows_made *train, size_t n, outcom
     rows.n = n, rows.d = d, rows.c = 1, rows.read = read_rows, rows.from = train;
     rfm_large_options_init(&o);
     settings(&o.fit);
-    o.centers = CENTERS, o.sample = SAMPLE, o.power = 2, o.fit.ridge = (rfm_real)0.02;
+    o.centers = CENTERS, o.sample = SAMPLE, o.choice = RFM_CHOICE_RESIDUAL, o.rounds = 1, o.power = 2;
+    o.fit.ridge = (rfm_real)0.02, o.solve.tolerance = (rfm_real)1e-3;
     memset(&b, 0, sizeof b), memset(&p, 0, sizeof p);
     bench_ctx_init(&b, run), bench_ctx_init(&p, run);
     status = rfm_large_fit_need(&b.ctx, &rows, &o, NULL, &scratch, &store);
@@ -160,9 +238,9 @@ static int with_centers(const bench_run *run, rows_made *train, size_t n, outcom
     out->seconds += bench_now(), out->cpu += cpu_now();
     out->arena = out->bytes = scratch + store, out->passes = report.solve.passes, out->steps = report.solve.steps;
     t = test_make(train, n);
-    if (status == RFM_OK) status = rfm_predict_need(&p.ctx, &m, TEST_ROWS, &bytes);
+    if (status == RFM_OK) status = rfm_predict_need(&p.ctx, &m, t.count, &bytes);
     if (status == RFM_OK && bench_ctx_arena(&p, bytes)) return -1;
-    if (status == RFM_OK) status = rfm_predict(&p.ctx, &m, rfm_cview(t.x, TEST_ROWS, d), rfm_view(t.f, TEST_ROWS, 1));
+    if (status == RFM_OK) status = rfm_predict(&p.ctx, &m, rfm_cview(t.x, t.count, d), rfm_view(t.f, t.count, 1));
     out->r2 = test_end(&t);
     bench_ctx_free(&b), bench_ctx_free(&p);
     return say(status);
@@ -186,7 +264,8 @@ static int by_tree(const bench_run *run, rows_made *train, size_t n, outcome *ou
     data.x_validation = rfm_cview(x + (n - held) * d, held, d);
     data.y_validation = rfm_cview(y + (n - held), held, 1);
     rfm_tree_options_init(&o);
-    settings(&o.leaf[0]), settings(&o.split);
+    settings(&o.leaf[0]), settings(&o.leaf[1]), settings(&o.split);
+    o.tries = 2, o.leaf[1].kernel = RFM_LAPLACE, o.leaf[1].metric = RFM_FULL;
     o.leaf_rows = n > MANY_ROWS ? 1000 : 2000, o.trees = n > MANY_ROWS ? 1 : 4, o.split_rows = 1000;
     memset(&b, 0, sizeof b), memset(&p, 0, sizeof p);
     bench_ctx_init(&b, run), bench_ctx_init(&p, run);
@@ -198,10 +277,10 @@ static int by_tree(const bench_run *run, rows_made *train, size_t n, outcome *ou
     out->seconds += bench_now(), out->cpu += cpu_now();
     out->arena = scratch, out->bytes = scratch + size + n * (d + 1) * sizeof *x, out->passes = 1, out->steps = 0;
     t = test_make(train, n);
-    if (status == RFM_OK) status = rfm_tree_predict_need(&p.ctx, &tree, TEST_ROWS, &bytes);
+    if (status == RFM_OK) status = rfm_tree_predict_need(&p.ctx, &tree, t.count, &bytes);
     if (status == RFM_OK && bench_ctx_arena(&p, bytes)) return -1;
     if (status == RFM_OK)
-        status = rfm_tree_predict(&p.ctx, &tree, rfm_cview(t.x, TEST_ROWS, d), rfm_view(t.f, TEST_ROWS, 1));
+        status = rfm_tree_predict(&p.ctx, &tree, rfm_cview(t.x, t.count, d), rfm_view(t.f, t.count, 1));
     out->r2 = test_end(&t);
     free(x), free(y), free(blob);
     bench_ctx_free(&b), bench_ctx_free(&p);
@@ -213,7 +292,7 @@ static int theirs(const bench_run *run, const rows_made *train, size_t n) {
     const char *base = getenv("TMPDIR"), *slash = strrchr(__FILE__, '/');
     const size_t d = train->what->d;
     char name[300], command[1200], line[400];
-    rfm_real x[64], y;
+    rfm_real *x, y;
     FILE *file, *pipe;
     size_t i;
     int failed = 0, handle;
@@ -224,11 +303,13 @@ static int theirs(const bench_run *run, const rows_made *train, size_t n) {
         perror(name);
         return -1;
     }
-    for (i = 0; i < n + TEST_ROWS && !failed; i++) {
+    x = bench_alloc(d, sizeof *x);
+    for (i = 0; i < n + train->what->tests && !failed; i++) {
         make_row(train, i, x, &y);
         failed = fwrite(x, sizeof *x, d, file) != d || fwrite(&y, sizeof y, 1, file) != 1;
     }
     failed |= fclose(file) != 0;
+    free(x);
     snprintf(command, sizeof command,
              "OMP_NUM_THREADS=%zu OPENBLAS_NUM_THREADS=%zu /usr/bin/python3 -I -B "
              "'%.*ssklearn_large.py' '%s' f%d %s %zu %zu %d %s",
@@ -255,27 +336,51 @@ static void show(const bench_run *run, const task *t, size_t n, const char *meth
     fflush(stdout);
 }
 
-int bench_large(const bench_run *run) {
+/* Both methods of ours on the first n rows, then theirs. `first` is their processors' time on first_n rows: filled in
+ * where that is n. */
+static int measure_task(const bench_run *run, const task *t, size_t n, double first[2], size_t first_n) {
     static const char *const names[] = {"rfm centres", "rfm tree"};
-    size_t t, i, k, count = run->sizes > 0 ? run->sizes : sizeof sizes / sizeof *sizes;
-    for (t = 0; t < sizeof tasks / sizeof *tasks; t++) {
-        double first[2] = {0, 0}, first_n = 0;
-        if (run->task != NULL && strcmp(run->task, tasks[t].name) != 0) continue;
-        for (i = 0; i < count; i++) {
-            const size_t n = run->sizes > 0 ? run->n[i] : sizes[i];
-            rows_made rows;
-            rows.what = &tasks[t], rows.first = 0;
-            for (k = 0; k < 2; k++) {
-                outcome out;
-                memset(&out, 0, sizeof out);
-                if ((k == 0 ? with_centers : by_tree)(run, &rows, n, &out)) return -1;
-                if (i == 0) first[k] = out.cpu;
-                show(run, &tasks[t], n, names[k], &out, i > 0 ? log(out.cpu / first[k]) / log((double)n / first_n) : 0);
-            }
-            if (i == 0) first_n = (double)n;
-            if (!run->alone && theirs(run, &rows, n) != 0)
-                fprintf(stderr, "rfm-bench: large: scikit-learn did not answer; tools/setup peers installs it\n");
-        }
+    rows_made rows;
+    size_t k;
+    rows.what = t, rows.first = 0;
+    for (k = 0; k < 2; k++) {
+        outcome out;
+        memset(&out, 0, sizeof out);
+        if ((k == 0 ? with_centers : by_tree)(run, &rows, n, &out)) return -1;
+        if (n == first_n) first[k] = out.cpu;
+        show(run, t, n, names[k], &out, n != first_n ? log(out.cpu / first[k]) / log((double)n / (double)first_n) : 0);
     }
+    if (!run->alone && theirs(run, &rows, n) != 0)
+        fprintf(stderr, "rfm-bench: large: scikit-learn did not answer; tools/setup peers installs it\n");
+    return 0;
+}
+
+/* A table of run->data. */
+static int measure_table(const bench_run *run, const char *name) {
+    double first[2];
+    task t;
+    size_t n = read_table(run->data, name, &t);
+    int failed = -1;
+    if (n == 0 || t.tests == 0)
+        fprintf(stderr, "rfm-bench: large: %s.split has no rows to %s\n", name, n == 0 ? "fit to" : "test");
+    else
+        failed = measure_task(run, &t, n, first, n);
+    free(t.table);
+    return failed;
+}
+
+int bench_large(const bench_run *run) {
+    static const char *const tables[] = {"california", "diamonds"};
+    size_t t, i, count = run->sizes > 0 ? run->sizes : sizeof sizes / sizeof *sizes;
+    const size_t *const n = run->sizes > 0 ? run->n : sizes;
+    draw_ways();
+    for (t = 0; t < sizeof tasks / sizeof *tasks && run->data == NULL; t++) {
+        double first[2] = {0, 0};
+        if (run->task != NULL && strcmp(run->task, tasks[t].name) != 0) continue;
+        for (i = 0; i < count; i++)
+            if (measure_task(run, &tasks[t], n[i], first, n[0])) return -1;
+    }
+    for (t = 0; t < sizeof tables / sizeof *tables && run->data != NULL; t++)
+        if ((run->task == NULL || strcmp(run->task, tables[t]) == 0) && measure_table(run, tables[t])) return -1;
     return 0;
 }

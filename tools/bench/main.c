@@ -36,7 +36,7 @@ typedef struct {
     size_t n[MAX_SIZES], sizes;
     size_t d[MAX_SIZES], dims; /* which fits */
     size_t outputs[MAX_SIZES], counts;
-    const char *metric, *task;
+    const char *metric, *task, *data;
     size_t threads, repeats;
     int json, peak, more, alone;
 } options;
@@ -60,6 +60,7 @@ static void help(FILE *out) {
                  "  --outputs N[,N..]     outputs,\n"
                  "  --metric NAME         full or diagonal\n"
                  "  --task NAME           of large only this one: step, friedman or regions\n"
+                 "  --data FOLDER         large on tables instead: california.csv, diamonds.csv, each with a .split\n"
                  "  --threads N           on both sides; default 1. Fits: ours with N against ours with one\n"
                  "  --repeats N           of each side; default: at least 5, and 0.6 s; fits 3, the largest 2\n"
                  "  --alone               ours only\n"
@@ -131,7 +132,7 @@ static int parse(options *o, int argc, char **argv) {
             if (strcmp(name, flags[f]) == 0) flag = *flag_values[f] = 1;
         if (flag) continue;
 
-        if (!listed("--port,--what,--blas,--n,--d,--outputs,--metric,--task,--threads,--repeats", name))
+        if (!listed("--port,--what,--blas,--n,--d,--outputs,--metric,--task,--data,--threads,--repeats", name))
             return wrong("there is no option", name, NULL) + 1;
         if (!value) return wrong("a value must follow", name, NULL) + 1;
         i++;
@@ -148,7 +149,9 @@ static int parse(options *o, int argc, char **argv) {
         else if (strcmp(name, "--outputs") == 0)
             bad = parse_sizes(value, o->outputs, &o->counts, MAX_SIZES);
         else if (strcmp(name, "--task") == 0)
-            o->task = value, bad = !listed("step,friedman,regions", value);
+            o->task = value, bad = !listed("step,friedman,regions,california,diamonds", value);
+        else if (strcmp(name, "--data") == 0)
+            o->data = value;
         else if (strcmp(name, "--metric") == 0)
             o->metric = value, bad = strcmp(value, "full") != 0 && strcmp(value, "diagonal") != 0;
         else if (strcmp(name, "--threads") == 0)
@@ -240,7 +243,7 @@ static int measure_port(const options *o, const char *name) {
     run.dims = o->dims;
     run.outputs = o->outputs;
     run.counts = o->counts;
-    run.metric = o->metric, run.task = o->task;
+    run.metric = o->metric, run.task = o->task, run.data = o->data;
     if (!o->alone && bench_peer_open(&peer, o->blas, run.port->name, o->threads) == 0) run.peer = &peer;
     if (run.threads > 1) {
         run.pool = pool_create(run.threads);

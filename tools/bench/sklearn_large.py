@@ -32,11 +32,12 @@ def r2(truth, f):
 def show(method, seconds, cpu, score):
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if form == "json":
-        print(json.dumps({"what": "large", "method": method, "task": task, "n": n, "d": d, "centers": centers,
-                          "seconds": round(seconds, 3), "cpu_seconds": round(cpu, 3), "r2": round(float(score), 5), "memory_bytes": most}), flush=True)
+        print(json.dumps({"what": "large", "method": method, "task": task, "n": n, "d": d,
+                          "threads": int(os.environ["OMP_NUM_THREADS"]), "seconds": round(seconds, 3),
+                          "cpu_seconds": round(cpu, 3), "r2": round(float(score), 5), "memory_bytes": most}), flush=True)
     else:
-        print(f"large    {task:8s} n {n:8d}  {method:18s} {seconds:8.2f} s {cpu:8.2f} s of processors  R^2 {score:.4f}  memory {most / 1e6:.0f} MB",
-              flush=True)
+        print(f"large    {task:8s} n {n:8d}  {method:18s} {seconds:8.2f} s {cpu:8.2f} s of processors  R^2 {score:.4f}"
+              f"  memory {most / 1e6:.0f} MB", flush=True)
 
 
 def nystroem():
