@@ -2582,30 +2582,30 @@ static rfm_real inverse_in_units(rfm_real inverse, rfm_real unit) {
 }
 
 /* w = c q L^-q shape(s) phi. The constant factor c q L^-q is left out, because it may underflow where the shape does
- * not. The shape is s^(q - 2), for norm 1 s^(q - 1), and 0 at s = 0. */
+ * not. The shape is s^(q - 2), for norm 1 s^(q - 1), and 0 at s = 0. Where it is 1 elsewhere, nobody asks here. */
 static rfm_real weight_shape(const radial *f, rfm_real distance) {
     if (!(distance > R(0))) return R(0);
-    if (f->kernel == RFM_GAUSSIAN) return R(1);
     if (f->kernel == RFM_LAPLACE) return R(1) / RFM_MATH(sqrt)(distance);
-    if (is_l1(f->kernel)) return f->exponent == R(1) ? R(1) : RFM_MATH(pow)(distance, f->exponent - R(1));
+    if (is_l1(f->kernel)) return RFM_MATH(pow)(distance, f->exponent - R(1));
     return RFM_MATH(pow)(distance, R(0.5) * f->exponent - R(1));
 }
 
 /* Distances (s^2; for norm 1 s) become phi, in place. If w is not NULL it becomes shape times phi; for Laplace that
  * times 1 / L, as the ports compute it. */
 static void radial_values(const rfm_port *port, const radial *f, size_t n, rfm_real *distance, rfm_real *w) {
-    const int gaussian = f->kernel == RFM_GAUSSIAN, plain = is_l1(f->kernel) && f->exponent == R(1);
+    const int gaussian = f->kernel == RFM_GAUSSIAN, plain = gaussian || (is_l1(f->kernel) && f->exponent == R(1));
+    const rfm_real scale = gaussian ? R(-0.5) : R(-1), last = gaussian ? f->inverse : R(1);
     rfm_real factor = weight_unit(f);
     size_t i;
     if (f->kernel == RFM_LAPLACE && port->laplace != NULL) {
         port->laplace(n, f->inverse, distance, distance, w);
         return;
     }
-    /* Three loops by themselves: compilers have vectors for them. */
-    for (i = 0; (gaussian || plain) && w != NULL && i < n; i++) w[i] = distance[i] > R(0) ? R(1) : R(0);
-    for (i = 0; gaussian && i < n; i++) distance[i] = R(-0.5) * distance[i] * f->inverse * f->inverse;
-    for (i = 0; plain && i < n; i++) distance[i] = -(distance[i] * f->inverse);
-    for (i = 0; !gaussian && !plain && i < n; i++) {
+    for (i = 0; plain && i < n; i++) { /* by itself: compilers have vectors for it */
+        if (w != NULL) w[i] = distance[i] > R(0) ? R(1) : R(0);
+        distance[i] = scale * distance[i] * f->inverse * last;
+    }
+    for (i = 0; !plain && i < n; i++) {
         if (w != NULL) w[i] = factor * weight_shape(f, distance[i]);
         distance[i] = log_phi_power(f->kernel, f->exponent, f->inverse, distance[i], RFM_MATH(pow));
     }
