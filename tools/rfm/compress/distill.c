@@ -6,7 +6,7 @@
  *
  * The search for a budget, frugal because every candidate is a descent for every part of the rows:
  *
- *   shapes     ranks, each with as many centres as fit, all with the usual recipe and few steps; also for a half and a
+ *   shapes     ranks, each with as many centres as fit, all with the usual recipe and fewer steps; also for a half and a
  *              quarter of the budget
  *   recipes    for the best shapes a narrower start; for the best of those other temperatures, another loss, fewer
  *              mixtures, labels among the targets, the other form of alpha, as many centres for each class, an exponent
@@ -575,6 +575,7 @@ static void try_shapes(search *s, size_t bytes, size_t most) {
         recipe k = first_recipe(s);
         size_t next = (size_t)(NARROWER * (double)rank);
         k.rank = rank, k.centers = tiny_centers(s, k, bytes);
+        if (tiny_bytes(&base_set(s)->like, &k) > FEW_BYTES) k.steps = ALL_STEPS;
         if (k.centers > 0) list[count++] = k;
         if (s->w->t->rank > 0) break;
         rank = whole_rank(k.centers == 0 || next == rank ? rank - 1 : next);
