@@ -1199,7 +1199,7 @@ void rfm_hyperbf_options_init(rfm_hyperbf_options *o) {
     o->alpha_rate = o->center_rate = o->p_rate = o->offset_rate = R(1);
     o->momentum = R(0.9), o->second = R(0.999);
     o->look = 200, o->most = R(100);
-    o->noise = R(0.1), o->project_from = R(0.5);
+    o->noise = R(0.1), o->project_from = R(0.5), o->teachers = 1;
 }
 
 static int options_right(const rfm_hyperbf_options *o) {
@@ -1214,6 +1214,8 @@ static int options_right(const rfm_hyperbf_options *o) {
     return o->mixed + o->noisy <= R(1) && share_right(o->project_from);
 }
 
+static size_t teachers_of(const rfm_hyperbf_options *o) { return o->teacher != NULL ? o->teachers : 0; }
+
 static size_t drawn_rows(const rfm_hyperbf_options *o, size_t rows) {
     if (!(o->mixed + o->noisy > R(0)) || o->batch == 0) return 0;
     return o->drawn > 0 ? o->drawn : 3 * rows;
@@ -1221,14 +1223,15 @@ static size_t drawn_rows(const rfm_hyperbf_options *o, size_t rows) {
 
 static int check_descent(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperbf_options *o, const rfm_hyperbf *f) {
     span list[SPANS];
-    size_t count = 0, bytes;
+    size_t count = 0, bytes, k;
     int status = ctx == NULL || o == NULL ? RFM_ENULL : check_shapes(f);
     if (status == RFM_OK) status = check_rows(data);
-    if (status == RFM_OK && o->teacher != NULL) status = rfm_predict_need(ctx, o->teacher, 1, &bytes);
+    for (k = 0; status == RFM_OK && k < teachers_of(o); k++) status = rfm_predict_need(ctx, o->teacher + k, 1, &bytes);
     if (status != RFM_OK) return status;
     if (data->x.cols != f->d || data->y.cols != f->c) return RFM_ESHAPE;
-    if (o->teacher != NULL && (o->teacher->d != f->d || o->teacher->c != f->c)) return RFM_ESHAPE;
-    if (o->steps == 0) return RFM_EZERO;
+    for (k = 0; k < teachers_of(o); k++)
+        if (o->teacher[k].d != f->d || o->teacher[k].c != f->c) return RFM_ESHAPE;
+    if (o->steps == 0 || (o->teacher != NULL && o->teachers == 0)) return RFM_EZERO;
     if (!options_right(o) || (o->project != NULL && f->inputs != NULL)) return RFM_EVALUE;
     if (drawn_rows(o, data->x.rows) > UINT32_MAX) return RFM_EOVERFLOW;
     add_function(list, &count, f, 1);
@@ -1239,8 +1242,8 @@ static int check_descent(const rfm_ctx *ctx, const rfm_data *data, const rfm_hyp
 /* The descent itself is the first block, so that a pointer to it lasts. */
 static int descent_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_data *data, const rfm_hyperbf_options *o,
                           const rfm_hyperbf *f, rfm_hyperbf_descent *g) {
-    size_t rows = data->x.rows, drawn = drawn_rows(o, rows), block = max_size(rows, o->batch), bytes = 0, k;
-    int teacher = o->teacher != NULL, kept = teacher || o->truth > R(0);
+    size_t rows = data->x.rows, drawn = drawn_rows(o, rows), block = max_size(rows, o->batch), bytes = 0, i, k;
+    int kept = o->teacher != NULL || o->truth > R(0);
     take_arrays(arena, f, &g->best);
     take_arrays(arena, f, &g->g);
     take_arrays(arena, f, &g->first);
@@ -1260,9 +1263,9 @@ static int descent_layout(rfm_arena *arena, const rfm_ctx *ctx, const rfm_data *
     g->from.drawn_targets = rfm_arena_reals(arena, drawn, f->c);
     pass_layout(arena, ctx, f, block, &g->s);
     if (o->solve > 0) squares_layout(arena, ctx, f, &g->s, &g->q);
-    for (k = 1; teacher && k <= g->s.b; k++) /* blocks of rows and of drawn ones: whatever is left at the end */
-        if (k == g->s.b || k == rows % g->s.b || k == drawn % g->s.b)
-            room_for(&g->s.inner, rfm_predict_need(ctx, o->teacher, k, &bytes), &bytes);
+    for (k = 1; k <= g->s.b; k++) /* blocks of rows and of drawn ones: whatever is left at the end */
+        for (i = 0; (k == g->s.b || k == rows % g->s.b || k == drawn % g->s.b) && i < teachers_of(o); i++)
+            room_for(&g->s.inner, rfm_predict_need(ctx, o->teacher + i, k, &bytes), &bytes);
     (void)room_layout(arena, &g->s.inner);
     return arena->status;
 }
@@ -1306,9 +1309,12 @@ static int ask_teacher(rfm_hyperbf_descent *g, size_t first, size_t count, rfm_r
     const rfm_real truth = o->teacher == NULL ? R(1) : o->truth;
     size_t c = from->c, i, k;
     int status = RFM_OK;
-    if (o->teacher != NULL) {
-        for (i = 0; i < count; i++) (void)make_row(from, first + i, NULL, g->s.x + i * from->d);
-        status = rfm_predict(&g->s.inner.ctx, o->teacher, rfm_cview(g->s.x, count, from->d), rfm_view(to, count, c));
+    for (i = 0; o->teacher != NULL && i < count; i++) (void)make_row(from, first + i, NULL, g->s.x + i * from->d);
+    for (k = 0; status == RFM_OK && k < teachers_of(o); k++) {
+        rfm_real *own = k == 0 ? to : g->s.e;
+        status =
+            rfm_predict(&g->s.inner.ctx, o->teacher + k, rfm_cview(g->s.x, count, from->d), rfm_view(own, count, c));
+        for (i = 0; k > 0 && status == RFM_OK && i < count * c; i++) to[i] += (own[i] - to[i]) / R(k + 1);
     }
     for (i = 0; i < count && status == RFM_OK; i++) {
         size_t index = first + i;

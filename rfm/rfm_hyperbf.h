@@ -134,6 +134,7 @@ typedef struct {
     /* Teacher: a model of the same inputs and outputs, whose scores are the targets (for the cross-entropy: their
      * softmax). NULL: data->y, and its mixtures. It is asked once about each row, before the first step. */
     const rfm_model *teacher;
+    size_t teachers; /* (1) so many models in a row; the mean of their scores counts */
     rfm_real truth; /* (0) share of data->y in the targets; 1 is data->y alone */
     rfm_real mixed; /* (0) share of a batch that is a x_i + (1 - a) x_j, a uniform */
     rfm_real noisy; /* (0) share that is x_i with noise. mixed + noisy <= 1 */

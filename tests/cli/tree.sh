@@ -107,4 +107,10 @@ same 'models: one is the default' "$dir/one.rfm" "$dir/again.rfm"
 refuse 'models: too many' 2 '\-\-models: expected auto or 1 to 6, found "7"' "$rfm" train "$out/noisy.csv" --models 7 -o "$out/refused.rfm"
 refuse 'models: none' 2 '\-\-models: expected auto or 1 to 6, found "0"' "$rfm" train "$out/noisy.csv" --models 0 -o "$out/refused.rfm"
 refuse 'models: a tree' 2 '\-\-models: expected --method exact' "$rfm" train "$out/noisy.csv" --models 3 --method tree -o "$out/refused.rfm"
-refuse 'models: compress' 1 'expected one model' "$rfm" compress "$dir/mean.rfm" --data "$out/noisy.csv" -o "$out/refused.rfm"
+check 'models: a tiny one' "$rfm" compress "$dir/mean.rfm" --data "$out/noisy.csv" --test "$out/noisy.csv" --type tiny --rank 1 --centers 6 --budget 90 -o "$dir/small.rfm" --quiet --json
+tiny="$(field type) $(field accuracy_before)"
+check 'models: the mean has taught it' "$rfm" evaluate "$dir/mean.rfm" "$out/noisy.csv" --json
+same_text 'models: the mean has taught it' "$tiny" "tiny $(field accuracy)"
+check 'models: a tiny one predicts' "$rfm" evaluate "$dir/small.rfm" "$out/noisy.csv"
+refuse 'models: compress' 1 'mean.rfm: a mean of models becomes smaller only as a tiny model; expected --type tiny, or one model' "$rfm" compress "$dir/mean.rfm" --data "$out/noisy.csv" -o "$out/refused.rfm"
+refuse 'models: sums' 1 'mean.rfm: a mean of models; expected one model' "$rfm" sums "$dir/mean.rfm" "$out/noisy.csv" -o "$dir/t.sums"

@@ -953,6 +953,41 @@ static void test_teacher(void) {
     }
 }
 
+/* So has one that is the mean of three teachers, of which none is like it: alpha and offset are 3, -1 and 1 times its
+ * own. */
+static void test_teachers(void) {
+    static const rfm_real factors[3] = {3, -1, 1};
+    shape s = shape_of(30, 4, 3, 2, 2, RFM_GAUSSIAN);
+    rfm_model teachers[3];
+    size_t k, i, count;
+    int kind;
+    s.offset = 1;
+    for (kind = 0; kind < 3; kind++)
+        for (count = 1; count <= 3; count += 2) {
+            test_note("kind, teachers:", (size_t)kind, count, 0);
+            test_reset();
+            if (!make(&a, s)) TEST_IGNORE_MESSAGE("no room");
+            for (k = 0; k < 3; k++) {
+                rfm_real *alpha, *offset;
+                if (run_model(&a.f, &teachers[k]) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+                alpha = (rfm_real *)test_take(s.n * s.c * sizeof *alpha);
+                offset = (rfm_real *)test_take(s.c * sizeof *offset);
+                if (alpha == NULL || offset == NULL) TEST_IGNORE_MESSAGE("no room");
+                for (i = 0; i < s.n * s.c; i++) alpha[i] = factors[k] * teachers[k].alpha[i];
+                for (i = 0; i < s.c; i++) offset[i] = factors[k] * teachers[k].offset[i];
+                teachers[k].alpha = alpha, teachers[k].offset = offset;
+            }
+            rfm_hyperbf_options_init(&o);
+            o.steps = 3, o.look = 1, o.rate = (rfm_real)1e-6, o.teacher = teachers, o.teachers = count, o.noise = 1;
+            o.mixed = kind == 1, o.noisy = kind == 2;
+            if (run_descend(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            if (count == 3)
+                CHECK_BELOW((double)report.batch + (double)report.start, 1e-8);
+            else
+                CHECK((double)report.batch > 0.1 && (double)report.start > 0.1);
+        }
+}
+
 /* Rows that are made up. f is the same at all rows, and they have that as their target; then only what is not a mixture
  * of rows can have a loss. Once the rows are all equal. Once they lie where the two inputs are equal, and W sees only
  * the difference of the two. And once at -1 and 1 with all centres between, so that a mixture has another f. */
@@ -1488,6 +1523,7 @@ static void test_refusals(void) {
     o.project_from = 2, check_refused(RFM_EVALUE, 0, 1);
     o.project = round_alpha, a.f.inputs = a.inputs.at, check_refused(RFM_EVALUE, 0, 1);
     /* teachers of another shape */
+    o.teacher = &teacher, o.teachers = 0, check_refused(RFM_EZERO, 0, 1);
     teacher.c = 1, o.teacher = &teacher, check_refused(RFM_ESHAPE, 0, 1);
     teacher.c = 2, teacher.d = 3, o.teacher = &teacher, check_refused(RFM_ESHAPE, 0, 1);
     teacher.d = 4, teacher.shift = NULL, o.teacher = &teacher, check_refused(RFM_ENULL, 0, 1);
@@ -1613,6 +1649,7 @@ int main(void) {
     RUN_TEST(test_solve);
     RUN_TEST(test_one_sample);
     RUN_TEST(test_teacher);
+    RUN_TEST(test_teachers);
     RUN_TEST(test_drawn_rows);
     RUN_TEST(test_rounding);
     RUN_TEST(test_start_classes);

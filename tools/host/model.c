@@ -73,12 +73,19 @@ int has_integers(const any_model *model) { return model->type < RFM_F32; }
 int is_tiny(const any_model *model) { return model->type == TYPE_TINY; }
 int is_filters(const any_model *model) { return model->type == TYPE_FILTERS; }
 
-void model_read(const char *file, char **blob, size_t *size, any_model *model) {
+int is_mean(const any_model *model) { return model->of_tree && model->tree.nodes == 0; }
+
+void mean_read(const char *file, char **blob, size_t *size, any_model *model) {
     any_read(file, blob, size, model);
     if (has_integers(model))
         fail("%s: a model of integers; expected the model of numbers that it was compressed from", file);
-    if (model->of_tree)
+    if (model->of_tree && !is_mean(model))
         fail("%s: a tree of leaf machines; expected one model (rfm train --method exact or large)", file);
+}
+
+void model_read(const char *file, char **blob, size_t *size, any_model *model) {
+    mean_read(file, blob, size, model);
+    if (is_mean(model)) fail("%s: a mean of models; expected one model (rfm train --models 1)", file);
 }
 
 size_t model_classes(const rfm_model *model) { return model->task != RFM_CLASSIFY ? 0 : model->c == 1 ? 2 : model->c; }
@@ -125,6 +132,12 @@ static const char *any_strings(const void *record, size_t size, uint16_t tag, si
 
 uint32_t record_row(const unsigned char *rows, size_t i) { return rfm_get_u32(rows + 4 * i); }
 
+#define MODEL_ENTRY (RFM_RECORD_OPTIONS_BYTES + 8) /* tag and length before it */
+
+int record_model(const model_record *record, size_t i, rfm_options *options) {
+    return rfm_record_options(record->models + i * MODEL_ENTRY, MODEL_ENTRY, options);
+}
+
 void record_absent(const model_record *record) {
     size_t i;
     const char *word = record->absent;
@@ -133,7 +146,7 @@ void record_absent(const model_record *record) {
 
 /* How the inputs are made, if it fits the model. */
 static void table_record(const void *at, size_t bytes, const rfm_model *model, size_t targets, model_record *r) {
-    size_t found = 0;
+    size_t found = 0, options = 0;
     const unsigned char *number = numbers_of(at, bytes, RFM_RECORD_TEMPERATURE, 1);
     r->recipe = rfm_record_find(at, bytes, RFM_RECORD_RECIPE, &r->recipe_bytes);
     if (r->recipe != NULL && !recipe_right(r->recipe, r->recipe_bytes, model->d, targets)) r->recipe = NULL;
@@ -146,6 +159,8 @@ static void table_record(const void *at, size_t bytes, const rfm_model *model, s
     r->left = any_strings(at, bytes, RFM_RECORD_LEFT, 2, &r->left_count);
     r->words = any_strings(at, bytes, RFM_RECORD_WORDS, 1, &r->word_count);
     r->notes = any_strings(at, bytes, RFM_RECORD_DECISIONS, 1, &r->note_count);
+    r->models = rfm_record_find(at, bytes, RFM_RECORD_MODELS, &options);
+    if (options % MODEL_ENTRY == 0) r->model_count = options / MODEL_ENTRY;
     r->rows = rfm_record_find(at, bytes, RFM_RECORD_ROWS, &found);
     r->row_count = found / 4;
     if (found == 0 || found % 4 != 0) r->rows = NULL, r->row_count = 0;
@@ -216,7 +231,7 @@ void record_add_numbers(text *record, uint16_t tag, const double *numbers, size_
 }
 
 void record_add_options(text *record, const rfm_options *options) {
-    unsigned char entry[RFM_RECORD_OPTIONS_BYTES + 8];
+    unsigned char entry[MODEL_ENTRY];
     size_t used = 0;
     int status = rfm_record_add_options(entry, sizeof entry, &used, options);
     if (status != RFM_OK) fail("cannot write the options of the model: %s", rfm_status_text(status));

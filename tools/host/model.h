@@ -21,10 +21,12 @@ typedef struct {
     double coverage, threshold;   /* of conformal sets; coverage 0: none */
     const char *recipe;           /* how inputs are made: table.h */
     size_t recipe_bytes;
-    const unsigned char *knots; /* tables of its inputs: knots.h */
-    int damaged;                /* 1: the recipe needs tables that are not right */
+    const unsigned char *knots;                /* tables of its inputs: knots.h */
+    int damaged;                               /* 1: the recipe needs tables that are not right */
     const char *absent, *left, *words, *notes; /* strings, so many: */
     size_t absent_count, left_count, word_count, note_count;
+    const unsigned char *models; /* of a mean: what each of the model_count was trained with; record_model reads it */
+    size_t model_count;
     const unsigned char *rows; /* (row_count) fingerprints: 4 bytes each, in order */
     size_t row_count;
     double temperature; /* 0: none */
@@ -64,8 +66,9 @@ void any_read(const char *file, char **blob, size_t *size, any_model *model);
 /* 1 if a file has a model of patches: then it is open. The file is only looked at otherwise. */
 int patches_read(const char *file, char **blob, size_t *size, any_model *model);
 
-/* The same where only a model of numbers will do. */
+/* The same where only a model of numbers will do; or also a mean of those. */
 void model_read(const char *file, char **blob, size_t *size, any_model *model);
+void mean_read(const char *file, char **blob, size_t *size, any_model *model);
 
 any_model any_of_numbers(const rfm_model *model);
 any_model any_of_integers(const rfm_model_i *model);
@@ -76,6 +79,7 @@ any_model any_of_filters(const rfm_filters *model); /* inputs are the samples of
 int has_integers(const any_model *model);           /* of any type */
 int is_tiny(const any_model *model);
 int is_filters(const any_model *model);
+int is_mean(const any_model *model); /* of several models: trees without a split */
 
 size_t model_classes(const rfm_model *model); /* 0: regression */
 size_t model_targets(const rfm_model *model); /* columns */
@@ -85,6 +89,9 @@ size_t model_targets(const rfm_model *model); /* columns */
 double record_number(const unsigned char *numbers, size_t i);
 
 uint32_t record_row(const unsigned char *rows, size_t i); /* a fingerprint */
+
+/* What model i of a mean was trained with: a status as rfm_record_options. */
+int record_model(const model_record *record, size_t i, rfm_options *options);
 
 /* Words that the model takes as missing are taken so from now on. */
 void record_absent(const model_record *record);

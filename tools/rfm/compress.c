@@ -14,8 +14,11 @@ typedef struct {
     machine machine;
     char *blob;
     size_t blob_bytes;
-    any_model any;    /* as it was given */
-    rfm_model source; /* its numbers */
+    any_model any;                 /* as it was given */
+    rfm_model source;              /* its numbers; of a mean those of its first model */
+    rfm_model models[MOST_MODELS]; /* the source, and the others of a mean: */
+    rfm_options options[MOST_MODELS];
+    size_t model_count;
     rfm_summary summary;
     model_table table;
     sample_form form;
@@ -27,6 +30,7 @@ typedef struct {
     const char *names;  /* of the inputs: the model's, or else the file's */
     char *file_names;   /* those, if they are taken */
     int raw;            /* trained without standardisation */
+    int given;          /* a metric is that of another model */
     tradeoff wishes;
     tradeoff_result result;
     int searched;
@@ -94,13 +98,45 @@ static size_t read_features(const char *word, double *threshold) {
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/* The models of a mean, and how they were trained. */
+static void read_mean(job *t) {
+    const rfm_tree *mean = &t->any.tree;
+    const char *file = t->a->operands[0];
+    size_t i;
+    if (read_type(t->a->type) != TYPE_TINY)
+        fail("%s: a mean of models becomes smaller only as a tiny model; expected --type tiny, or one model "
+             "(rfm train --models 1)",
+             file);
+    if (mean->trees > MOST_MODELS || t->any.record.model_count != mean->trees)
+        fail("%s: has no record of how each of its models was trained. Train it anew", file);
+    t->model_count = mean->trees;
+    for (i = 0; i < t->model_count; i++) {
+        any_model one;
+        rfm_tree_leaf(mean, rfm_tree_route(mean, i, mean->shift), &t->models[i]);
+        one = any_of_numbers(&t->models[i]);
+        if (record_model(&t->any.record, i, &one.record.options) != RFM_OK)
+            fail("%s: its record of training is damaged", file);
+        one.record.has_options = 1;
+        t->options[i] = one.record.options;
+        if (metric_given(&one)) t->given = 1;
+    }
+    t->source = t->models[0];
+    t->source.class_names = mean->class_names, t->source.input_names = mean->input_names;
+    t->source.temperature = mean->temperature;
+}
+
 static void read_model(job *t) {
-    model_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
-    t->source = t->any.numbers;
+    mean_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
+    t->source = t->any.numbers, t->model_count = 1;
+    if (is_mean(&t->any))
+        read_mean(t);
+    else
+        t->given = metric_given(&t->any);
+    t->models[0] = t->source;
     if (on_sphere(&t->source) && read_type(t->a->type) != TYPE_TINY)
         fail("%s: a model of %s becomes smaller only as a tiny one; expected --type tiny", t->a->operands[0],
              kernel_has_depth(t->source.kernel) ? "a network kernel" : "unit rows");
-    if (metric_given(&t->any))
+    if (t->given)
         fail("%s: its metric is that of another model (--metric-from), which cannot be learned anew on fewer rows",
              t->a->operands[0]);
     if (rfm_kernels[t->source.kernel].axes && read_type(t->a->type) != TYPE_TINY && t->a->rank < t->source.r)
@@ -225,13 +261,13 @@ static void read_data(job *t) {
 
 /* ---- the record ----------------------------------------------------------------------------- */
 
-/* How the source was trained: needed to fit anew. */
+/* How the source was trained, or each model of a mean: needed to fit anew. */
 static const rfm_options *settings(const job *t) {
     if (!t->any.record.has_options)
         fail("%s: has no record of its training, expected one, as rfm train writes it since format 1.2: the model is "
              "fitted anew for --features, --budget and --max-loss. Train it anew",
              t->a->operands[0]);
-    return &t->any.record.options;
+    return t->model_count > 1 ? t->options : &t->any.record.options;
 }
 
 /* Numbers of the source's inputs that are kept: of its record, or, without that, of an array. */
@@ -401,7 +437,7 @@ static int build_tick(void *arg, rfm_real done) {
 }
 
 /* A tiny model of the shape likewise. Firmware gets it without the names of the classes. */
-static void build_tiny(job *t, const rfm_model *source, const rfm_real *x) {
+static void build_tiny(job *t, const rfm_model *sources, const rfm_real *x) {
     extras none;
     rfm_data rows;
     rfm_tiny tiny;
@@ -410,10 +446,10 @@ static void build_tiny(job *t, const rfm_model *source, const rfm_real *x) {
     int status;
     memset(&none, 0, sizeof none);
     memset(&rows, 0, sizeof rows);
-    rows.x = rfm_cview(x, t->learn.rows, source->d), rows.y = rfm_cview(t->y, t->learn.rows, t->c);
-    if (k->rank > source->r) k->rank = source->r;
+    rows.x = rfm_cview(x, t->learn.rows, sources->d), rows.y = rfm_cview(t->y, t->learn.rows, t->c);
+    if (k->rank > sources->r) k->rank = sources->r;
     progress_show("teaching the tiny model", 0, 1);
-    status = distill(&t->machine, source, &rows, k, &tiny, &memory);
+    status = distill(&t->machine, sources, t->model_count, &rows, k, &tiny, &memory);
     progress_end();
     if (status == RFM_ECONVERGE)
         fail("cannot teach a tiny model of rank %zu and %zu centres: its descent did not converge", k->rank,
@@ -466,11 +502,11 @@ static void build(job *t, const rfm_model *source, const rfm_real *x, const extr
 
 /* The final model: of the given one, or of a fit on fewer inputs; within the budget if there is one. */
 static void finish(job *t) {
-    rfm_model source = t->source;
+    rfm_model sources[MOST_MODELS], *source = &sources[0];
     rfm_real *x = t->learn.x;
-    void *blob = NULL;
+    void *blobs[MOST_MODELS] = {NULL};
     extras e = t->wishes.extras;
-    size_t d = t->source.d, asked = t->shape.centers, most = t->wishes.budget, tries;
+    size_t d = t->source.d, asked = t->shape.centers, most = t->wishes.budget, tries, i;
     int full = 16 * t->result.chosen.bytes >
                15 * most; /* the winner filled the budget; a smaller one stays as small as it was scored */
     rfm_model opened;
@@ -478,31 +514,33 @@ static void finish(job *t) {
     rfm_tiny opened_tiny;
     text record = {NULL, 0, 0};
     int status;
+    memcpy(sources, t->models, sizeof sources);
     if (t->shape.features < d) {
         t->kept = kept_inputs(t->order, d, t->shape.features);
         t->kept_name_list = kept_names(t->names, t->kept, t->shape.features);
         x = kept_columns(t->learn.x, t->learn.rows, d, t->kept, t->shape.features);
         if (e.input_names != NULL) e.input_names = t->kept_name_list;
-        blob = refit(&t->machine, settings(t), x, t->y, t->learn.labels, t->learn.rows, t->shape.features, &t->form,
-                     t->kept_name_list, t->raw, (double)t->source.temperature, &source);
-        if (t->a->rank != SIZE_MAX && t->a->rank > source.r)
-            usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source.r);
-        if (asked > source.n) asked = source.n;
+        for (i = 0; i < t->model_count; i++)
+            blobs[i] = refit(&t->machine, settings(t) + i, x, t->y, t->learn.labels, t->learn.rows, t->shape.features,
+                             &t->form, t->kept_name_list, t->raw, (double)t->source.temperature, &sources[i]);
+        if (t->a->rank != SIZE_MAX && t->a->rank > source->r)
+            usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source->r);
+        if (asked > source->n) asked = source->n;
     }
     if (t->shape.type == TYPE_TINY)
-        build_tiny(t, &source, x);
+        build_tiny(t, sources, x);
     else
-        build(t, &source, x, &e, asked);
+        build(t, source, x, &e, asked);
     for (tries = 0; t->shape.type != TYPE_TINY && most > 0 && t->a->centers == SIZE_MAX && tries < 4;
          tries++) { /* the table of phi is as long as it is: what is left is for centres */
         size_t fit;
         e.nodes = has_integers(&t->small) ? t->small.integers.nodes : 0;
-        fit = shape_centers(&source, &e, t->shape.type, t->shape.rank, most);
+        fit = shape_centers(source, &e, t->shape.type, t->shape.rank, most);
         if (fit > t->learn.rows) fit = t->learn.rows;
         if (t->small_size <= most && (fit <= asked || !full || t->wishes.max_loss >= 0 || tries > 0)) break;
         asked = t->small_size <= most ? fit : fit < asked ? fit : asked - 1;
         if (asked < t->c) break;
-        build(t, &source, x, &e, asked);
+        build(t, source, x, &e, asked);
     }
     if (most > 0 && t->small_size > most)
         fail("--budget %zu: the model takes %zu bytes, and fewer centres are too few", most, t->small_size);
@@ -520,13 +558,13 @@ static void finish(job *t) {
     t->file_bytes = small_blob(&t->small, &e, &t->file_size);
     free(record.at);
     if (x != t->learn.x) free(x);
-    free(blob);
+    for (i = 0; i < t->model_count; i++) free(blobs[i]);
 }
 
 static void wish(job *t) {
     const call *a = t->a;
     tradeoff *w = &t->wishes;
-    w->machine = &t->machine, w->source = &t->source;
+    w->machine = &t->machine, w->source = &t->source, w->models = t->model_count;
     w->rows = t->learn.rows, w->d = t->source.d, w->c = t->c;
     w->x = t->learn.x, w->y = t->y, w->labels = t->learn.labels;
     w->form = &t->form, w->raw = t->raw;
@@ -623,7 +661,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         json_number(&out, "rank", (double)t->shape.rank);
         json_number(&out, "rank_before", (double)t->source.r);
         json_number(&out, "centers", (double)t->shape.centers);
-        json_number(&out, "centers_before", (double)t->source.n);
+        json_number(&out, "centers_before", (double)t->any.numbers.n);
         if (t->shape.type == TYPE_TINY)
             recipe_json(&out, &t->shape.recipe);
         else {
@@ -673,7 +711,7 @@ static void report(job *t, const score *s, const score *full, size_t saturated, 
         if (t->shape.type == TYPE_TINY) show_recipe(&out, &t->shape.recipe);
         text_add(&out, "shape         %s, %zu of %zu features, rank %zu of %zu, %zu of %zu centres\n",
                  type_word(t->shape.type), t->shape.features, t->source.d, t->shape.rank, t->source.r, t->shape.centers,
-                 t->source.n);
+                 t->any.numbers.n);
         if (t->searched)
             text_add(&out,
                      "validation    %s %.4f on %zu held-out training rows, %.4f at full size; best of %zu candidates\n",
@@ -699,7 +737,7 @@ static void write_page(job *t, const score *s, const score *full) {
     p.model_file = file_base(t->a->operands[0], "standard input"),
     p.data_file = file_base(t->a->data, "standard input"), p.out_file = file_base(t->a->out, "standard output");
     p.task = t->source.task;
-    p.source_bytes = t->blob_bytes, p.source_centers = t->source.n, p.source_rank = t->source.r,
+    p.source_bytes = t->blob_bytes, p.source_centers = t->any.numbers.n, p.source_rank = t->source.r,
     p.source_features = t->source.d;
     p.result = &t->result;
     p.bytes = t->small_size, p.centers = t->shape.centers;
@@ -782,7 +820,7 @@ int command_compress(const call *a) {
     }
     t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
-        t->wishes.options = *settings(t);
+        memcpy(t->wishes.options, settings(t), t->model_count * sizeof *t->options);
         t->result = tradeoff_search(&t->wishes);
         t->shape = t->result.chosen;
         t->searched = 1;

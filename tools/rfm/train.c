@@ -888,7 +888,7 @@ static void fit_mean(job *t) {
         all[i] = blobs[i] = lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit,
                                             t->choice.weights[i] * (double)count, &sizes[i]);
     }
-    t->blob = lesson_join(&t->lesson, &t->choice.options, &t->fit, t->choice.temperature, count, all, sizes,
+    t->blob = lesson_join(&t->lesson, t->choice.mean, &t->fit, t->choice.temperature, count, all, sizes,
                           &t->blob_bytes, &tree);
     t->opened = any_of_tree(&tree);
     for (i = 0; i < count; i++) free(blobs[i]);

@@ -121,7 +121,7 @@ static size_t *part_inputs(const work *w, size_t f, size_t count) {
     size_t *order = NULL, *kept;
     if (count < t->d) {
         importance = allocate(t->d, sizeof *importance, "importances");
-        order = input_order(&w->sets[0].parts[f].source, importance);
+        order = input_order(w->sets[0].parts[f].sources, importance);
         free(importance);
     }
     kept = kept_inputs(order, t->d, count);
@@ -157,8 +157,9 @@ size_t add_set(work *w, size_t count) {
             part_make(rfm_cview(t->x, t->rows, t->d), rfm_cview(t->y, t->rows, t->c), kept, count, fit, n, held, v);
         if (t->labels != NULL) labels = allocate(n, sizeof *labels, "classes");
         for (i = 0; t->labels != NULL && i < n; i++) labels[i] = t->labels[fit[i]];
-        p->blob = refit(t->machine, &t->options, p->rows.x, p->rows.y, labels, n, count, t->form, s->names, t->raw, 0,
-                        &p->source);
+        for (i = 0; i < t->models; i++)
+            p->blobs[i] = refit(t->machine, &t->options[i], p->rows.x, p->rows.y, labels, n, count, t->form, s->names,
+                                t->raw, 0, &p->sources[i]);
         free(labels);
         free(kept);
     }
@@ -169,10 +170,10 @@ size_t add_set(work *w, size_t count) {
 }
 
 static void free_set(work *w, input_set *s) {
-    size_t f;
+    size_t f, i;
     for (f = 0; f < w->part_count; f++) {
         part_free(&s->parts[f].rows);
-        free(s->parts[f].blob);
+        for (i = 0; i < w->t->models; i++) free(s->parts[f].blobs[i]);
     }
     free(s->names);
 }
@@ -192,8 +193,41 @@ static void set_units(rfm_real *y, const rfm_real *target, size_t count) {
     for (i = 0; i < count; i++) y[i] = (rfm_real)((double)y[i] * unit);
 }
 
-void judge(const work *w, const part *p, const any_model *model, outcome *o) {
-    size_t c = w->t->c, i, saturated, bytes = 0;
+rfm_ctx own_ctx(const work *w) {
+    rfm_ctx ctx;
+    memset(&ctx, 0, sizeof ctx);
+    ctx.port = w->t->machine->ctx.port;
+    return ctx;
+}
+
+/* y (v, c): the mean of the scores of so many models. */
+static int mean_scores(const work *w, const part *p, const rfm_model *models, size_t count, rfm_real *y) {
+    size_t c = w->t->c, bytes = 0, i, k;
+    rfm_real *own = allocate(p->v, c * sizeof *own, "predictions");
+    int status = RFM_OK;
+    for (k = 0; k < count && status == RFM_OK; k++) {
+        rfm_ctx ctx = own_ctx(w);
+        rfm_arena arena;
+        void *memory;
+        rfm_arena_measure(&arena);
+        ctx.arena = &arena;
+        status = rfm_predict_need(&ctx, &models[k], p->v, &bytes);
+        memory = allocate_aligned(bytes, "predictions");
+        if (status == RFM_OK) status = rfm_arena_init(&arena, memory, bytes);
+        if (status == RFM_OK)
+            status = rfm_predict(&ctx, &models[k], rfm_cview(p->xv, p->v, models[k].d), rfm_view(own, p->v, c));
+        for (i = 0; status == RFM_OK && i < p->v * c; i++)
+            y[i] = k == 0 ? own[i] : y[i] + (own[i] - y[i]) / (rfm_real)(k + 1);
+        free(memory);
+    }
+    free(own);
+    return status;
+}
+
+/* `models`: what a model of numbers is the mean of. */
+static void judge_mean(const work *w, const part *p, const any_model *model, const rfm_model *models, size_t count,
+                       outcome *o) {
+    size_t c = w->t->c, i, saturated;
     rfm_real *y = allocate(p->v, c * sizeof *y, "predictions");
     uint32_t *classes = allocate(p->v, sizeof *classes, "predictions");
     const uint32_t *labels = w->t->labels;
@@ -201,21 +235,8 @@ void judge(const work *w, const part *p, const any_model *model, outcome *o) {
         o->status = predict_tiny(&model->tiny, p->xv, p->v, y, classes, &saturated);
     else if (has_integers(model))
         o->status = predict_integers(&model->integers, p->xv, p->v, y, classes, &saturated);
-    else {
-        rfm_ctx ctx;
-        rfm_arena arena;
-        void *memory;
-        memset(&ctx, 0, sizeof ctx);
-        rfm_arena_measure(&arena);
-        ctx.arena = &arena, ctx.port = w->t->machine->ctx.port;
-        o->status = rfm_predict_need(&ctx, &model->numbers, p->v, &bytes);
-        memory = allocate_aligned(bytes, "predictions");
-        if (o->status == RFM_OK) o->status = rfm_arena_init(&arena, memory, bytes);
-        if (o->status == RFM_OK)
-            o->status =
-                rfm_predict(&ctx, &model->numbers, rfm_cview(p->xv, p->v, model->numbers.d), rfm_view(y, p->v, c));
-        free(memory);
-    }
+    else
+        o->status = mean_scores(w, p, models, count, y);
     o->right = 0, o->loss = 0;
     if (o->status == RFM_OK && is_tiny(model) && labels != NULL) set_units(y, p->yv, p->v * c);
     for (i = 0; o->status == RFM_OK && i < p->v; i++) {
@@ -230,6 +251,10 @@ void judge(const work *w, const part *p, const any_model *model, outcome *o) {
     free(classes);
 }
 
+void judge(const work *w, const part *p, const any_model *model, outcome *o) {
+    judge_mean(w, p, model, &model->numbers, 1, o);
+}
+
 double score_from(const work *w, size_t right, double loss) {
     return w->t->labels != NULL ? (double)right / (double)w->held : 1 - loss;
 }
@@ -238,9 +263,10 @@ double full_score(const work *w) {
     size_t f, right = 0;
     double loss = 0;
     for (f = 0; f < w->part_count; f++) {
-        any_model model = any_of_numbers(&w->sets[0].parts[f].source);
+        const fold *p = &w->sets[0].parts[f];
+        any_model model = any_of_numbers(&p->sources[0]);
         outcome o;
-        judge(w, &w->sets[0].parts[f].rows, &model, &o);
+        judge_mean(w, &p->rows, &model, p->sources, w->t->models, &o);
         if (o.status != RFM_OK) fail("cannot predict: %s", rfm_status_text(o.status));
         right += o.right, loss += o.loss;
     }
@@ -253,13 +279,6 @@ void run_jobs(const machine *m, void (*job)(void *arg, size_t index, size_t work
         m->ctx.run(m->ctx.pool, job, arg, jobs);
     else
         for (i = 0; i < jobs; i++) job(arg, i, 0);
-}
-
-rfm_ctx own_ctx(const work *w) {
-    rfm_ctx ctx;
-    memset(&ctx, 0, sizeof ctx);
-    ctx.port = w->t->machine->ctx.port;
-    return ctx;
 }
 
 /* One cell on one part. */
@@ -275,13 +294,13 @@ static void cell_job(void *arg, size_t index, size_t worker) {
     rfm_data rows;
     rfm_model small;
     void *memory = NULL;
-    size_t centers = c->centers < p->n ? c->centers : p->n, rank = c->rank < from->source.r ? c->rank : from->source.r,
-           i, done;
+    size_t centers = c->centers < p->n ? c->centers : p->n,
+           rank = c->rank < from->sources[0].r ? c->rank : from->sources[0].r, i, done;
     int status;
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->x, p->n, w->sets[c->set].count), rows.y = rfm_cview(p->y, p->n, t->c);
     how.polish = c->polish, how.ridge = (rfm_real)((double)how.ridge * c->ridge);
-    status = shrink(&ctx, &from->source, &rows, rank, centers, &how, &small, &memory);
+    status = shrink(&ctx, from->sources, &rows, rank, centers, &how, &small, &memory);
     for (i = 0; i < TYPES; i++) {
         any_model model;
         rfm_model_i integers;

@@ -10,11 +10,11 @@
 
 extern const int all_types[TYPES];
 
-/* A part of the rows with a fit of its own. */
+/* A part of the rows with a fit of its own; of a mean, with as many as it has models. */
 typedef struct {
     part rows;
-    rfm_model source;
-    void *blob;
+    rfm_model sources[MOST_MODELS];
+    void *blobs[MOST_MODELS];
 } fold;
 
 /* A number of inputs: what is kept of the rows, and what its models are measured by. */

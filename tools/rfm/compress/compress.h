@@ -78,9 +78,10 @@ recipe recipe_usual(const rfm_model *like, uint32_t seed);
 /* Bytes as firmware gets them: without names and record. `like` has d, c and task. SIZE_MAX: there is no such model. */
 size_t tiny_bytes(const rfm_model *like, const recipe *k);
 
-/* The best of a few seeds, by its loss on these rows, which are raw; k->seed becomes that seed. *memory has the arrays
- * and is to be freed. */
-int distill(const machine *m, const rfm_model *teacher, const rfm_data *rows, recipe *k, rfm_tiny *tiny, void **memory);
+/* Taught by the mean of `count` models. The best of a few seeds, by its loss on these rows, which are raw; k->seed
+ * becomes that seed. *memory has the arrays and is to be freed. */
+int distill(const machine *m, const rfm_model *teachers, size_t count, const rfm_data *rows, recipe *k, rfm_tiny *tiny,
+            void **memory);
 
 /* A network of numbers, for rows as the teacher takes them. */
 int distill_numbers(const rfm_ctx *ctx, const rfm_model *teacher, int task, const rfm_data *rows, const recipe *k,
@@ -101,8 +102,9 @@ typedef struct {
 
 typedef struct {
     machine *machine;
-    const rfm_model *source;
-    rfm_options options; /* how the source was trained */
+    const rfm_model *source;          /* and, of a mean, its other models */
+    size_t models;                    /* so many */
+    rfm_options options[MOST_MODELS]; /* how each was trained */
     size_t rows, d, c;
     const rfm_real *x, *y;  /* (rows, d), (rows, c) as the model takes and gives them */
     const uint32_t *labels; /* NULL: regression */

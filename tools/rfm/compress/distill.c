@@ -1,4 +1,4 @@
-/* Models of a few hundred bytes, taught by the model at full size.
+/* Models of a few hundred bytes, taught by the model at full size, or by a mean of such models.
  *
  * The student is a HyperBF network with a Gaussian (rfm_hyperbf.h). It starts from the teacher's P and from means of
  * clusters in each class, and descends towards the teacher's scores at the rows and at mixtures of two rows. In the
@@ -6,7 +6,7 @@
  *
  * The search for a budget, frugal because every candidate is a descent for every part of the rows:
  *
- *   shapes     ranks, each with as many centres as fit, all with the usual recipe and few steps; also for a half and a
+ *   shapes     ranks, each with as many centres as fit, all with the usual recipe and fewer steps; also for a half and a
  *              quarter of the budget
  *   recipes    for the best shapes a narrower start; for the best of those other temperatures, another loss, fewer
  *              mixtures, labels among the targets, the other form of alpha, as many centres for each class, an exponent
@@ -22,14 +22,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_STEPS    4000
+#define ALL_STEPS    4000 /* of a network of at most FEW_BYTES */
+#define MORE_STEPS   8000 /* of a larger one */
+#define FEW_BYTES    4096
 #define FEW_STEPS    1500
 #define FEW_ROWS     128 /* of a step, where there are few of them */
 #define FEW_DRAWN    3   /* mixtures, as a multiple of the rows */
 #define ALL_DRAWN    10
+#define MORE_DRAWN   30
 #define FINAL_SEEDS  4
 #define FINALISTS    2
-#define NOISE        0.5  /* in standard deviations of an input */
+#define NOISE        0.5  /* in standard deviations of an input; */
+#define MORE_NOISE   1.0  /* of a larger network */
 #define TRIES        2    /* seeds of a finalist */
 #define MOST_TINY    400  /* centres: more would be another kind of model */
 #define SPREADS_LIKE 16   /* standard deviations of inputs of one kind: at most so many times apart */
@@ -69,15 +73,15 @@ recipe recipe_usual(const rfm_model *like, uint32_t seed) {
 /* u = (x - mean) / scale. The targets of a regression have a scale too; their mean stays, for the offset is rounded
  * with the rest. */
 typedef struct {
-    size_t n, d, c;
+    size_t n, d, c, teachers;
     int task;
-    rfm_model teacher;                    /* takes u, gives y as it is here */
-    rfm_model start;                      /* the same with a kernel whose P can have a lower rank */
-    rfm_real *x, *y;                      /* (n, d), (n, c) */
-    rfm_real *mean, *scale;               /* (d) */
-    rfm_real *y_scale;                    /* (c) */
-    int8_t *exponents;                    /* (d) */
-    rfm_real *p, *shift, *alpha, *offset; /* of the teacher */
+    rfm_model teacher[MOST_MODELS];    /* take u, give y as it is here; the mean of their scores is what is taught */
+    rfm_model start;                   /* the first with a kernel whose P can have a lower rank */
+    rfm_real *x, *y;                   /* (n, d), (n, c) */
+    rfm_real *mean, *scale;            /* (d) */
+    rfm_real *y_scale;                 /* (c) */
+    int8_t *exponents;                 /* (d) */
+    rfm_real *own_arrays[MOST_MODELS]; /* of the teachers */
 } school;
 
 static void columns_of(rfm_cmat x, rfm_real *mean, rfm_real *spread) {
@@ -166,62 +170,68 @@ static int set_inputs(school *s, rfm_cmat x, int each) {
     return status;
 }
 
-/* What the outputs become: in units of their spread, the teacher's with them. */
-static void set_targets(school *s, const rfm_model *teacher, rfm_cmat y) {
+/* What the outputs become: in units of their spread. */
+static void set_targets(school *s, rfm_cmat y) {
     size_t n = s->n, c = s->c, i, k;
-    columns_of(y, s->offset, s->y_scale);
+    rfm_real *mean = allocate(c, sizeof *mean, "statistics");
+    columns_of(y, mean, s->y_scale);
     for (k = 0; k < c; k++) {
         if (s->task == RFM_CLASSIFY || !(s->y_scale[k] > 0)) s->y_scale[k] = 1;
         for (i = 0; i < n; i++) s->y[i * c + k] = y.at[i * y.stride + k] / s->y_scale[k];
-        for (i = 0; i < teacher->n; i++) s->alpha[i * c + k] = teacher->alpha[i * c + k] / s->y_scale[k];
-        s->offset[k] = (teacher->offset != NULL ? teacher->offset[k] : 0) / s->y_scale[k];
     }
+    free(mean);
 }
 
-/* P (x - shift) = P S (u - (shift - mean) / S), S = diag(scale). */
-static void set_teacher(school *s, const rfm_model *teacher) {
-    size_t d = s->d, rows = teacher->metric == RFM_FULL ? teacher->r : 1, q, j;
+/* A teacher of these inputs and targets: P (x - shift) = P S (u - (shift - mean) / S), S = diag(scale). Its arrays are
+ * to be freed. */
+static rfm_real *set_teacher(const school *s, const rfm_model *from, rfm_model *to) {
+    size_t d = s->d, c = s->c, rows = from->metric == RFM_FULL ? from->r : 1, q, j, i, k;
+    rfm_real *p = allocate((rows + 1) * d + (from->n + 1) * c, sizeof *p, "a teacher");
+    rfm_real *shift = p + rows * d, *alpha = shift + d, *offset = alpha + from->n * c;
     for (j = 0; j < d; j++) {
-        s->shift[j] = (teacher->shift[j] - s->mean[j]) / s->scale[j];
-        for (q = 0; q < rows; q++) s->p[q * d + j] = (teacher->p != NULL ? teacher->p[q * d + j] : 1) * s->scale[j];
+        shift[j] = (from->shift[j] - s->mean[j]) / s->scale[j];
+        for (q = 0; q < rows; q++) p[q * d + j] = (from->p != NULL ? from->p[q * d + j] : 1) * s->scale[j];
     }
-    s->teacher = *teacher;
-    s->teacher.p = s->p, s->teacher.shift = s->shift, s->teacher.alpha = s->alpha, s->teacher.offset = s->offset;
-    if (teacher->metric != RFM_FULL) s->teacher.metric = RFM_DIAGONAL;
-    s->start = s->teacher;
-    if (rfm_kernels[teacher->kernel].axes || on_sphere(teacher)) s->start.kernel = RFM_LAPLACE, s->start.radius = 0;
+    for (k = 0; k < c; k++) {
+        for (i = 0; i < from->n; i++) alpha[i * c + k] = from->alpha[i * c + k] / s->y_scale[k];
+        offset[k] = (from->offset != NULL ? from->offset[k] : 0) / s->y_scale[k];
+    }
+    *to = *from;
+    to->p = p, to->shift = shift, to->alpha = alpha, to->offset = offset;
+    if (from->metric != RFM_FULL) to->metric = RFM_DIAGONAL;
+    return p;
 }
 
 /* `tiny` 0: inputs are taken as they are. Returns a status of the exponents. */
-static int school_open(school *s, const rfm_model *teacher, int task, const rfm_data *rows, int tiny, int each) {
-    size_t n = rows->x.rows, d = teacher->d, c = teacher->c, i, j;
+static int school_open(school *s, const rfm_model *teachers, size_t count, int task, const rfm_data *rows, int tiny,
+                       int each) {
+    size_t n = rows->x.rows, d = teachers->d, c = teachers->c, i, j;
     int status = RFM_OK;
     memset(s, 0, sizeof *s);
-    s->n = n, s->d = d, s->c = c, s->task = task;
+    s->n = n, s->d = d, s->c = c, s->task = task, s->teachers = count;
     s->x = allocate(n, d * sizeof *s->x, "inputs");
     s->y = allocate(n, c * sizeof *s->y, "targets");
     s->mean = allocate(d, sizeof *s->mean, "statistics");
     s->scale = allocate(d, sizeof *s->scale, "statistics");
     s->y_scale = allocate(c, sizeof *s->y_scale, "statistics");
     s->exponents = allocate(d, sizeof *s->exponents, "exponents");
-    s->p = allocate(teacher->metric == RFM_FULL ? teacher->r : 1, d * sizeof *s->p, "a teacher");
-    s->shift = allocate(d, sizeof *s->shift, "a teacher");
-    s->alpha = allocate(teacher->n, c * sizeof *s->alpha, "a teacher");
-    s->offset = allocate(c, sizeof *s->offset, "a teacher");
     if (tiny) status = set_inputs(s, rows->x, each);
     for (j = 0; j < d && !tiny; j++) s->scale[j] = 1;
-    set_targets(s, teacher, rows->y);
-    set_teacher(s, teacher);
+    set_targets(s, rows->y);
+    for (i = 0; i < count; i++) s->own_arrays[i] = set_teacher(s, &teachers[i], &s->teacher[i]);
+    s->start = s->teacher[0];
+    if (rfm_kernels[s->start.kernel].axes || on_sphere(&s->start)) s->start.kernel = RFM_LAPLACE, s->start.radius = 0;
     for (i = 0; i < n; i++)
         for (j = 0; j < d; j++) s->x[i * d + j] = (rows->x.at[i * rows->x.stride + j] - s->mean[j]) / s->scale[j];
     return status;
 }
 
 static void school_close(school *s) {
+    size_t i;
     free(s->x), free(s->y);
     free(s->mean), free(s->scale), free(s->y_scale);
     free(s->exponents);
-    free(s->p), free(s->shift), free(s->alpha), free(s->offset);
+    for (i = 0; i < s->teachers; i++) free(s->own_arrays[i]);
 }
 
 /* ---- one student ---------------------------------------------------------------------------- */
@@ -229,10 +239,16 @@ static void school_close(school *s) {
 static rfm_hyperbf_start_options start_of(const school *s, const recipe *k) {
     rfm_hyperbf_start_options o;
     rfm_hyperbf_start_init(&o);
-    o.centers = k->centers, o.rank = k->rank < s->teacher.r ? k->rank : s->teacher.r;
+    o.centers = k->centers, o.rank = k->rank < s->start.r ? k->rank : s->start.r;
     o.choice = s->task == RFM_CLASSIFY ? RFM_HYPERBF_CLASSES : RFM_HYPERBF_KMEANS;
     o.prototypes = k->prototypes, o.bandwidth = (rfm_real)k->bandwidth, o.model = &s->start, o.seed = k->seed;
     return o;
+}
+
+/* A network with more numbers learns from more rows, further away from those that are given, in more steps. Smaller
+ * ones have no room for that: they lose at the given rows. */
+static size_t all_steps(const rfm_model *like, const recipe *k) {
+    return tiny_bytes(like, k) > FEW_BYTES ? MORE_STEPS : ALL_STEPS;
 }
 
 static rfm_hyperbf_options descent_of(const school *s, const recipe *k, rfm_tiny_inputs *inputs) {
@@ -240,9 +256,10 @@ static rfm_hyperbf_options descent_of(const school *s, const recipe *k, rfm_tiny
     rfm_hyperbf_options_init(&o);
     o.steps = k->steps, o.seed = k->seed;
     if (k->steps < ALL_STEPS) o.batch = FEW_ROWS;
-    o.drawn = (k->steps < ALL_STEPS ? FEW_DRAWN : ALL_DRAWN) * s->n;
-    o.teacher = &s->teacher, o.truth = (rfm_real)k->truth, o.mixed = (rfm_real)k->mixed;
-    o.noisy = (rfm_real)k->noisy, o.noise = (rfm_real)NOISE;
+    o.drawn = (k->steps < ALL_STEPS ? FEW_DRAWN : k->steps < MORE_STEPS ? ALL_DRAWN : MORE_DRAWN) * s->n;
+    o.noise = (rfm_real)(k->steps < MORE_STEPS ? NOISE : MORE_NOISE);
+    o.teacher = s->teacher, o.teachers = s->teachers, o.truth = (rfm_real)k->truth, o.mixed = (rfm_real)k->mixed;
+    o.noisy = (rfm_real)k->noisy;
     o.cost.kind = k->entropy ? RFM_HYPERBF_ENTROPY : RFM_HYPERBF_SQUARED;
     o.cost.temperature = (rfm_real)(k->entropy ? k->temperature : 1);
     if (inputs != NULL) o.project = rfm_tiny_project, o.project_arg = inputs;
@@ -340,13 +357,13 @@ static void final_job(void *arg, size_t index, size_t worker) {
     f->status[index] = student(&f->ctx, f->school, &k, &f->tiny[index], &f->loss[index], &f->memory[index]);
 }
 
-int distill(const machine *m, const rfm_model *teacher, const rfm_data *rows, recipe *k, rfm_tiny *tiny,
+int distill(const machine *m, const rfm_model *teachers, size_t count, const rfm_data *rows, recipe *k, rfm_tiny *tiny,
             void **memory) {
     finals *f = allocate(1, sizeof *f, "students");
     school s;
     size_t i, best = FINAL_SEEDS;
-    int status = school_open(&s, teacher, teacher->task, rows, 1, k->each);
-    k->steps = ALL_STEPS;
+    int status = school_open(&s, teachers, count, teachers->task, rows, 1, k->each);
+    k->steps = all_steps(teachers, k);
     f->ctx.port = m->ctx.port, f->school = &s, f->recipe = *k;
     if (status == RFM_OK) {
         run_jobs(m, final_job, f, FINAL_SEEDS);
@@ -371,7 +388,7 @@ int distill_numbers(const rfm_ctx *ctx, const rfm_model *teacher, int task, cons
     double loss;
     size_t bytes = 0;
     void *room = NULL;
-    int status = school_open(&s, teacher, task, rows, 0, 0);
+    int status = school_open(&s, teacher, 1, task, rows, 0, 0);
     *memory = NULL;
     if (status == RFM_OK) status = network(ctx, &s, k, NULL, &f, &loss, &room);
     if (status == RFM_OK) {
@@ -422,8 +439,8 @@ static void search_open(search *s, work *w) {
         if (f == 0) s->each = inputs_differ(rows.x);
         if (f == 0) s->differ = spreads_apart(rows.x, 0) > SPREADS_LIKE;
         for (each = 0; each < 2; each++)
-            s->right[each] &=
-                school_open(&s->schools[each][f], &p->source, set->like.task, &rows, 1, (int)each) == RFM_OK;
+            s->right[each] &= school_open(&s->schools[each][f], p->sources, w->t->models, set->like.task, &rows, 1,
+                                          (int)each) == RFM_OK;
     }
     if (!s->right[0]) s->each = 1;
 }
@@ -558,6 +575,7 @@ static void try_shapes(search *s, size_t bytes, size_t most) {
         recipe k = first_recipe(s);
         size_t next = (size_t)(NARROWER * (double)rank);
         k.rank = rank, k.centers = tiny_centers(s, k, bytes);
+        if (tiny_bytes(&base_set(s)->like, &k) > FEW_BYTES) k.steps = ALL_STEPS;
         if (k.centers > 0) list[count++] = k;
         if (s->w->t->rank > 0) break;
         rank = whole_rank(k.centers == 0 || next == rank ? rank - 1 : next);
@@ -622,7 +640,7 @@ static void finish_tiny(search *s, size_t bytes) {
         few[count].prototypes = few[0].prototypes, few[count].each = few[0].each;
         count++;
     }
-    for (i = 0; i < count; i++) few[i].steps = ALL_STEPS;
+    for (i = 0; i < count; i++) few[i].steps = all_steps(&base_set(s)->like, &few[i]);
     run_recipes(s, "teaching the best for longer", few, count, TRIES);
 }
 

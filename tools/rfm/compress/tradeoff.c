@@ -71,13 +71,14 @@ static void list_ranks(work *w) {
     }
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->rows.x, p->rows.n, s->count), rows.y = rfm_cview(p->rows.y, p->rows.n, w->t->c);
-    for (rank = 1; rank < most && rank < p->source.r && w->rank_count + 1 < MOST_RANKS; rank += 1 + (rank - 1) / 2) {
+    for (rank = 1; rank < most && rank < p->sources[0].r && w->rank_count + 1 < MOST_RANKS;
+         rank += 1 + (rank - 1) / 2) {
         double share = 0;
-        if (rank_share(&ctx, &p->source, &rows, rank, &share) != RFM_OK) continue;
+        if (rank_share(&ctx, p->sources, &rows, rank, &share) != RFM_OK) continue;
         if (share >= SHARE_LOW) w->ranks[w->rank_count++] = rank;
         if (share >= SHARE_HIGH) break;
     }
-    if (s->like.metric != RFM_FULL || w->rank_count == 0 || rank >= p->source.r)
+    if (s->like.metric != RFM_FULL || w->rank_count == 0 || rank >= p->sources[0].r)
         w->ranks[w->rank_count++] = most; /* a diagonal one stores no P */
 }
 
@@ -340,7 +341,7 @@ static void measure_table(work *w) {
     memset(&rows, 0, sizeof rows);
     rows.x = rfm_cview(p->rows.x, p->rows.n, s->count), rows.y = rfm_cview(p->rows.y, p->rows.n, w->t->c);
     how.polish = 0;
-    if (shrink(&ctx, &p->source, &rows, rank < p->source.r ? rank : p->source.r,
+    if (shrink(&ctx, p->sources, &rows, rank < p->sources[0].r ? rank : p->sources[0].r,
                w->t->c < p->rows.n ? w->t->c : p->rows.n, &how, &small, &memory) == RFM_OK &&
         to_integers(&ctx, &small, &rows, RFM_I8, how.ridge, &integers, &more) == RFM_OK)
         w->nodes = integers.nodes + 8;

@@ -290,11 +290,14 @@ void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted 
 void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,
                   const void *const *blobs, const size_t *sizes, size_t *bytes, rfm_tree *opened) {
     rfm_contents parts = contents_of(l, temperature);
-    text record = {NULL, 0, 0};
+    text record = {NULL, 0, 0}, models = {NULL, 0, 0};
     void *blob = NULL;
+    size_t i;
     int status;
     parts.class_names = l->form->class_names, parts.input_names = l->input_names;
     lesson_record(l, options, f, &record);
+    for (i = 0; i < count; i++) record_add_options(&models, &options[i]);
+    record_add(&record, RFM_RECORD_MODELS, models.at, models.size);
     parts.record = record.at, parts.record_bytes = record.size;
     status = rfm_tree_join(&parts, count, blobs, sizes, NULL, 0, bytes);
     if (status == RFM_OK) {
@@ -304,5 +307,6 @@ void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, 
     if (status == RFM_OK) status = rfm_tree_open(blob, *bytes, opened);
     if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
     free(record.at);
+    free(models.at);
     return blob;
 }

@@ -5,6 +5,7 @@
 #include "score.h"
 
 #define MOST_ITERATIONS 60
+#define MOST_MODELS     6 /* of a mean */
 
 /* Rows as they are fitted: standardised unless they are raw. */
 typedef struct {
@@ -57,7 +58,7 @@ void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, 
                   size_t *bytes, rfm_model *opened);
 
 /* The same without names and record, for a mean, where its outputs count `share` times; and the blob of the mean of so
- * many of these. No column of the lesson is moved. */
+ * many of these, each with options of its own; f: of the first. No column of the lesson is moved. */
 void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, double share, size_t *bytes);
 void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,
                   const void *const *blobs, const size_t *sizes, size_t *bytes, rfm_tree *opened);

@@ -3,12 +3,12 @@
 #define SEARCH_H
 
 #include "hold.h"
+#include "learn.h"
 #include "measures.h"
 
 #include <signal.h>
 
-#define CANDIDATES  8
-#define MOST_MODELS 6 /* of a mean */
+#define CANDIDATES 8
 
 typedef struct {
     machine *machine;
