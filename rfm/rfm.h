@@ -686,6 +686,7 @@ int rfm_model_summary(const rfm_model *model, rfm_summary *summary, rfm_step *pa
 #define RFM_RECORD_DECISIONS   22 /* what else was decided about the table and the training: strings */
 #define RFM_RECORD_KNOTS       23 /* tables of knots that make inputs of columns, 8-byte numbers */
 #define RFM_RECORD_MODELS      24 /* of a mean: what each of its models was trained with, as entries of tag 1 */
+#define RFM_RECORD_SHARES      25 /* of a mean: how many times each of its models counts, 8-byte numbers */
 #define RFM_RECORD_SIGNAL      32 /* how inputs are made of the samples of sensors: a signal of rfm_signal.h */
 
 #define RFM_RECORD_OPTIONS_BYTES 48

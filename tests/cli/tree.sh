@@ -93,6 +93,10 @@ fixed='--kernel laplace --bandwidth 2m --ridge 1 --iterations 1 --center --input
 check 'models: weights' train "$out/noisy.csv" --models auto $fixed -o "$dir/mean.rfm" --json
 says 'models: weights' '"mean_of": \["laplace (diag|full) after 1 iterations", "laplace (diag|full) after 1 iterations"\], "mean_weights": \[0'
 weights=$(sed 's/.*"mean_weights": \[\([0-9., ]*\)\].*/\1/' "$out/stdout") names=$(grep -o 'laplace [a-z]*' "$out/stdout" | cut -d' ' -f2)
+check 'models: info of weights' "$rfm" info "$dir/mean.rfm" --json
+says 'models: info of weights' "\"mean_weights\": \[$weights\]"
+check 'models: info of weights, text' "$rfm" info "$dir/mean.rfm"
+says 'models: info of weights, text' "^mean +of 2 models; weights $(echo "$weights" | tr -d ,)"
 "$rfm" predict "$dir/mean.rfm" "$out/noisy.csv" --scores --quiet >"$out/scores.csv"
 for metric in $names; do
     check "models: $metric alone" train "$out/noisy.csv" $fixed --metric "$metric" -o "$dir/one.rfm"

@@ -161,6 +161,7 @@ static void table_record(const void *at, size_t bytes, const rfm_model *model, s
     r->notes = any_strings(at, bytes, RFM_RECORD_DECISIONS, 1, &r->note_count);
     r->models = rfm_record_find(at, bytes, RFM_RECORD_MODELS, &options);
     if (options % MODEL_ENTRY == 0) r->model_count = options / MODEL_ENTRY;
+    r->shares = numbers_of(at, bytes, RFM_RECORD_SHARES, r->model_count);
     r->rows = rfm_record_find(at, bytes, RFM_RECORD_ROWS, &found);
     r->row_count = found / 4;
     if (found == 0 || found % 4 != 0) r->rows = NULL, r->row_count = 0;

@@ -26,6 +26,7 @@ typedef struct {
     const char *absent, *left, *words, *notes; /* strings, so many: */
     size_t absent_count, left_count, word_count, note_count;
     const unsigned char *models; /* of a mean: what each of the model_count was trained with; record_model reads it */
+    const unsigned char *shares; /* (model_count) how many times each counts */
     size_t model_count;
     const unsigned char *rows; /* (row_count) fingerprints: 4 bytes each, in order */
     size_t row_count;

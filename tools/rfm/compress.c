@@ -18,6 +18,7 @@ typedef struct {
     rfm_model source;              /* its numbers; of a mean those of its first model */
     rfm_model models[MOST_MODELS]; /* the source, and the others of a mean: */
     rfm_options options[MOST_MODELS];
+    double shares[MOST_MODELS]; /* how many times each counts */
     size_t model_count;
     rfm_summary summary;
     model_table table;
@@ -107,7 +108,7 @@ static void read_mean(job *t) {
         fail("%s: a mean of models becomes smaller only as a tiny model; expected --type tiny, or one model "
              "(rfm train --models 1)",
              file);
-    if (mean->trees > MOST_MODELS || t->any.record.model_count != mean->trees)
+    if (mean->trees > MOST_MODELS || t->any.record.model_count != mean->trees || t->any.record.shares == NULL)
         fail("%s: has no record of how each of its models was trained. Train it anew", file);
     t->model_count = mean->trees;
     for (i = 0; i < t->model_count; i++) {
@@ -117,7 +118,7 @@ static void read_mean(job *t) {
         if (record_model(&t->any.record, i, &one.record.options) != RFM_OK)
             fail("%s: its record of training is damaged", file);
         one.record.has_options = 1;
-        t->options[i] = one.record.options;
+        t->options[i] = one.record.options, t->shares[i] = record_number(t->any.record.shares, i);
         if (metric_given(&one)) t->given = 1;
     }
     t->source = t->models[0];
@@ -127,7 +128,7 @@ static void read_mean(job *t) {
 
 static void read_model(job *t) {
     mean_read(t->a->operands[0], &t->blob, &t->blob_bytes, &t->any);
-    t->source = t->any.numbers, t->model_count = 1;
+    t->source = t->any.numbers, t->model_count = 1, t->shares[0] = 1;
     if (is_mean(&t->any))
         read_mean(t);
     else
@@ -521,8 +522,9 @@ static void finish(job *t) {
         x = kept_columns(t->learn.x, t->learn.rows, d, t->kept, t->shape.features);
         if (e.input_names != NULL) e.input_names = t->kept_name_list;
         for (i = 0; i < t->model_count; i++)
-            blobs[i] = refit(&t->machine, settings(t) + i, x, t->y, t->learn.labels, t->learn.rows, t->shape.features,
-                             &t->form, t->kept_name_list, t->raw, (double)t->source.temperature, &sources[i]);
+            blobs[i] = refit(&t->machine, settings(t) + i, t->shares[i], x, t->y, t->learn.labels, t->learn.rows,
+                             t->shape.features, &t->form, t->kept_name_list, t->raw, (double)t->source.temperature,
+                             &sources[i]);
         if (t->a->rank != SIZE_MAX && t->a->rank > source->r)
             usage("--rank %zu: expected at most %zu, the rank of the metric on these inputs", t->a->rank, source->r);
         if (asked > source->n) asked = source->n;
@@ -821,6 +823,7 @@ int command_compress(const call *a) {
     t->shape.polish = t->wishes.polish_fixed ? t->wishes.how.polish : POLISH, t->shape.ridge = 1;
     if (t->wishes.budget > 0 || t->wishes.max_loss >= 0) {
         memcpy(t->wishes.options, settings(t), t->model_count * sizeof *t->options);
+        memcpy(t->wishes.shares, t->shares, sizeof t->shares);
         t->result = tradeoff_search(&t->wishes);
         t->shape = t->result.chosen;
         t->searched = 1;

@@ -877,6 +877,7 @@ static void fit_tree(job *t) {
 /* The other models of a mean; that of the fit is its first. */
 static void fit_mean(job *t) {
     size_t count = t->choice.models, sizes[MOST_MODELS], i;
+    double shares[MOST_MODELS];
     void *blobs[MOST_MODELS];
     const void *all[MOST_MODELS];
     rfm_tree tree;
@@ -885,10 +886,11 @@ static void fit_mean(job *t) {
     for (i = 0; i < count; i++) {
         if (i > 0 && lesson_fit(t->machine, &t->lesson, &t->choice.mean[i], fit_tick, f) != RFM_OK)
             fail("interrupted; no model was written");
-        all[i] = blobs[i] = lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit,
-                                            t->choice.weights[i] * (double)count, &sizes[i]);
+        shares[i] = t->choice.weights[i] * (double)count;
+        all[i] = blobs[i] =
+            lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit, shares[i], &sizes[i]);
     }
-    t->blob = lesson_join(&t->lesson, t->choice.mean, &t->fit, t->choice.temperature, count, all, sizes,
+    t->blob = lesson_join(&t->lesson, t->choice.mean, shares, &t->fit, t->choice.temperature, count, all, sizes,
                           &t->blob_bytes, &tree);
     t->opened = any_of_tree(&tree);
     for (i = 0; i < count; i++) free(blobs[i]);
@@ -938,7 +940,7 @@ static void fit(job *t) {
         return;
     }
     t->blob = lesson_pack(&t->lesson, o, &t->fit, is_network(t->a) ? (double)NAN : t->choice.validation,
-                          t->choice.temperature, &t->blob_bytes, &opened);
+                          t->choice.temperature, 1, &t->blob_bytes, &opened);
     t->opened = any_of_numbers(&opened);
 }
 

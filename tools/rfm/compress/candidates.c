@@ -68,9 +68,9 @@ rfm_real *kept_columns(const rfm_real *x, size_t rows, size_t d, const size_t *k
 
 /* ---- fits ----------------------------------------------------------------------------------- */
 
-void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm_real *y, const uint32_t *labels,
-            size_t rows, size_t d, const sample_form *form, const char *input_names, int raw, double temperature,
-            rfm_model *opened) {
+void *refit(machine *m, const rfm_options *options, double share, const rfm_real *x, const rfm_real *y,
+            const uint32_t *labels, size_t rows, size_t d, const sample_form *form, const char *input_names, int raw,
+            double temperature, rfm_model *opened) {
     size_t c = form_outputs(form), bytes;
     fitted *f = allocate(1, sizeof *f, "a fit");
     sample s;
@@ -88,7 +88,7 @@ void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm
     }
     lesson_prepare(&l, &s, form, input_names, d, raw, "the data");
     (void)lesson_fit(m, &l, options, NULL, f);
-    blob = lesson_pack(&l, options, f, (double)NAN, temperature, &bytes, opened);
+    blob = lesson_pack(&l, options, f, (double)NAN, temperature, share, &bytes, opened);
     lesson_free(&l);
     sample_free(&s);
     free(f);
@@ -158,8 +158,8 @@ size_t add_set(work *w, size_t count) {
         if (t->labels != NULL) labels = allocate(n, sizeof *labels, "classes");
         for (i = 0; t->labels != NULL && i < n; i++) labels[i] = t->labels[fit[i]];
         for (i = 0; i < t->models; i++)
-            p->blobs[i] = refit(t->machine, &t->options[i], p->rows.x, p->rows.y, labels, n, count, t->form, s->names,
-                                t->raw, 0, &p->sources[i]);
+            p->blobs[i] = refit(t->machine, &t->options[i], t->shares[i], p->rows.x, p->rows.y, labels, n, count,
+                                t->form, s->names, t->raw, 0, &p->sources[i]);
         free(labels);
         free(kept);
     }

@@ -105,6 +105,7 @@ typedef struct {
     const rfm_model *source;          /* and, of a mean, its other models */
     size_t models;                    /* so many */
     rfm_options options[MOST_MODELS]; /* how each was trained */
+    double shares[MOST_MODELS];       /* how many times each counts */
     size_t rows, d, c;
     const rfm_real *x, *y;  /* (rows, d), (rows, c) as the model takes and gives them */
     const uint32_t *labels; /* NULL: regression */
@@ -146,10 +147,11 @@ size_t *kept_inputs(const size_t *order, size_t d, size_t count);
 char *kept_names(const char *names, const size_t *kept, size_t count);
 rfm_real *kept_columns(const rfm_real *x, size_t rows, size_t d, const size_t *kept, size_t count);
 
-/* A model of the source's settings for these rows (x, y as in tradeoff; neither changes); the blob is to be freed. */
-void *refit(machine *m, const rfm_options *options, const rfm_real *x, const rfm_real *y, const uint32_t *labels,
-            size_t rows, size_t d, const sample_form *form, const char *input_names, int raw, double temperature,
-            rfm_model *opened);
+/* A model of the source's settings for these rows (x, y as in tradeoff; neither changes), its outputs `share` times as
+ * large; the blob is to be freed. */
+void *refit(machine *m, const rfm_options *options, double share, const rfm_real *x, const rfm_real *y,
+            const uint32_t *labels, size_t rows, size_t d, const sample_form *form, const char *input_names, int raw,
+            double temperature, rfm_model *opened);
 
 /* ---- page.c --------------------------------------------------------------------------------- */
 

@@ -261,11 +261,21 @@ static void show_split(text *t, const rfm_tree *tree) {
     text_add(t, ": the direction in standard deviations\n");
 }
 
+static int has_weights(const any_model *any) { return is_mean(any) && any->record.shares != NULL; }
+
+/* What each model of a mean counts. */
+static void mean_weights(const any_model *any, const char *between, text *list) {
+    const model_record *r = &any->record;
+    size_t i;
+    for (i = 0; i < r->model_count; i++)
+        text_add(list, "%s%.3g", i > 0 ? between : "", record_number(r->shares, i) / (double)r->model_count);
+}
+
 int tree_info(const call *c, any_model *any, char *blob, size_t size) {
     const rfm_tree *tree = &any->tree;
     size_t least, most, iterations, i, classes = model_classes(&any->numbers);
     size_t scratch = RFM_TREE_SCRATCH(tree->d, tree->c, tree->rank) * sizeof(rfm_real);
-    text t = {NULL, 0, 0};
+    text t = {NULL, 0, 0}, weights = {NULL, 0, 0};
     if (c->show_metric) fail("%s: a tree has a metric in each leaf; expected one model for --metric", c->operands[0]);
     sizes_of(tree, &least, &most, &iterations);
     if (c->json) {
@@ -284,6 +294,10 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         json_number(&t, "leaf_rows_most", (double)most);
         json_number(&t, "iterations_mean", (double)iterations / (double)tree->leaves);
         json_number(&t, "softness", (double)tree->softness);
+        if (has_weights(any)) {
+            mean_weights(any, ", ", &weights);
+            json_array(&t, "mean_weights", &weights);
+        }
         json_real(&t, "temperature", tree->temperature);
         json_number(&t, "model_bytes", (double)size);
         json_number(&t, "scratch_bytes", (double)scratch);
@@ -310,6 +324,11 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
             text_add(&t, ", soft routing %.3g; firmware routes hard\n", (double)tree->softness);
         else
             text_add(&t, ", hard routing\n");
+        if (has_weights(any)) {
+            text_add(&t, "mean          of %zu models; weights ", any->record.model_count);
+            mean_weights(any, " ", &t);
+            text_add(&t, "\n");
+        }
         text_add(&t, "kernel        %s, a metric %s of its own in each leaf, %.1f iterations in the mean\n",
                  any_kernel(any), any_metric(any), (double)iterations / (double)tree->leaves);
         if (tree->nodes > 0) show_split(&t, tree);

@@ -235,13 +235,13 @@ static rfm_model scaled(const rfm_model *model, double times, rfm_real **room) {
     return to;
 }
 
-/* share: 0, or a bare model whose outputs are so many times as large before y_mean and y_scale are taken out. */
+/* Outputs are `share` times as large. bare: without names and record. */
 static void *pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
-                  double share, size_t *bytes, rfm_model *opened) {
+                  double share, int bare, size_t *bytes, rfm_model *opened) {
     rfm_contents parts = contents_of(l, temperature);
     rfm_summary summary;
     rfm_model moved, shifted, shared;
-    rfm_real *room = NULL, offset;
+    rfm_real *room = NULL, *share_room = NULL, offset;
     text record = {NULL, 0, 0};
     void *blob = NULL;
     int status;
@@ -258,9 +258,8 @@ static void *pack(const lesson *l, const rfm_options *options, const fitted *f, 
     parts.model = &shifted;
     if (l->moved.x != NULL) moved = without_shift(&shifted, l->moved.x, &room), parts.model = &moved;
     parts.summary = &summary;
-    if (share > 0) {
-        shared = scaled(parts.model, share, &room), parts.model = &shared;
-    } else {
+    if (share != 1) shared = scaled(parts.model, share, &share_room), parts.model = &shared;
+    if (!bare) {
         parts.class_names = l->form->class_names, parts.input_names = l->input_names;
         lesson_record(l, options, f, &record);
         parts.record = record.at, parts.record_bytes = record.size;
@@ -273,22 +272,24 @@ static void *pack(const lesson *l, const rfm_options *options, const fitted *f, 
     if (status == RFM_OK) status = rfm_model_open(blob, *bytes, opened);
     if (status != RFM_OK) fail("cannot write the model: %s", rfm_status_text(status));
     free(room);
+    free(share_room);
     free(record.at);
     return blob;
 }
 
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
-                  size_t *bytes, rfm_model *opened) {
-    return pack(l, options, f, validation, temperature, 0, bytes, opened);
+                  double share, size_t *bytes, rfm_model *opened) {
+    return pack(l, options, f, validation, temperature, share, 0, bytes, opened);
 }
 
 void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, double share, size_t *bytes) {
     rfm_model opened;
-    return pack(l, options, f, (double)NAN, 0, share, bytes, &opened);
+    return pack(l, options, f, (double)NAN, 0, share, 1, bytes, &opened);
 }
 
-void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,
-                  const void *const *blobs, const size_t *sizes, size_t *bytes, rfm_tree *opened) {
+void *lesson_join(const lesson *l, const rfm_options *options, const double *shares, const fitted *f,
+                  double temperature, size_t count, const void *const *blobs, const size_t *sizes, size_t *bytes,
+                  rfm_tree *opened) {
     rfm_contents parts = contents_of(l, temperature);
     text record = {NULL, 0, 0}, models = {NULL, 0, 0};
     void *blob = NULL;
@@ -298,6 +299,7 @@ void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, 
     lesson_record(l, options, f, &record);
     for (i = 0; i < count; i++) record_add_options(&models, &options[i]);
     record_add(&record, RFM_RECORD_MODELS, models.at, models.size);
+    record_add_numbers(&record, RFM_RECORD_SHARES, shares, count);
     parts.record = record.at, parts.record_bytes = record.size;
     status = rfm_tree_join(&parts, count, blobs, sizes, NULL, 0, bytes);
     if (status == RFM_OK) {

@@ -53,14 +53,16 @@ int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*ti
 /* The record of a fit: what it was trained with, and what its tools need to take the same columns in the same way. */
 void lesson_record(const lesson *l, const rfm_options *options, const fitted *f, text *record);
 
-/* The blob of a fit, to be freed, and that blob opened. `validation` may be NaN. */
+/* The blob of a fit, to be freed, and that blob opened; its outputs are `share` times as large. `validation` may be
+ * NaN. */
 void *lesson_pack(const lesson *l, const rfm_options *options, const fitted *f, double validation, double temperature,
-                  size_t *bytes, rfm_model *opened);
+                  double share, size_t *bytes, rfm_model *opened);
 
-/* The same without names and record, for a mean, where its outputs count `share` times; and the blob of the mean of so
- * many of these, each with options of its own; f: of the first. No column of the lesson is moved. */
+/* The same without names and record, for a mean; and the blob of the mean of so many of these, each with options and a
+ * share of its own; f: of the first. No column of the lesson is moved. */
 void *lesson_pack_one(const lesson *l, const rfm_options *options, const fitted *f, double share, size_t *bytes);
-void *lesson_join(const lesson *l, const rfm_options *options, const fitted *f, double temperature, size_t count,
-                  const void *const *blobs, const size_t *sizes, size_t *bytes, rfm_tree *opened);
+void *lesson_join(const lesson *l, const rfm_options *options, const double *shares, const fitted *f,
+                  double temperature, size_t count, const void *const *blobs, const size_t *sizes, size_t *bytes,
+                  rfm_tree *opened);
 
 #endif
