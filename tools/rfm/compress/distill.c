@@ -6,8 +6,8 @@
  *
  * The search for a budget, frugal because every candidate is a descent for every part of the rows:
  *
- *   shapes     ranks, each with as many centres as fit, all with the usual recipe and fewer steps; also for a half and a
- *              quarter of the budget
+ *   shapes     ranks, each with as many centres as fit, all with the usual recipe and fewer steps; also for a half and
+ *              a quarter of the budget
  *   recipes    for the best shapes a narrower start; for the best of those other temperatures, another loss, fewer
  *              mixtures, labels among the targets, the other form of alpha, as many centres for each class, an exponent
  *              for each input
