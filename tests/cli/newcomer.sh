@@ -191,6 +191,9 @@ check 'compress: other rows' "$rfm" compress "$out/held.rfm" --data "$out/three.
 noted 'compress: other rows' 'three.csv: 30 rows that the model was not trained on are only scored$'
 says 'compress: other rows' '^shape .*, 20 of 90 centres$'
 says 'compress: other rows' '^accuracy .* of 30 test rows$'
+check 'compress: other rows, and a test' "$rfm" compress "$out/held.rfm" --data "$out/three.csv" --test "$out/three.csv" --type i8 --centers 20 -o "$out/t2.rfm"
+noted 'compress: other rows, and a test' 'three.csv: 30 rows that the model was not trained on are left out$'
+same 'compress: other rows, and a test' "$out/t.rfm" "$out/t2.rfm"
 check 'evaluate: rows of the small model' "$rfm" evaluate "$out/t.rfm" "$out/three.csv"
 says 'evaluate: rows of the small model' '^trained on    90 of them$'
 check 'a model of all rows' train "$out/three.csv" -o "$out/held.rfm" $quick

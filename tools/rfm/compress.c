@@ -162,32 +162,30 @@ static void check_classes(job *t, size_t column, row_list rows) {
     }
 }
 
-#define LEAST_HELD 10 /* rows; a score of fewer says little */
-
-/* Rows that the model was not trained on, by its fingerprints, go from train to test, if there are enough of them and
- * all that it was trained on are there. So what rfm train --test-size has held out stays held out. */
+/* Rows that the model was not trained on, by its fingerprints, go from train to test, or are left out where there are
+ * others to test on; if all that it was trained on are there. So what rfm train --test-size has held out stays so. */
 static void hold_unseen(job *t, row_list *train, row_list *test) {
     sample all;
     unsigned char *seen;
     size_t i, count;
-    if (t->any.record.rows == NULL || train->count < t->any.record.row_count + LEAST_HELD) return;
+    if (t->any.record.rows == NULL || train->count <= t->any.record.row_count) return;
     all = sample_read(&t->table.file, t->table.inputs, t->table.column, &t->form, *train,
                       model_table_offsets(&t->table, *train, &t->any));
     (void)sample_filled(&all, &t->any);
     seen = allocate(all.rows, 1, "rows");
     count = rows_seen(&t->any, &all, seen);
-    if (count >= t->any.record.row_count && train->count - count >= LEAST_HELD) {
-        size_t kept = 0;
+    if (count >= t->any.record.row_count && count < train->count) {
+        size_t kept = 0, others = 0;
         free(test->at);
         test->at = allocate(train->count - count, sizeof *test->at, "rows");
-        test->count = 0;
         for (i = 0; i < train->count; i++)
             if (seen[i])
                 train->at[kept++] = train->at[i];
             else
-                test->at[test->count++] = train->at[i];
-        train->count = kept;
-        note("%s: %zu rows that the model was not trained on are only scored", t->a->data, test->count);
+                test->at[others++] = train->at[i];
+        train->count = kept, test->count = t->a->test == NULL ? others : 0;
+        note("%s: %zu rows that the model was not trained on are %s", t->a->data, others,
+             t->a->test == NULL ? "only scored" : "left out");
     }
     free(seen);
     sample_free(&all);
@@ -210,7 +208,7 @@ static void read_data(job *t) {
     if (train.count < 2)
         fail("%s: %zu training rows, expected at least 2", a->split != NULL ? a->split : a->data, train.count);
     t->form = t->table.form;
-    if (a->split == NULL && a->test == NULL) hold_unseen(t, &train, &test);
+    if (a->split == NULL) hold_unseen(t, &train, &test);
     given = train.count;
     if (train.count > (a->rows == SIZE_MAX ? MOST_ROWS : a->rows)) {
         rows_draw(&train, a->rows == SIZE_MAX ? MOST_ROWS : a->rows, a->seed);
