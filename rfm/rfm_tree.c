@@ -1112,6 +1112,7 @@ static int grow(growing *g, rfm_tree *tree, rfm_tree_report *report) {
     uint32_t node = 0, leaf = 0;
     size_t which;
     int status = RFM_OK;
+    memset(&grown, 0, sizeof grown); /* where numbers are big-endian, nothing is opened */
     mean_of_all(g);
     if (!rfm_finite(g->c, g->all)) return RFM_ERANGE;
     memset(g->blob, 0, g->plan.end);
