@@ -105,6 +105,17 @@ for metric in $names; do
 done
 same_text 'models: weights' "$(awk -F, -v weights="$weights" 'BEGIN { split(weights, w, ", "); bad = w[1] + w[2] < 0.998 || w[1] + w[2] > 1.002 || w[1] == w[2] }
     { for (k = 1; k <= 3; k++) { off = $k - w[1] * $(3 + k) - w[2] * $(6 + k); gap = $(3 + k) - $(6 + k); if (off * off > (0.002 * gap) ^ 2 + 1e-11) bad++; rows++ } } END { print rows, bad + 0 }' "$out/scores.csv")" '360 0'
+# What the record says of the weights counts where a model of the mean is fitted anew, and only there.
+if $cc -std=gnu99 -Irfm -o "$dir/shares" tests/cli/shares.c "$build/librfm.a" -lm && "$dir/shares" "$dir/mean.rfm" "$dir/turned.rfm"; then
+    for name in mean turned; do
+        check 'models: fitted anew' "$rfm" compress "$dir/$name.rfm" --data "$out/noisy.csv" --type tiny --rank 1 --centers 6 --features 2 -o "$dir/$name.few" --quiet
+        check 'models: not fitted anew' "$rfm" compress "$dir/$name.rfm" --data "$out/noisy.csv" --type tiny --rank 1 --centers 6 -o "$dir/$name.all" --quiet
+    done
+    same 'models: weights of models as they are' "$dir/mean.all" "$dir/turned.all"
+    if cmp -s "$dir/mean.few" "$dir/turned.few"; then fail 'models fitted anew have no weights'; else pass; fi
+else
+    fail 'models: the weights could not be exchanged'
+fi
 check 'models: one' train "$out/noisy.csv" --models 1 -o "$dir/one.rfm" --metric diag --iterations 1 --ridge 1
 check 'models: one is the default' train "$out/noisy.csv" -o "$dir/again.rfm" --metric diag --iterations 1 --ridge 1
 same 'models: one is the default' "$dir/one.rfm" "$dir/again.rfm"
