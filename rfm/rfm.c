@@ -348,6 +348,14 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 #define BITS_TWO     0x40000000u /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
+/* The exponent q of a kernel with one: 0 < q <= 2. Where s^2 overflows, phi is 0 for every q above 1/8. Firmware takes no
+ * smaller one, so that it need not look for such rows. */
+#ifndef RFM_NO_TRAIN
+static int exponent_bits_right(uint32_t bits) { return bits - 1 < BITS_TWO; }
+#else
+static int exponent_bits_right(uint32_t bits) { return (bits - 1) >> 25 == 31; } /* begin as those of 1.9f do */
+#endif
+
 #ifdef RFM_SPHERE
 /* Kernel, metric and exponent of the head. */
 static int kernel_right(const unsigned char *b) {
@@ -363,7 +371,7 @@ static int kernel_right(const unsigned char *b) {
     if (metric != RFM_FULL && (metric != RFM_DIAGONAL || get_u32(b + 32) != get_u32(b + 24))) return 0;
     if (b[16] < RFM_F32 && (b[17] >= RFM_NNGP || (b[18] & RFM_UNIT_ROWS) != 0))
         return 0; /* integers are not on the sphere */
-    if (b[17] < RFM_NNGP) return exponent - 1 < BITS_TWO;
+    if (b[17] < RFM_NNGP) return exponent_bits_right(exponent);
     for (i = 0; i < NETWORK_DEPTH; i++)
         if (exponent == (uint32_t)depths[i] << 16) return 1;
     return 0;
@@ -375,7 +383,7 @@ static int kernel_right(const unsigned char *b) {
     if (b[16] < RFM_F32) metric &= ~(uint32_t)RFM_ABSOLUTE;
 #endif
     return b[17] < RFM_NNGP && (metric == RFM_FULL || (metric == RFM_DIAGONAL && get_u32(b + 32) == get_u32(b + 24))) &&
-           get_u32(b + 36) - 1 < BITS_TWO;
+           exponent_bits_right(get_u32(b + 36));
 }
 #endif
 
@@ -683,6 +691,17 @@ static rfm_real scores_portable(const rfm_model *m, rfm_real *scratch, rfm_real 
     return largest;
 }
 
+#ifndef RFM_NO_TRAIN
+/* Is z (r) so far away that s^2 may overflow, though phi need not be 0 there? It is 0 for any L if q is above 0.28. */
+static int beyond_exponent(const rfm_model *m, const rfm_real *z) {
+    size_t i;
+    if (m->kernel != RFM_GENERAL && m->kernel != RFM_L1) return 0;
+    for (i = 0; i < m->r && m->exponent < R(0.28); i++)
+        if (!(small_abs(z[i]) <= R(1e15))) return 1;
+    return 0;
+}
+#endif
+
 int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty) {
     rfm_real largest = R(-1);
@@ -712,6 +731,9 @@ int rfm_predict_one(const rfm_model *m, const rfm_real *x, rfm_real *scores, rfm
     if (largest == R(0))
         for (i = 0; i < m->r; i++)
             if (scratch[m->d + i] != scratch[m->d + i]) return RFM_ERANGE;
+#ifndef RFM_NO_TRAIN
+    if (beyond_exponent(m, scratch + m->d)) return RFM_ERANGE;
+#endif
     return rfm_finite(m->c, scores) ? RFM_OK : RFM_ERANGE;
 }
 

@@ -39,7 +39,8 @@
 
 /* -DRFM_NO_TRAIN leaves what firmware needs to predict: status, models, prediction of one row. On Cortex-M and RISC-V
  * that takes nothing from libm, in float. Models on the sphere, which are those of network kernels and of unit rows,
- * then need -DRFM_SPHERE besides; without it rfm_model_open refuses them. */
+ * then need -DRFM_SPHERE besides; without it rfm_model_open refuses them. It also refuses exponents q of 1/8 and less:
+ * only with larger ones phi is 0 wherever s^2 overflows. */
 #if !defined(RFM_NO_TRAIN) && !defined(RFM_SPHERE)
 #define RFM_SPHERE
 #endif
@@ -301,7 +302,8 @@ typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real
 /* scores (c) = f(x), x (d). Uses no memory but `scratch`, RFM_PREDICT_SCRATCH(d, r) numbers. `loop` NULL: portable
  * code. If novelty is not NULL, *novelty becomes the largest kernel value to any centre: 1 at a centre, near 0 far
  * from everything that was trained on; of a network kernel the largest rho, 0 for a row of zeros. RFM_ENULL;
- * RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
+ * RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite, or with an exponent
+ * below 0.28 P (x - shift) has a number beyond 1e15. */
 int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty);
 

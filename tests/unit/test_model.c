@@ -1318,6 +1318,31 @@ static void test_power(void) {
     }
 }
 
+/* Rows whose s^2 overflows, but not their numbers: phi is right, or it is said that it is not known. */
+static void test_far_power(void) {
+    static const double exponents[] = {0.01, 0.05, 0.126, 0.2, 0.3, 1, 2};
+    static const double bandwidths[] = {1, 1e3, 1e12};
+    const double root = sqrt((double)REAL_MAX),
+                 fars[] = {1, 0.5 * root, 1.01 * root, 30 * root, 0.5 * (double)REAL_MAX};
+    rfm_model m;
+    size_t i, j, q;
+
+    for (q = 0; q < TEST_LENGTH(exponents); q++)
+        for (j = 0; j < TEST_LENGTH(bandwidths); j++)
+            for (i = 0; i < TEST_LENGTH(fars); i++) {
+                const double right = exp(-pow(fars[i] / bandwidths[j], exponents[q]));
+                rfm_real x = (rfm_real)fars[i], score = 0, scratch[RFM_PREDICT_SCRATCH(1, 1)];
+                int status;
+
+                test_note("exponent, L, row", q, j, i);
+                one_centre(&m, 1, RFM_GENERAL);
+                m.exponent = (rfm_real)exponents[q], m.bandwidth = (rfm_real)bandwidths[j];
+                status = rfm_predict_one(&m, &x, &score, scratch, NULL, NULL);
+                CHECK(status == RFM_OK || (status == RFM_ERANGE && exponents[q] < 0.28 && i > 0));
+                if (status == RFM_OK) CHECK_BELOW(fabs((double)score - right), 1e-6);
+            }
+}
+
 #ifdef PRINT_EXAMPLE
 int main(void) {
     unsigned char *blob;
@@ -1358,6 +1383,7 @@ int main(void) {
     RUN_TEST(test_exp);
     RUN_TEST(test_sqrt);
     RUN_TEST(test_power);
+    RUN_TEST(test_far_power);
     return UNITY_END();
 }
 #endif

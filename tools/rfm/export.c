@@ -12,13 +12,16 @@
 
 #define FEW_INTEGERS 64 /* over the range of an input */
 
+/* Without training rfm_model_open takes exponents above 1/8 only. */
+static int needs_training_build(const rfm_model *m) { return kernel_has_exponent(m->kernel) && m->exponent <= 0.125f; }
+
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
     int sphere = on_sphere(model);
     text_add(t,
-             " * Compile rfm.c with -DRFM_NO_TRAIN%s beside it; the model stays in flash.\n"
+             " * Compile rfm.c%s%s beside it; the model stays in flash.\n"
              " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
-             sphere ? " -DRFM_SPHERE" : "",
+             needs_training_build(model) ? "" : " with -DRFM_NO_TRAIN", sphere ? " -DRFM_SPHERE" : "",
              (model->d + RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real),
              MODEL_BYTES_32 + (sphere ? RFM_REAL_BYTES : 0));
     text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
@@ -197,6 +200,9 @@ int command_export(const call *c) {
         text_add(&t, "#ifndef RFM_SMALL_L1\n#error \"this model needs -DRFM_SMALL_L1\"\n#endif\n\n");
     if (!integers && on_sphere(&model))
         text_add(&t, "#ifndef RFM_SPHERE\n#error \"this model needs -DRFM_SPHERE\"\n#endif\n\n");
+    if (!integers && needs_training_build(&model))
+        text_add(&t, "#ifdef RFM_NO_TRAIN\n#error \"an exponent of 1/8 or less needs a build without "
+                     "-DRFM_NO_TRAIN\"\n#endif\n\n");
     if (classes > 0) {
         text_add(&t, "static const char *const %s_class_names[%s_CLASSES] = {", id, upper);
         for (i = 0; i < classes; i++) {
