@@ -23,10 +23,15 @@
 #define ZERO_SHARE (R(16) * REAL_EPS * REAL_EPS) /* below this it is 0 */
 #define NEAR_ANGLE R(1.0 / 4096)                 /* 1 - |rho| below this is taken directly */
 #define NORM_MOST  (RFM_LIMIT(MAX) / R(8))
+#define NORM_LEAST (REAL_LEAST / (REAL_EPS * REAL_EPS)) /* if the largest is below this, small ones lose digits */
 #if RFM_REAL_BYTES == 8
 #define BANDWIDTH_MOST R(1e100)
+#define UNIT_STEP      R(0x1p256)
+#define UNIT_MOST      R(0x1p768) /* its inverse is a normal number */
 #else
 #define BANDWIDTH_MOST R(1e12)
+#define UNIT_STEP      R(0x1p32)
+#define UNIT_MOST      R(0x1p96)
 #endif
 
 /* ==== 1. Shapes ================================================================================= */
@@ -710,6 +715,7 @@ typedef struct {
     size_t d, places;  /* D, m */
     const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
+    rfm_real unit; /* patches are taken times this */
     progress *progress;
 } work;
 
@@ -718,7 +724,23 @@ static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p,
     w->ctx = *ctx, w->ctx.tick = NULL, w->f = f;
     w->d = rfm_conv_patch(f), w->places = rfm_conv_places(f);
     w->p = p, w->r = p != NULL ? r : w->d;
-    w->progress = done;
+    w->unit = R(1), w->progress = done;
+}
+
+/* For network kernels K of u x and u z is u^2 K, and the slopes of K by S, p and e are the same. So short patches are
+ * taken in a unit u, a power of two, in which their squared lengths have all digits. 1: u has grown, as the largest
+ * squared length was too small. largest: of the numbers of the patches, in the unit so far. */
+static int grow_unit(work *w, rfm_real longest, rfm_real largest) {
+    if (longest >= NORM_LEAST || !(largest > R(0) && largest < UNIT_STEP)) return 0;
+    if (w->f->kernel == RFM_CONV_LAPLACE || w->unit >= UNIT_MOST) return 0;
+    w->unit *= UNIT_STEP;
+    return 1;
+}
+
+static void take_in_unit(const work *w, const part *t, const rfm_real *image, rfm_real *to) {
+    size_t j;
+    take_patch(w->f, t, image, to);
+    for (j = 0; w->unit > R(1) && j < w->d; j++) to[j] *= w->unit;
 }
 
 /* The same without workers: for the inside of a job. */
@@ -799,7 +821,7 @@ static void norm_run(void *arg, size_t index, size_t worker) {
     norm_layout(&arena, w->f, &patches, &u);
     for (place = 0; place < w->places; place++) {
         const part at = part_at(w->f, place);
-        take_patch(w->f, &at, image_at(&t->x, index), patches + place * w->d);
+        take_in_unit(w, &at, image_at(&t->x, index), patches + place * w->d);
     }
     if (w->p != NULL)
         status = rfm_gemm(&one, RFM_NT, R(1), rfm_cview(patches, w->places, w->d), rfm_cview(w->p, w->r, w->d), R(0),
@@ -931,6 +953,8 @@ static int any_near(size_t n, const rfm_real *rho) {
 typedef struct {
     rfm_real *u;             /* (count, r) */
     rfm_real *norms, *roots; /* (count) squared lengths, lengths */
+    rfm_real longest;        /* of `norms` */
+    rfm_real largest;        /* of the patches' numbers */
 } projected;
 
 typedef struct {
@@ -1016,7 +1040,7 @@ static int project_place(work *w, const shallow *s, const part *at, image_set x,
     int status = RFM_OK;
     for (i = 0; i < x.count; i++) {
         rfm_real *patch = patches + i * w->d;
-        take_patch(w->f, at, image_at(&x, i), patch);
+        take_in_unit(w, at, image_at(&x, i), patch);
         for (j = 0; w->f->kernel == RFM_CONV_LAPLACE && j < w->d; j++) patch[j] -= s->mean[j];
     }
     if (w->p != NULL)
@@ -1027,6 +1051,7 @@ static int project_place(work *w, const shallow *s, const part *at, image_set x,
         to->roots[i] = RFM_MATH(sqrt)(to->norms[i]);
         if (!(to->norms[i] <= NORM_MOST)) status = RFM_ERANGE;
     }
+    to->longest = rfm_largest(x.count, to->norms), to->largest = rfm_largest(x.count * w->d, patches);
     return status;
 }
 
@@ -1070,7 +1095,7 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
     const int ntk = t->w->f->kernel == RFM_CONV_NTK;
     const size_t r = t->w->r;
     const rfm_real *a = t->a.u + i * r, e = t->a.norms[i], root_e = t->a.roots[i], flag = ntk ? R(1) : R(0);
-    const rfm_real *p = t->b.norms + col, *root_p = t->b.roots + col;
+    const rfm_real *p = t->b.norms + col, *root_p = t->b.roots + col, back = R(1) / t->w->unit;
     rfm_real *lengths = s->lengths, *k0 = s->k0, *k1 = s->k1, *sine = s->sine;
     size_t j;
     for (j = 0; j < cols; j++) lengths[j] = length_product(p[j], e, root_p[j], root_e);
@@ -1089,7 +1114,7 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
             v[j] = there * root_p[j] * inverse * (sine[j] * SHARE - c[j] * c[j] * slope);
         }
     }
-    for (j = 0; j < cols; j++) c[j] = lengths[j] * (k1[j] + flag * c[j] * k0[j]);
+    for (j = 0; j < cols; j++) c[j] = lengths[j] * (k1[j] + flag * c[j] * k0[j]) * back * back;
 }
 
 static void tile_run(void *arg, size_t index, size_t worker) {
@@ -1143,9 +1168,13 @@ static int set_place(work *w, shallow *s, size_t place, image_set x, image_set z
     const part at = part_at(w->f, place);
     int status;
     if (w->f->kernel == RFM_CONV_LAPLACE) mean_patch(w, &at, x, s->patches, s->x.u, s->mean);
-    status = project_place(w, s, &at, x, &s->x);
-    if (status == RFM_OK && !same) status = project_place(w, s, &at, z, &s->z);
-    if (same) s->z = s->x;
+    w->unit = R(1);
+    do {
+        status = project_place(w, s, &at, x, &s->x);
+        if (status == RFM_OK && !same) status = project_place(w, s, &at, z, &s->z);
+        if (same) s->z = s->x;
+    } while (status == RFM_OK &&
+             grow_unit(w, max_real(s->x.longest, s->z.longest), max_real(s->x.largest, s->z.largest)));
     return status;
 }
 
@@ -1204,7 +1233,7 @@ static int shallow_outputs(work *w, shallow *s, size_t place, size_t n, size_t f
             const rfm_real *u = s->z.u + (first + i) * r;
             rfm_real *h = s->h + i * columns + k * wide;
             const rfm_real factor = laplace ? -h[r] : s->hz[i * g + k];
-            for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / R(w->places);
+            for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / (R(w->places) * w->unit);
         }
     if (status == RFM_OK && use->s != NULL) status = rfm_syrk(&w->ctx, RFM_TN, R(1), all, R(1), rfm_view(use->s, r, r));
     if (status == RFM_OK && use->g != NULL) {
@@ -1409,7 +1438,8 @@ static void pair_lengths(pair_space *s, int slopes, size_t rows, size_t cols, co
     for (j = 0; j < cols; j++) s->root_e[j] = RFM_MATH(sqrt)(e[j]);
     for (i = 0; i < rows; i++)
         for (j = 0; j < cols; j++, q++) {
-            const rfm_real n = length_product(p[i], e[j], s->root_p[i], s->root_e[j]);
+            rfm_real n = length_product(p[i], e[j], s->root_p[i], s->root_e[j]);
+            if (slopes && n < REAL_LEAST) n = R(0); /* 1 / N would overflow */
             s->lengths[q] = n;
             if (!slopes) continue;
             s->inverse[q] = n > R(0) ? R(1) / n : R(0);
@@ -1475,7 +1505,7 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
         for (place = 0; status == RFM_OK && place < count; place++) {
             if (layer == 1) {
                 const part in = part_at(w->f, place);
-                for (i = 0; i < rows; i++) take_patch(w->f, &in, image_at(&x, i), s->xp + i * w->d);
+                for (i = 0; i < rows; i++) take_in_unit(w, &in, image_at(&x, i), s->xp + i * w->d);
                 status = rfm_gemm(one, RFM_NT, R(1), rfm_cview(s->xp, rows, w->d),
                                   rfm_cview(s->mz + place * cols * w->d, cols, w->d), R(0),
                                   rfm_view(s->rho + place * pairs, rows, cols));
@@ -1609,6 +1639,7 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
 static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, size_t first, size_t cols, size_t slot) {
     const work *w = t->w;
     const size_t c = t->alpha.cols, d = w->d, rows = w->places * cols * c;
+    const rfm_real back = R(1) / w->unit;
     size_t place, i, j, k;
     int status = RFM_OK;
     for (place = 0; place < w->places; place++)
@@ -1616,7 +1647,7 @@ static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, siz
             for (k = 0; k < c; k++) {
                 const rfm_real *z = s->zp + (place * cols + j) * d, factor = s->hz[(place * cols + j) * c + k];
                 rfm_real *h = s->h + ((place * cols + j) * c + k) * d;
-                for (i = 0; i < d; i++) h[i] += factor * z[i];
+                for (i = 0; i < d; i++) h[i] += factor * (z[i] * back);
             }
     if (t->use->s != NULL)
         status =
@@ -1642,6 +1673,7 @@ static void pair_run(void *arg, size_t index, size_t worker) {
     const deep *d = t->s;
     const size_t first = (t->first + index) * d->cols, cols = min_size(d->cols, t->z.count - first);
     const int ntk = w->f->kernel == RFM_CONV_NTK;
+    const rfm_real back = R(1) / w->unit;
     rfm_ctx one = alone(&w->ctx);
     rfm_arena arena;
     pair_space s;
@@ -1652,7 +1684,7 @@ static void pair_run(void *arg, size_t index, size_t worker) {
     pair_layout(&arena, w->f, d->rows, d->cols, d->c, &s);
     for (place = 0; place < w->places; place++) {
         const part in = part_at(w->f, place);
-        for (j = 0; j < cols; j++) take_patch(w->f, &in, image_at(&t->z, first + j), s.zp + (place * cols + j) * w->d);
+        for (j = 0; j < cols; j++) take_in_unit(w, &in, image_at(&t->z, first + j), s.zp + (place * cols + j) * w->d);
     }
     if (w->p != NULL)
         status = rfm_gemm(&one, RFM_NN, R(1), rfm_cview(s.zp, w->places * cols, w->d), rfm_cview(d->m, w->d, w->d),
@@ -1681,25 +1713,41 @@ static void pair_run(void *arg, size_t index, size_t worker) {
                 rfm_real sum = R(0);
                 for (place = 0; place < last; place++)
                     sum += s.a[place * rows * cols + q] + (ntk ? s.b[place * rows * cols + q] : R(0));
+                sum = sum / R(last) * back * back;
                 if (!t->same)
-                    t->k.at[row * t->k.stride + col] = sum / R(last);
+                    t->k.at[row * t->k.stride + col] = sum;
                 else if (row >= col)
-                    t->k.at[col * t->k.stride + row] = sum / R(last);
+                    t->k.at[col * t->k.stride + row] = sum;
             }
     }
     if (status == RFM_OK && t->use != NULL) status = pair_finish(t, &one, &s, first, cols, index);
     if (status != RFM_OK) d->status[worker] = status;
 }
 
-/* M = P'P, and the norms of all images. */
+/* The largest number of some images. */
+static rfm_real largest_of(const work *w, const image_set *x) {
+    rfm_real most = R(0);
+    size_t i;
+    for (i = 0; i < x->count; i++) most = max_real(most, rfm_largest(rfm_conv_pixels(w->f), image_at(x, i)));
+    return most;
+}
+
+/* M = P'P, and the norms of all images, in a unit for all of them. */
 static int deep_start(work *w, deep *s, image_set x, image_set z, int same) {
+    rfm_real longest = R(0), largest = R(0);
     int status = RFM_OK;
     if (w->p != NULL)
         status = in_range(rfm_gemm(&w->ctx, RFM_TN, R(1), rfm_cview(w->p, w->r, w->d), rfm_cview(w->p, w->r, w->d),
                                    R(0), rfm_view(s->m, w->d, w->d)));
-    if (status == RFM_OK) status = image_norms(w, x, s->norms_x, s->memory, s->status);
-    if (status == RFM_OK && !same) status = image_norms(w, z, s->norms_z, s->memory, s->status);
-    return status;
+    do {
+        if (status == RFM_OK) status = image_norms(w, x, s->norms_x, s->memory, s->status);
+        if (status == RFM_OK && !same) status = image_norms(w, z, s->norms_z, s->memory, s->status);
+        if (status != RFM_OK) return status;
+        longest = rfm_largest(x.count * w->places, s->norms_x);
+        if (!same) longest = max_real(longest, rfm_largest(z.count * w->places, s->norms_z));
+        if (longest < NORM_LEAST) largest = w->unit * max_real(largest_of(w, &x), largest_of(w, &z));
+    } while (grow_unit(w, longest, largest));
+    return RFM_OK;
 }
 
 /* All jobs, a batch at a time; their outer products in order. */

@@ -602,6 +602,44 @@ static void test_range(void) {
         }
 }
 
+/* Squared lengths below the normal range. K of u x and u z is u^2 K, and their gradients are u times those of x and z,
+ * exactly if u is a power of two. Entries of the AGOP are u^2 times as large, below the normal range themselves. */
+static void test_short_images(void) {
+    const int exponent = sizeof(rfm_real) == 8 ? -534 : -70;
+    const rfm_real u = (rfm_real)ldexp(1, exponent);
+    size_t which, i, j;
+    for (which = 0; which < SHAPES; which += STEP) {
+        const int metric = which % 2 == 0;
+        rfm_mat g;
+        int status;
+        test_reset();
+        test_note("shape", which, 0, 0);
+        if (shapes[which].kernel == RFM_CONV_LAPLACE || !make(&shapes[which], 4, 3, 2)) continue;
+        g = test_mat(s.v, s.g.cols, 0, 0);
+        if (g.at == NULL || run(GRADIENTS, metric) == TEST_SKIP) continue;
+        for (i = 0; i < s.v; i++) memcpy(g.at + i * g.stride, s.g.at + i * s.g.stride, g.cols * sizeof *g.at);
+        for (i = 0; i < s.n; i++)
+            for (j = 0; j < s.pixels; j++) s.x.at[i * s.x.stride + j] *= u;
+        for (i = 0; i < s.v; i++)
+            for (j = 0; j < s.pixels; j++) s.z.at[i * s.z.stride + j] *= u;
+        CHECK_INT(RFM_OK, run(GRADIENTS, metric));
+        for (i = 0; i < s.v; i++)
+            for (j = 0; j < g.cols; j++) CHECK(s.g.at[i * s.g.stride + j] == u * g.at[i * g.stride + j]);
+        for (j = 0; j < 2; j++) {
+            status = run(j == 0 ? AGOP : KERNEL, metric);
+            CHECK(status == RFM_OK || status == TEST_SKIP);
+        }
+        /* One short image among long ones. */
+        for (i = 1; i < s.n; i++)
+            for (j = 0; j < s.pixels; j++) s.x.at[i * s.x.stride + j] /= u;
+        for (i = 1; i < s.v; i++)
+            for (j = 0; j < s.pixels; j++) s.z.at[i * s.z.stride + j] /= u;
+        CHECK_INT(RFM_OK, run(GRADIENTS, metric));
+        status = run(AGOP, metric);
+        CHECK(status == RFM_OK || status == TEST_SKIP);
+    }
+}
+
 /* ---- fits ------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -1510,6 +1548,7 @@ int main(void) {
     RUN_TEST(test_memory);
     RUN_TEST(test_refusals);
     RUN_TEST(test_range);
+    RUN_TEST(test_short_images);
     RUN_TEST(test_fit);
     RUN_TEST(test_solution);
     RUN_TEST(test_ridges);
