@@ -156,6 +156,32 @@ for power in -40 40; do
     [ $power = 40 ] || chosen=$(choice)
 done
 same_text 'two targets: what is chosen' "$(choice)" "$chosen"
+# Targets of 1e9 and a little are learned as well as the little; the second target stays as it is.
+awk -v dir="$dir" 'BEGIN {
+    srand(8)
+    for (j = 1; j <= 30; j++) printf "p%d,", j >(dir "/near.csv")
+    print "y,z" >(dir "/near.csv")
+    for (i = 0; i < 80; i++) {
+        line = ""
+        for (j = 1; j <= 30; j++) { v[j] = rand(); line = line sprintf("%.5f,", v[j]) }
+        print line sprintf("%.6f,%.6f", 17 + 2 * v[8] - v[20], v[3]) >(dir "/near.csv")
+        print (i % 4 == 3) >(dir "/near.split")
+    }
+}'
+awk -F, -v OFS=, 'NR > 1 { $31 = sprintf("%.6f", 1000000000 + $31) } { print }' "$dir/near.csv" >"$dir/large.csv"
+for name in near large; do
+    check "images, $name" "$rfm" train "$dir/$name.csv" --image 1x5x6 --targets 2 --split "$dir/near.split" -o "$dir/$name.rfm" --json
+    grep -Eo '"(r2|iterations)": [0-9.]*' "$out/stdout" | head -n 2 | tr '\n' ' ' | awk '{ printf "%s %.3f\n", $2, $4 }' >"$dir/$name.score"
+    same_text "images, $name: said" "$(grep -c 'column 31 (y): as float its numbers are up to .*; this command subtracts 1000000000 itself' "$out/stderr")" "$([ $name = large ] && echo 1 || echo 0)"
+    same_text "images, $name: not said of others" "$(grep -c 'this command subtracts' "$out/stderr")" "$([ $name = large ] && echo 1 || echo 0)"
+    check "images, $name: predict" "$rfm" predict "$dir/$name.rfm" "$dir/$name.csv" -o "$dir/$name.predicted"
+    check "images, $name: report" "$rfm" report "$dir/$name.rfm" --data "$dir/$name.csv" -o "$dir/t.html" --split "$dir/near.split"
+    check "images, $name: evaluate" "$rfm" evaluate "$dir/$name.rfm" "$dir/$name.csv" --split "$dir/near.split" --json
+    same_text "images, $name: evaluate" "$(grep -Eo '"r2": [0-9.]*' "$out/stdout" | awk '{ printf "%.3f\n", $2 }')" "$(cut -d' ' -f2 "$dir/$name.score")"
+done
+same 'images, offset of 1e9: the same round and r2' "$dir/near.score" "$dir/large.score"
+same_text 'images, offset of 1e9: predictions' "$(paste -d, "$dir/near.predicted" "$dir/large.predicted" | awk -F, '
+    { d = $3 - 1000000000 - $1; e = $4 - $2; if (d * d > 1e-4 || e * e > 1e-4) bad++ } END { print bad + 0, NR }')" '0 80'
 
 # One image is enough to predict and too little to learn from.
 { echo "0 0 8 3 0 0 0 1 0 0 0 5 0 0 0 6"; sed -n 2p "$dir/images.txt"; } | bytes >"$dir/one-images-idx3-ubyte"

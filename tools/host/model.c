@@ -44,7 +44,7 @@ any_model any_of_patches(const rfm_conv_model *model) {
     a.type = RFM_REAL_BYTES, a.of_patches = 1, a.patches = *model;
     a.numbers.n = model->n, a.numbers.d = rfm_conv_pixels(&model->input), a.numbers.c = model->c,
     a.numbers.r = model->r, a.numbers.metric = RFM_FULL, a.numbers.task = model->task,
-    a.numbers.class_names = model->class_names;
+    a.numbers.class_names = model->class_names, a.numbers.offset = model->offset;
     return a;
 }
 

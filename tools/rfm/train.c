@@ -524,6 +524,20 @@ static void read_weights(job *t) {
     }
 }
 
+/* What is taken out of the rows that are learned from. Pixels stay as they are. */
+static offsets offsets_to_learn(const job *t) {
+    const call *a = t->a;
+    const size_t targets = t->form.classes > 0 ? 0 : t->targets;
+    const int stays = a->raw || is_plain(a) || t->method == METHOD_TREE;
+    offsets moved, of_inputs;
+    if (a->image_size == NULL)
+        return offsets_find(&t->file, &t->inputs, t->target, targets, t->train, NULL, stays ? LOSS_STAYS : LOSS_MOVED);
+    of_inputs = offsets_find(&t->file, &t->inputs, t->target, 0, t->train, NULL, LOSS_STAYS);
+    moved = offsets_of_targets(&t->file, t->target, targets, t->train, NULL);
+    moved.x = of_inputs.x;
+    return moved;
+}
+
 /* The rows as a machine takes them. */
 static void read_rows(job *t) {
     const call *a = t->a;
@@ -543,10 +557,7 @@ static void read_rows(job *t) {
         free_hold(t);
         read_hold(t);
     }
-    t->learn =
-        sample_read(&t->file, t->inputs, t->target, &t->form, t->train,
-                    offsets_find(&t->file, &t->inputs, t->target, t->form.classes > 0 ? 0 : t->targets, t->train, NULL,
-                                 a->raw || is_plain(a) || t->method == METHOD_TREE ? LOSS_STAYS : LOSS_MOVED));
+    t->learn = sample_read(&t->file, t->inputs, t->target, &t->form, t->train, offsets_to_learn(t));
     moved = offsets_copy(&t->learn.moved, t->d, t->targets);
     if (a->test != NULL)
         read_test_file(t, moved);

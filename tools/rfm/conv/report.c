@@ -291,22 +291,16 @@ static void page_make(text *t, const page *p) {
 
 /* The rows to score, and their score. */
 static sample labelled_rows(const call *c, machine *m, const any_model *any, model_table *table, score *s) {
-    offsets none = {NULL, NULL};
+    double *offset = conv_offset(any);
     row_list rows;
     sample given;
-    rfm_real *y;
-    uint32_t *classes;
     model_table_read(table, any, c->operands[0], c->data, !c->no_header, c->target, 0);
     rows = rows_to_score(&table->file, c->split, table->column, table->form.targets);
-    given = sample_read(&table->file, table->inputs, table->column, &table->form, rows, none);
-    y = allocate(given.rows, any->numbers.c * sizeof *y, "predictions");
-    classes = allocate(given.rows, sizeof *classes, "predictions");
-    patches_predict(m, &any->patches, rfm_cview(given.x, given.rows, any->numbers.d), y, classes);
-    *s = score_of(&given, any->numbers.c, y, classes);
+    given = conv_sample(table, rows, any);
+    *s = conv_score(m, &any->patches, offset, &given);
     model_table_free(table);
     free(rows.at);
-    free(y);
-    free(classes);
+    free(offset);
     return given;
 }
 

@@ -127,12 +127,24 @@ static patch_plan plan_of(const call *a, const search_problem *open, rfm_cmat x,
 
 /* ---- the model file -------------------------------------------------------------------------- */
 
-static void *pack(const rfm_conv_model *model, const sample_form *form, size_t *bytes) {
+/* Targets of which an offset was taken out have it as double in the record, behind zeros for the pixels. */
+static void record_offsets(text *record, const rfm_conv_model *model, const offsets *moved, const double *offset) {
+    size_t d = rfm_conv_pixels(&model->input), k;
+    double *numbers = allocate(d + model->c, sizeof *numbers, "the record");
+    for (k = 0; k < d; k++) numbers[k] = 0;
+    for (k = 0; k < model->c; k++) numbers[d + k] = (double)moved->y[k] != 0 ? offset[k] : 0;
+    record_add_numbers(record, RFM_RECORD_OFFSETS, numbers, d + model->c);
+    free(numbers);
+}
+
+static void *pack(const rfm_conv_model *model, const sample_form *form, const offsets *moved, const double *offset,
+                  size_t *bytes) {
     text record = {NULL, 0, 0};
     const char *names = form->target_names;
     void *blob = NULL;
     int status;
     if (names != NULL) record_add(&record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, form->targets) - names));
+    if (moved->y != NULL) record_offsets(&record, model, moved, offset);
     status = rfm_conv_size(model, record.size, bytes);
     if (status == RFM_OK) {
         blob = allocate_aligned(*bytes, "the model");
@@ -146,8 +158,9 @@ static void *pack(const rfm_conv_model *model, const sample_form *form, size_t *
 /* ---- the command ---------------------------------------------------------------------------- */
 
 /* y (rows, c): classes as numbers, or values less their means (c) in units (c), powers of two near their deviations. So
- * squared errors have a range, and several targets count alike. */
-static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, rfm_real *mean, double *unit) {
+ * squared errors have a range, and several targets count alike. A mean is an rfm_real, as a model has it, but where an
+ * offset was taken out: the record has it with all digits. */
+static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, double *mean, double *unit) {
     rfm_real *y = allocate(s->rows, c * sizeof *y, "targets");
     size_t i, k;
     if (form->classes > 0) {
@@ -155,14 +168,15 @@ static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, 
         return y;
     }
     for (k = 0; k < c; k++) {
-        double sum = 0, most = 0, square = 0;
+        const double moved = s->moved.y != NULL ? (double)s->moved.y[k] : 0;
+        double sum = 0, most = 0, square = 0, centre;
         for (i = 0; i < s->rows; i++) sum += (double)s->y[i * c + k] / (double)s->rows;
-        mean[k] = (rfm_real)sum;
-        for (i = 0; i < s->rows; i++) most = fmax(most, fabs((double)s->y[i * c + k] - (double)mean[k]));
+        centre = moved != 0 ? sum : (double)(rfm_real)sum, mean[k] = moved + centre;
+        for (i = 0; i < s->rows; i++) most = fmax(most, fabs((double)s->y[i * c + k] - centre));
         if (!(most > 0)) most = 1;
-        for (i = 0; i < s->rows; i++) square += pow(((double)s->y[i * c + k] - (double)mean[k]) / most, 2);
+        for (i = 0; i < s->rows; i++) square += pow(((double)s->y[i * c + k] - centre) / most, 2);
         unit[k] = ldexp(1, square > 0 ? (int)floor(log2(most) + log2(square / (double)s->rows) / 2 + 0.5) : 0);
-        for (i = 0; i < s->rows; i++) y[i * c + k] = (rfm_real)(((double)s->y[i * c + k] - (double)mean[k]) / unit[k]);
+        for (i = 0; i < s->rows; i++) y[i * c + k] = (rfm_real)(((double)s->y[i * c + k] - centre) / unit[k]);
     }
     return y;
 }
@@ -176,17 +190,6 @@ static void units_back(patch_fit *fit, const double *unit) {
     if (m->c > 1) return;
     fit->score *= unit[0] * unit[0];
     for (i = 0; i <= RFM_CONV_LAYERS; i++) fit->scores[i] *= unit[0] * unit[0];
-}
-
-static score score_rows(machine *m, const rfm_conv_model *model, const sample *s, size_t d) {
-    rfm_real *y = allocate(s->rows, model->c * sizeof *y, "predictions");
-    uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
-    score found;
-    patches_predict(m, model, rfm_cview(s->x, s->rows, d), y, classes);
-    found = score_of(s, model->c, y, classes);
-    free(y);
-    free(classes);
-    return found;
 }
 
 typedef struct {
@@ -267,14 +270,15 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
                 sample *learn, sample *check, const sample_form *form, size_t d, double start) {
     image_size size = image_size_of("--image", a->image_size);
     size_t pixels = size.channels * size.height * size.width, c = form_outputs(form);
-    rfm_real *mean = allocate(c, sizeof *mean, "targets"), *y;
-    double *unit = allocate(c, sizeof *unit, "targets");
+    rfm_real *offset = allocate(c, sizeof *offset, "targets"), *y;
+    double *unit = allocate(c, sizeof *unit, "targets"), *mean = allocate(c, sizeof *mean, "targets");
     rfm_cmat x = rfm_cview(learn->x, learn->rows, d);
     text out = {NULL, 0, 0};
     patch_plan plan;
     patch_fit fit;
     summary s;
     void *blob;
+    size_t k;
     if (d != pixels) fail("%s: %zu inputs, expected the %zu of --image %s", a->operands[0], d, pixels, a->image_size);
     memset(&s, 0, sizeof s);
     plan = plan_of(a, open, x, form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS, tick);
@@ -283,9 +287,10 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
                   &plan, &fit);
     fit.model.task = form->classes > 0 ? RFM_CLASSIFY : RFM_REGRESS;
     fit.model.class_names = form->class_names;
-    if (form->classes == 0) units_back(&fit, unit), fit.model.offset = mean;
-    blob = pack(&fit.model, form, &s.blob_bytes);
-    if (check->rows > 0) s.score = score_rows(m, &fit.model, check, d);
+    for (k = 0; k < c; k++) offset[k] = (rfm_real)mean[k];
+    if (form->classes == 0) units_back(&fit, unit), fit.model.offset = offset;
+    blob = pack(&fit.model, form, &learn->moved, mean, &s.blob_bytes);
+    if (check->rows > 0) s.score = conv_score(m, &fit.model, mean, check);
     file_write(a->out, blob, s.blob_bytes);
     s.a = a, s.form = form, s.learn = learn, s.check = check, s.plan = &plan, s.fit = &fit;
     s.seconds = seconds_now() - start;
@@ -295,6 +300,7 @@ void conv_train(const call *a, machine *m, const search_problem *open, int (*tic
     free(blob);
     free(y);
     free(mean);
+    free(offset);
     free(unit);
     patch_fit_free(&fit);
 }

@@ -9,6 +9,54 @@
 
 const char *conv_kernel_word(const rfm_conv *f) { return conv_words[f->kernel]; }
 
+double *conv_offset(const any_model *any) {
+    const rfm_conv_model *model = &any->patches;
+    double *offset = allocate(model->c, sizeof *offset, "offsets");
+    size_t k;
+    for (k = 0; k < model->c; k++) {
+        offset[k] = any->record.offsets != NULL ? record_number(any->record.offsets, any->numbers.d + k) : 0;
+        if (!(fabs(offset[k]) > 0) && model->offset != NULL) offset[k] = (double)model->offset[k];
+    }
+    return offset;
+}
+
+/* y (rows, c) without the model's offset. */
+static void predict_sums(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
+    rfm_conv_model bare = *model;
+    bare.offset = NULL;
+    patches_predict(m, &bare, x, y, classes);
+}
+
+score conv_score(machine *m, const rfm_conv_model *model, const double *offset, const sample *s) {
+    const size_t c = model->c;
+    rfm_real *y = allocate(s->rows, c * sizeof *y, "predictions");
+    uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
+    size_t i;
+    score found;
+    predict_sums(m, model, rfm_cview(s->x, s->rows, rfm_conv_pixels(&model->input)), y, classes);
+    for (i = 0; i < s->rows * c; i++) {
+        const double moved = s->moved.y != NULL ? (double)s->moved.y[i % c] : 0;
+        y[i] = (rfm_real)((double)y[i] + (offset[i % c] - moved));
+    }
+    found = score_of(s, c, y, classes);
+    free(y);
+    free(classes);
+    return found;
+}
+
+/* Offsets are added to y (rows, c) where no digit is lost by that; they are 0 then. */
+static void add_offsets(const any_model *any, size_t rows, rfm_real *y, double *offset) {
+    size_t c = any->patches.c, i, k;
+    for (k = 0; k < c; k++) {
+        double low = 0, high = 0;
+        for (i = 0; i < rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
+        if (any->record.offsets != NULL && fabs(record_number(any->record.offsets, any->numbers.d + k)) > 0) continue;
+        if (output_loses(offset[k], high - low)) continue;
+        for (i = 0; i < rows; i++) y[i * c + k] = (rfm_real)((double)y[i * c + k] + offset[k]);
+        offset[k] = 0;
+    }
+}
+
 int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t size) {
     const rfm_conv_model *model = &any->patches;
     size_t d = any->numbers.d, i, k;
@@ -17,6 +65,7 @@ int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t s
     unsigned char *use;
     row_list rows;
     rfm_real *x, *y;
+    double *offset;
     uint32_t *classes;
     text lines = {NULL, 0, 0};
     (void)size;
@@ -32,10 +81,14 @@ int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t s
     y = allocate(rows.count, model->c * sizeof *y, "predictions");
     classes = allocate(rows.count, sizeof *classes, "predictions");
     inputs_fill(&file, inputs, rows, 0, NULL, x);
-    patches_predict(m, model, rfm_cview(x, rows.count, d), y, classes);
+    predict_sums(m, model, rfm_cview(x, rows.count, d), y, classes);
+    offset = conv_offset(any);
+    add_offsets(any, rows.count, y, offset);
     for (i = 0; i < rows.count; i++) {
         if (c->scores || model->task == RFM_REGRESS)
-            for (k = 0; k < model->c; k++) text_add(&lines, k > 0 ? ",%.9g" : "%.9g", (double)y[i * model->c + k]);
+            for (k = 0; k < model->c; k++)
+                text_add(&lines, "%s%.*g", k > 0 ? "," : "", fabs(offset[k]) > 0 ? 15 : 9,
+                         offset[k] + (double)y[i * model->c + k]);
         else if (model->class_names != NULL)
             csv_add(&lines, rfm_name(model->class_names, classes[i]));
         else
@@ -51,31 +104,32 @@ int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t s
     free(rows.at);
     free(x);
     free(y);
+    free(offset);
     free(classes);
     free(blob);
     return 0;
 }
 
+sample conv_sample(model_table *t, row_list rows, const any_model *any) {
+    const size_t targets = t->form.classes > 0 ? 0 : t->form.targets;
+    return sample_read(&t->file, t->inputs, t->column, &t->form, rows,
+                       offsets_of_targets(&t->file, t->column, targets, rows, any));
+}
+
 int conv_evaluate(const call *c, machine *m, any_model *any, char *blob, size_t size) {
     const rfm_conv_model *model = &any->patches;
     size_t d = any->numbers.d;
-    offsets none = {NULL, NULL};
-    double start = seconds_now();
+    double start = seconds_now(), *offset = conv_offset(any);
     model_table table;
     row_list rows;
     sample given;
-    rfm_real *y;
-    uint32_t *classes;
     score s;
     text out = {NULL, 0, 0};
     if (c->missing != NULL) usage("%s: a model of patches, expected no --missing", c->operands[0]);
     model_table_read(&table, any, c->operands[0], c->operands[1], !c->no_header, c->target, 0);
     rows = rows_to_score(&table.file, c->split, table.column, table.form.targets);
-    given = sample_read(&table.file, table.inputs, table.column, &table.form, rows, none);
-    y = allocate(given.rows, model->c * sizeof *y, "predictions");
-    classes = allocate(given.rows, sizeof *classes, "predictions");
-    patches_predict(m, model, rfm_cview(given.x, given.rows, d), y, classes);
-    s = score_of(&given, model->c, y, classes);
+    given = conv_sample(&table, rows, any);
+    s = conv_score(m, model, offset, &given);
     if (c->json) {
         json_text(&out, "task", task_words[model->task]);
         json_number(&out, "rows_train", (double)model->n);
@@ -98,8 +152,7 @@ int conv_evaluate(const call *c, machine *m, any_model *any, char *blob, size_t 
     sample_free(&given);
     free(out.at);
     free(rows.at);
-    free(y);
-    free(classes);
+    free(offset);
     free(blob);
     return 0;
 }

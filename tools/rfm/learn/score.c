@@ -164,6 +164,12 @@ offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size
     return o;
 }
 
+offsets offsets_of_targets(const csv *c, size_t target, size_t targets, row_list rows, const any_model *like) {
+    input_list none;
+    memset(&none, 0, sizeof none);
+    return offsets_find(c, &none, target, targets, rows, like, LOSS_MOVED);
+}
+
 static rfm_real *copy_reals(const rfm_real *from, size_t count) {
     rfm_real *to = NULL;
     if (from == NULL) return NULL;
@@ -374,6 +380,10 @@ void saturated_note(const any_model *model, size_t saturated, size_t rows) {
              saturated, rows * model->numbers.d);
 }
 
+int output_loses(double offset, double spread) {
+    return column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53), fmax(spread, fabs(offset) * 1e-300));
+}
+
 /* Outputs whose offset was taken out when training, or, where that is not recorded, which differ by less than rfm_real
  * can tell at the size of the model's offset, are computed once more without it. Returns what is to be added to them
  * (c), to be freed; NULL: nothing. */
@@ -388,9 +398,7 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
         const model_record *r = &model->record;
         if (r->has_options && (r->offsets == NULL || record_number(r->offsets, model->numbers.d + k) == 0)) continue;
         for (i = 0; i < s->rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
-        if (!r->has_options && !column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53),
-                                             fmax(high - low, fabs(offset) * 1e-300)))
-            continue;
+        if (!r->has_options && !output_loses(offset, high - low)) continue;
         if (moved.y == NULL) moved.y = allocate(c, sizeof *moved.y, "offsets");
         moved.y[k] = model->numbers.offset[k];
     }

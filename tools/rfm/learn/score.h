@@ -27,6 +27,8 @@ typedef struct {
  * and its offset. targets 0: only inputs. */
 offsets offsets_find(const csv *c, const input_list *inputs, size_t target, size_t targets, row_list rows,
                      const any_model *like, int loss);
+/* Of the targets only: inputs stay as they are. */
+offsets offsets_of_targets(const csv *c, size_t target, size_t targets, row_list rows, const any_model *like);
 offsets offsets_copy(const offsets *o, size_t d, size_t targets);
 
 /* What the rows of a file have to look like. */
@@ -132,6 +134,9 @@ int predict_filters(const rfm_filters *model, const rfm_real *x, size_t rows, rf
                     size_t *saturated);
 int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated);
+
+/* Do outputs of a spread lose digits when a model's offset is added as rfm_real? */
+int output_loses(double offset, double spread);
 
 /* What a model says of every row of a table. */
 typedef struct {
