@@ -183,6 +183,9 @@ same 'images, offset of 1e9: the same round and r2' "$dir/near.score" "$dir/larg
 same_text 'images, offset of 1e9: predictions' "$(paste -d, "$dir/near.predicted" "$dir/large.predicted" | awk -F, '
     { d = $3 - 1000000000 - $1; e = $4 - $2; if (d * d > 1e-4 || e * e > 1e-4) bad++ } END { print bad + 0, NR }')" '0 80'
 
+awk -F, -v OFS=, 'NR == 6 { $4 = "1e30" } NR == 9 { $4 = "1e31" } { print }' "$dir/near.csv" >"$dir/far.csv"
+refuse 'a pixel out of range' 1 'far.csv: line 6, column 4 \(p4\): expected a number near enough to the training rows .*, found "1e30"' "$rfm" predict "$dir/near.rfm" "$dir/far.csv"
+
 # One image is enough to predict and too little to learn from.
 { echo "0 0 8 3 0 0 0 1 0 0 0 5 0 0 0 6"; sed -n 2p "$dir/images.txt"; } | bytes >"$dir/one-images-idx3-ubyte"
 echo "0 0 8 1 0 0 0 1 0" | bytes >"$dir/one-labels-idx1-ubyte"

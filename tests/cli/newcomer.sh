@@ -84,6 +84,20 @@ for kernel in general l1; do
     refuse "--exponent 0 of $kernel" 2 '--exponent: expected a number above 0' "$rfm" train "$out/two.csv" -o "$out/refused.rfm" --kernel $kernel --exponent 0
 done
 
+# ---- rows out of range -----------------------------------------------------------------------------------------------
+
+# The row and the column are named, in every part of a large file; the row alone where two columns are out of range.
+check 'far rows: a model' train "$out/three.csv" -o "$out/far.rfm" $quick
+check 'far rows: a tree' train "$out/three.csv" -o "$out/far-tree.rfm" --method tree
+{ head -n 40 "$out/three.csv"; echo 1,-1e38,2,0; echo 1,1e38,2,0; } >"$out/far.csv"
+{ echo x1,x2,x3; yes 1,2,3 | head -n 70000; echo 1,2,3e38; yes 1,2,3 | head -n 100; } >"$out/far-long.csv"
+printf 'x1,x2,x3\n1,2,3\n1e38,-1e38,3\n' >"$out/far-two.csv"
+for model in far far-tree; do
+    refuse "$model" 1 'far.csv: line 41, column 2 \(x2\): expected a number near enough to the training rows .*, found "-1e38"' "$rfm" predict "$out/$model.rfm" "$out/far.csv"
+    refuse "$model, many rows" 1 'far-long.csv: line 70002, column 3 \(x3\): expected .*, found "3e38"' "$rfm" predict "$out/$model.rfm" "$out/far-long.csv" -o "$out/refused.rfm"
+    refuse "$model, two columns" 1 'far-two.csv: line 3: cannot be predicted: the result is too large' "$rfm" predict "$out/$model.rfm" "$out/far-two.csv"
+done
+
 # ---- info ------------------------------------------------------------------------------------------------------------
 
 # The options that info prints, given to train, make the same model.

@@ -295,8 +295,9 @@ void patch_fit_free(patch_fit *fit) {
     for (i = 0; i < 3; i++) free(fit->memory[i]);
 }
 
-void patches_predict(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
+int patches_status(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
     size_t first, count, bytes, i;
+    int status;
     must(rfm_conv_predict_need(&m->ctx, model, x.rows < ROWS_AT_ONCE ? x.rows : ROWS_AT_ONCE, &bytes), "predict");
     machine_memory(m, bytes, "prediction");
     for (first = 0; first < x.rows; first += count) {
@@ -307,8 +308,14 @@ void patches_predict(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_re
             must(rfm_conv_predict_need(&m->ctx, model, count, &bytes), "predict");
             machine_memory(m, bytes, "prediction");
         }
-        must(rfm_conv_predict(&m->ctx, model, some, rfm_view(y + first * model->c, count, model->c)), "predict");
+        status = rfm_conv_predict(&m->ctx, model, some, rfm_view(y + first * model->c, count, model->c));
+        if (status != RFM_OK) return status;
         for (i = first; classes != NULL && i < first + count; i++)
             classes[i] = (uint32_t)rfm_conv_class(model, y + i * model->c);
     }
+    return RFM_OK;
+}
+
+void patches_predict(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
+    must(patches_status(m, model, x, y, classes), "predict");
 }

@@ -50,5 +50,6 @@ void patch_fit_free(patch_fit *fit);
 
 /* y (rows, c), and the classes (rows) if that is not NULL. */
 void patches_predict(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes);
+int patches_status(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes);
 
 #endif

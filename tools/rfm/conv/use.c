@@ -21,10 +21,10 @@ double *conv_offset(const any_model *any) {
 }
 
 /* y (rows, c) without the model's offset. */
-static void predict_sums(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
+static int predict_sums(machine *m, const rfm_conv_model *model, rfm_cmat x, rfm_real *y, uint32_t *classes) {
     rfm_conv_model bare = *model;
     bare.offset = NULL;
-    patches_predict(m, &bare, x, y, classes);
+    return patches_status(m, &bare, x, y, classes);
 }
 
 score conv_score(machine *m, const rfm_conv_model *model, const double *offset, const sample *s) {
@@ -33,7 +33,7 @@ score conv_score(machine *m, const rfm_conv_model *model, const double *offset, 
     uint32_t *classes = allocate(s->rows, sizeof *classes, "predictions");
     size_t i;
     score found;
-    predict_sums(m, model, rfm_cview(s->x, s->rows, rfm_conv_pixels(&model->input)), y, classes);
+    must(predict_sums(m, model, rfm_cview(s->x, s->rows, rfm_conv_pixels(&model->input)), y, classes), "predict");
     for (i = 0; i < s->rows * c; i++) {
         const double moved = s->moved.y != NULL ? (double)s->moved.y[i % c] : 0;
         y[i] = (rfm_real)((double)y[i] + (offset[i % c] - moved));
@@ -55,6 +55,18 @@ static void add_offsets(const any_model *any, size_t rows, rfm_real *y, double *
         for (i = 0; i < rows; i++) y[i * c + k] = (rfm_real)((double)y[i * c + k] + offset[k]);
         offset[k] = 0;
     }
+}
+
+/* Some images by a model, only to see whether they can be predicted. */
+typedef struct {
+    machine *m;
+    const rfm_conv_model *model;
+    rfm_real *y;
+} trial;
+
+static int try_rows(void *arg, const rfm_real *x, size_t rows) {
+    const trial *t = arg;
+    return predict_sums(t->m, t->model, rfm_cview(x, rows, rfm_conv_pixels(&t->model->input)), t->y, NULL);
 }
 
 int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t size) {
@@ -81,7 +93,11 @@ int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t s
     y = allocate(rows.count, model->c * sizeof *y, "predictions");
     classes = allocate(rows.count, sizeof *classes, "predictions");
     inputs_fill(&file, inputs, rows, 0, NULL, x);
-    predict_sums(m, model, rfm_cview(x, rows.count, d), y, classes);
+    if (predict_sums(m, model, rfm_cview(x, rows.count, d), y, classes) != RFM_OK) {
+        trial t = {m, model, y};
+        failed_rows failed = {&file, &inputs, rows, x, NULL, try_rows, &t};
+        rows_fail(&failed);
+    }
     offset = conv_offset(any);
     add_offsets(any, rows.count, y, offset);
     for (i = 0; i < rows.count; i++) {

@@ -349,13 +349,13 @@ static int tree_of_rows(machine *m, const rfm_tree *tree, const rfm_real *x, siz
     return status;
 }
 
-void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
-                 size_t *saturated) {
+static int predict_status(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y,
+                          uint32_t *classes, size_t *saturated) {
     size_t i, none = 0;
     int status;
     if (saturated == NULL) saturated = &none;
     *saturated = 0;
-    if (rows == 0) return;
+    if (rows == 0) return RFM_OK;
     if (is_tiny(model))
         status = predict_tiny(&model->tiny, x, rows, y, classes, saturated);
     else if (is_filters(model))
@@ -368,7 +368,36 @@ void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t r
         for (i = 0; status == RFM_OK && classes != NULL && i < rows; i++)
             classes[i] = (uint32_t)rfm_class(&model->numbers, y + i * model->numbers.c, NULL);
     }
+    return status;
+}
+
+void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
+                 size_t *saturated) {
+    int status = predict_status(m, model, x, rows, y, classes, saturated);
     if (status != RFM_OK) fail("cannot predict: %s", rfm_status_text(status));
+}
+
+void rows_fail(const failed_rows *f) {
+    size_t d = f->inputs->count, end = f->rows.count, first = 0, j;
+    rfm_real *row = allocate(d, sizeof *row, "a row");
+    int status;
+    while (end - first > 1) { /* the first that fails is one of first ... end - 1 */
+        size_t middle = first + (end - first) / 2;
+        if (f->tries(f->arg, f->x + first * d, middle - first) == RFM_OK)
+            first = middle;
+        else
+            end = middle;
+    }
+    status = f->tries(f->arg, f->x + first * d, 1);
+    for (j = 0; j < d; j++) {
+        memcpy(row, f->x + first * d, d * sizeof *row);
+        row[j] = f->middle != NULL ? f->middle[j] : 0;
+        if (f->tries(f->arg, row, 1) == RFM_OK)
+            csv_fail(f->file, f->rows.at[first], f->inputs->at[j].column,
+                     "a number near enough to the training rows for a distance that fits");
+    }
+    fail("%s: %s %zu: cannot be predicted: %s", f->file->file, f->file->arrays != NULL ? "row" : "line",
+         csv_line(f->file, f->rows.at[first]), rfm_status_text(status));
 }
 
 void saturated_note(const any_model *model, size_t saturated, size_t rows) {
@@ -410,6 +439,18 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
     return moved.y;
 }
 
+/* Some rows by a model, only to see whether they can be predicted. */
+typedef struct {
+    machine *m;
+    const any_model *model;
+    rfm_real *y;
+} trial;
+
+static int try_rows(void *arg, const rfm_real *x, size_t rows) {
+    const trial *t = arg;
+    return predict_status(t->m, t->model, x, rows, t->y, NULL, NULL);
+}
+
 predictions predict_table(machine *m, const any_model *model, csv *file, int fills) {
     const rfm_model *numbers = &model->numbers;
     unsigned char *use = split_read(NULL, file, USE_TEST);
@@ -425,7 +466,11 @@ predictions predict_table(machine *m, const any_model *model, csv *file, int fil
     inputs_fill(file, p.inputs, rows, fills, p.s.moved.x, p.s.x);
     sample_fill(&p.s, model, file->file);
     p.moved = any_moved(model, &p.s.moved, &p.room);
-    predict_any(m, &p.moved, p.s.x, p.s.rows, p.y, p.classes, &saturated);
+    if (predict_status(m, &p.moved, p.s.x, p.s.rows, p.y, p.classes, &saturated) != RFM_OK) {
+        trial t = {m, &p.moved, p.y};
+        failed_rows failed = {file, &p.inputs, rows, p.s.x, p.moved.numbers.shift, try_rows, &t};
+        rows_fail(&failed);
+    }
     p.added = move_outputs(m, model, &p.s, p.y);
     saturated_note(model, saturated, rows.count);
     free(use);

@@ -126,6 +126,19 @@ void sample_fill(sample *s, const any_model *model, const char *data);
 void predict_any(machine *m, const any_model *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated);
 
+/* Ends the program where rows x (rows, d) cannot be predicted, which tries() says of some of them by its status: the
+ * first that cannot is named, and the column of the input without which it can. `middle` (d): what is always right for
+ * an input; NULL: zeros. */
+typedef struct {
+    csv *file;
+    const input_list *inputs;
+    row_list rows;
+    const rfm_real *x, *middle;
+    int (*tries)(void *arg, const rfm_real *x, size_t rows);
+    void *arg;
+} failed_rows;
+void rows_fail(const failed_rows *f) NEVER_RETURNS;
+
 /* The same for a model of integers, on the calling thread; RFM_OK, or why not. A tiny model of classes has no units: y
  * are its integers. */
 int predict_integers(const rfm_model_i *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
