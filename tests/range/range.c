@@ -244,7 +244,7 @@ static void draw_model(rfm_model *m, int *matched) {
     size_t i;
     memset(m, 0, sizeof *m);
     m->n = n, m->d = d, m->c = c, m->r = r;
-    m->kernel = (int)draw(3), m->exponent = (rfm_real)uniform(0.5, 2);
+    m->kernel = (int)draw(3), m->exponent = (rfm_real)(chance(3) ? uniform(0.01, 0.5) : uniform(0.5, 2));
     m->metric = r < d ? RFM_FULL : (int)draw(3);
     *matched = x.each == NULL && !chance(4); /* L fits the distances, so that phi is neither 0 nor 1 */
     m->bandwidth = scaled(uniform(1, 2), *matched ? l_exponent : draw_exponent());
