@@ -264,16 +264,6 @@ typedef struct {
     uint64_t share;
 } fixed;
 
-static fixed fixed_of(rfm_real x) {
-    rfm_real whole = RFM_MATH(floor)(x), share = x - whole; /* rounds to 1 where x is just below 0 */
-    fixed f;
-    f.whole = (int64_t)whole + (share >= R(1));
-    f.share = share < R(1) ? (uint64_t)(share * R(0x1p64)) : 0;
-    return f;
-}
-
-static rfm_real fixed_value(fixed f) { return R(f.whole) + R(f.share >> 11) * R(0x1p-53); }
-
 static fixed fixed_plus(fixed a, fixed b, int sign) {
     fixed sum;
     if (sign > 0) {
@@ -284,6 +274,23 @@ static fixed fixed_plus(fixed a, fixed b, int sign) {
         sum.whole = a.whole - b.whole - (a.share < b.share);
     }
     return sum;
+}
+
+static const fixed fixed_zero = {0, 0};
+
+/* By way of |x|: x - floor(x) of a small negative x would be near 1 and lose its digits. */
+static fixed fixed_of(rfm_real x) {
+    rfm_real size = RFM_MATH(fabs)(x), whole = RFM_MATH(floor)(size);
+    fixed f;
+    f.whole = (int64_t)whole;
+    f.share = (uint64_t)((size - whole) * R(0x1p64));
+    return x < R(0) ? fixed_plus(fixed_zero, f, -1) : f;
+}
+
+static rfm_real fixed_value(fixed f) {
+    rfm_real sign = f.whole < 0 ? R(-1) : R(1);
+    if (f.whole < 0) f = fixed_plus(fixed_zero, f, -1);
+    return sign * (R(f.whole) + R(f.share) * R(0x1p-64));
 }
 
 static int fixed_right(fixed f) { return f.whole > -(INT64_C(1) << 61) && f.whole < INT64_C(1) << 61; }

@@ -1072,6 +1072,32 @@ static void test_sizes_of_weights(void) {
         }
 }
 
+/* An output that only a far row has: alpha = phi / (1 + phi^2 + ridge) with the digits of a fixed-point number, of
+ * either sign, though the other output is of the size of 1. */
+static void test_small_outputs(void) {
+    const double t = RFM_REAL_BYTES == 8 ? 29 : 9, unit = RFM_REAL_BYTES == 8 ? 0x1p-64 : 0x1p-32;
+    const double right = exp(-t) / (1.5 + exp(-2 * t));
+    rfm_solve_options s;
+    rfm_solve_report solved;
+    rfm_ctx ctx = plain();
+    problem p;
+    size_t k;
+    int status;
+
+    if (!problem_make(&p, 2, 1, 1, 3, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+    p.centers.at[0] = 0, p.p.at[0] = 1;
+    p.from.x.at[0] = p.shift.at[0], p.from.x.at[p.from.x.stride] = p.shift.at[0] + (rfm_real)(t * 2); /* L is 2 */
+    for (k = 0; k < 3; k++)
+        p.from.y.at[k] = k == 0, p.from.y.at[p.from.y.stride + k] = k == 0 ? 0 : k == 1 ? 1 : (rfm_real)-1;
+    rfm_solve_options_init(&s);
+    s.solver = RFM_SOLVER_DIRECT, s.ridge = (rfm_real)0.5;
+    status = solve(&p, &ctx, &s, &solved);
+    if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+    CHECK_INT(RFM_OK, status);
+    for (k = 1; k < 3; k++)
+        CHECK_BELOW(fabs((double)p.alpha.at[k] / (k == 1 ? right : -right) - 1), 100 * TEST_EPS + 4 * unit / exp(-t));
+}
+
 /* What is done never falls where one part ends and the next begins, however their shares are rounded. */
 static void test_fit_ticks(void) {
     rfm_large_options o;
@@ -1328,6 +1354,7 @@ int main(void) {
     RUN_TEST(test_far_rows);
     RUN_TEST(test_few_weights);
     RUN_TEST(test_sizes_of_weights);
+    RUN_TEST(test_small_outputs);
     RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);
     RUN_TEST(test_sums_too_large);
