@@ -6,8 +6,8 @@
  *
  * The search for a budget, frugal because every candidate is a descent for every part of the rows:
  *
- *   shapes     ranks, each with as many centres as fit, all with the usual recipe and fewer steps; also for a half and
- *              a quarter of the budget
+ *   shapes     ranks, each with as many centres as fit, or one for each class where not all classes have room for two;
+ *              all with the usual recipe and fewer steps; also for a half and a quarter of the budget
  *   recipes    for the best shapes a narrower start; for the best of those other temperatures, another loss, fewer
  *              mixtures, labels among the targets, the other form of alpha, as many centres for each class, an exponent
  *              for each input
@@ -567,16 +567,20 @@ static recipe first_recipe(const search *s) {
 /* Loops take two or four rows of P at a time. Ranks that need code of their own for the last rows are not tried. */
 static size_t whole_rank(size_t rank) { return rank > 8 ? rank - rank % 4 : rank > 4 ? rank - rank % 2 : rank; }
 
-/* Ranks from the largest that leaves room for a centre of each class, downwards; at most `most` of them. */
+/* Ranks from the largest that leaves room for a centre of each class, downwards; at most `most` of them. Where some
+ * classes would have two centres and others one, one for each is tried, too. */
 static void try_shapes(search *s, size_t bytes, size_t most) {
-    recipe list[SHAPES];
-    size_t rank = s->w->t->rank > 0 ? s->w->t->rank : whole_rank(s->rank_most), count = 0;
-    while (rank > 0 && count < most) {
+    recipe list[2 * SHAPES];
+    size_t rank = s->w->t->rank > 0 ? s->w->t->rank : whole_rank(s->rank_most), count = 0, ranks = 0;
+    const size_t classes = base_set(s)->like.c;
+    while (rank > 0 && ranks < most) {
         recipe k = first_recipe(s);
         size_t next = (size_t)(NARROWER * (double)rank);
         k.rank = rank, k.centers = tiny_centers(s, k, bytes);
         if (tiny_bytes(&base_set(s)->like, &k) > FEW_BYTES) k.steps = ALL_STEPS;
-        if (k.centers > 0) list[count++] = k;
+        if (k.centers > 0) list[count++] = k, ranks++;
+        if (k.prototypes && s->w->t->centers == 0 && k.centers > classes && k.centers < 2 * classes)
+            list[count] = k, list[count++].centers = classes;
         if (s->w->t->rank > 0) break;
         rank = whole_rank(k.centers == 0 || next == rank ? rank - 1 : next);
     }
