@@ -295,10 +295,11 @@ def write(out, header, rows, scores, y, facts):
     print("%s: %s" % (os.path.basename(out), ", ".join("%s %s" % pair for pair in facts.items())), file=sys.stderr, flush=True)
 
 
-def read(folder, name):
-    """x, y, xi of the training rows, then of the test rows; classes; unit. xi = x unit are the integers that C gets."""
+def read(folder, name, split=None):
+    """x, y, xi of the training rows, then of the test rows; classes; unit. xi = x unit are the integers that C gets.
+    `split` is a file like SET.split, which is read without it."""
     table = np.loadtxt("%s/%s.csv" % (folder, name), delimiter=",", skiprows=1)
-    split = np.loadtxt("%s/%s.split" % (folder, name))
+    split = np.loadtxt(split or "%s/%s.split" % (folder, name))
     x, y = table[:, :-1], table[:, -1].astype(int)
     exponent = 0
     if (x != np.rint(x)).any():
