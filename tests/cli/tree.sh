@@ -80,14 +80,24 @@ refuse 'tree: cut off' 1 'expected a tree of rfm train --method tree' "$rfm" pre
 
 # The mean of several models of a search, in the same form.
 check 'models' train "$out/noisy.csv" --models auto --test "$out/noisy.csv" -o "$dir/mean.rfm" --metric auto --ridge 1 --json
-says 'models: how many' '"models": [2-6], "mean_of": \["(laplace|l1) (full|diag|identity) after [0-4] iterations", '
+says 'models: how many' '"models": [2-6], "mean_of": \["(laplace|l1|gaussian) (full|diag|identity) after [0-4] iterations", '
 check 'models: text' train "$out/noisy.csv" --models auto -o "$dir/again.rfm" --ridge 1 --threads 1
-says 'models: text' '^mean +of [2-6] models, the first being that: (laplace|l1) .*; weights 0[.0-9 ]+$'
+says 'models: text' '^mean +of [2-6] models, the first being that: (laplace|l1|gaussian) .*; weights 0[.0-9 ]+$'
 same 'models: one thread' "$dir/mean.rfm" "$dir/again.rfm"
 check 'models: info' "$rfm" info "$dir/mean.rfm"
 says 'models: info' '^tree +[2-6] leaves of .* in [2-6] trees'
 check 'models: evaluate' "$rfm" evaluate "$dir/mean.rfm" "$out/noisy.csv" --json
 says 'models: the same score' '"accuracy": 0\.[89]'
+# Of classes a mean has the plain gaussian, too: five bandwidths more, whatever the metrics; one model and numbers do not.
+for metric in identity auto; do
+    few="--inputs standard --ridge 1 --metric $metric --json"
+    check "models: settings of one, $metric" train "$out/noisy.csv" $few -o "$dir/one.rfm"
+    one=$(sed 's/.*"search": \([0-9]*\).*/\1/' "$out/stdout")
+    check "models: settings of classes, $metric" train "$out/noisy.csv" $few --models auto -o "$dir/one.rfm"
+    says "models: settings of classes, $metric" "\"search\": $((one + 5)),"
+    check "models: settings of numbers, $metric" train "$out/noisy.csv" $few --models auto --task regress -o "$dir/one.rfm"
+    says "models: settings of numbers, $metric" "\"search\": $one,"
+done
 # The outputs of the mean are those of its models, times their weights.
 fixed='--kernel laplace --bandwidth 2m --ridge 1 --iterations 1 --center --inputs standard'
 check 'models: weights' train "$out/noisy.csv" --models auto $fixed -o "$dir/mean.rfm" --json

@@ -10,6 +10,7 @@
 #include "signal/sensor.h"
 #include "signal/signal_model.h"
 
+#include "host/folds.h"
 #include "host/session.h"
 
 #include <float.h>
@@ -813,6 +814,9 @@ static void choose(job *t) {
     p->classes = t->form.classes;
     p->weights = t->weights, p->apart = t->hold, p->apart.labels = NULL, p->tune = t->tune;
     if (t->method != METHOD_EXACT || t->lesson.moved.x != NULL || t->lesson.moved.y != NULL) p->models = 1;
+    if (p->models > 1 && p->labels != NULL && p->x.rows <= FOLD_ROWS && p->kernel_count > 1 &&
+        p->metrics[0] == RFM_IDENTITY)
+        p->kernels[p->kernel_count++] = RFM_GAUSSIAN;
     p->balance = t->a->balance || t->tune == TUNE_BALANCED || t->tune == TUNE_F1;
     least = p->base;
     least.metric = p->metrics[0], least.iterations = p->first_iterations, least.bandwidth = 1, least.ridge = 1;

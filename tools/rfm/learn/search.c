@@ -3,7 +3,7 @@
  * 1. Every setting (kernel, metric, centring, bandwidth, ridge) is fitted on parts of the rows and scored on the others
  *    by squared error; one fit scores all T at once. Up to FOLD_ROWS rows: FOLDS-fold cross-validation, M learned anew
  *    in every fold; above: one hold-out of a fifth. Of a second kernel, and when all settings would take too long, one
- *    coordinate after the other.
+ *    coordinate after the other. A third kernel has no metric.
  * 2. The best few of them are fitted again on new folds, several times for small sets, and their predictions of the
  *    held-out rows decide: by accuracy, then squared error for classes; by squared error for numbers. The temperature
  *    of the confidence comes from the same predictions.
@@ -448,6 +448,9 @@ static size_t centers_of(const search_problem *p, size_t kernel, int metric) {
     return metric == RFM_IDENTITY || kernel > 0 ? 1 : p->center_count;
 }
 
+/* Settings of a third kernel have no metric. */
+static size_t metrics_of(const search_problem *p, size_t kernel) { return kernel < 2 ? p->metric_count : 1; }
+
 static void whole_grid(work *w, size_t kernel) {
     const search_problem *p = w->p;
     size_t first = w->tried_count, m, l, r, k;
@@ -466,7 +469,7 @@ static void coordinates(work *w, size_t at_kernel) {
     size_t m, l, r, k, round;
     for (round = 0; round < 4; round++) {
         size_t first = w->tried_count;
-        for (m = 0; m < p->metric_count; m++) {
+        for (m = 0; m < metrics_of(p, at_kernel); m++) {
             int metric = p->metrics[m];
             const tried_setting *at = best_of_metric(w, kernel, metric);
             setting s;
@@ -502,7 +505,7 @@ static size_t best_families(const work *w, setting *best, size_t most) {
     double losses[6];
     size_t k, m, i, count = 0;
     for (k = 0; k < p->kernel_count; k++)
-        for (m = 0; m < p->metric_count; m++) {
+        for (m = 0; m < metrics_of(p, k); m++) {
             const tried_setting *at = best_of_metric(w, p->kernels[k], p->metrics[m]);
             double loss = at != NULL ? best_loss(w, at, NULL) : (double)INFINITY;
             if (!isfinite(loss)) continue;
@@ -1068,7 +1071,7 @@ static size_t listed(const search_problem *p) {
 
 search_cost search_estimate(const search_problem *p) {
     double n = (double)p->x.rows, d = (double)p->x.cols, c = (double)p->y.cols, parts, first, second, grid = 0, few = 0,
-           longest = 0;
+           longest = 0, first_few = 0;
     double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
     size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1, ways = 0;
     int folds = p->x.rows <= FOLD_ROWS;
@@ -1087,12 +1090,13 @@ search_cost search_estimate(const search_problem *p) {
         grid += one * all * (plain ? 1 : (double)p->center_count);
         few += one * (plain ? all : (double)(p->bandwidth_count + p->ridge_count + 1 + p->center_count));
         cost.work = fmax(cost.work, fit_work(second, d, c, &o));
+        if (m == 0) first_few = few;
     }
     for (m = 1; m < WAYS; m++) ways += p->other[m].at != NULL;
     cost.work *= parts * (double)((listed(p) + ways * WAY_LIST) * (folds ? repeats : 1));
     if (search_needed(p))
-        cost.work += (grid <= GRID_WORK ? grid : few) + (double)(p->kernel_count - 1) * few +
-                     (double)(ways * WAY_FAMILIES) * longest;
+        cost.work += (grid <= GRID_WORK ? grid : few) + (p->kernel_count > 1 ? few : 0) +
+                     (p->kernel_count > 2 ? first_few : 0) + (double)(ways * WAY_FAMILIES) * longest;
     cost.bytes = workers * sizeof(rfm_real) * (second * second + second * (d + 3 * c)) +
                  sizeof(rfm_real) * (2 * n * (d + c) + (double)SHORT_LIST * (double)repeats * n * c);
     return cost;

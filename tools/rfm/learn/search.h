@@ -22,7 +22,7 @@ typedef struct {
     int balance;             /* the decision between two classes is where held-out rows do best by `tune` */
     rfm_cmat start;          /* of M, as rfm_data has it; at NULL: the identity */
     rfm_options base;        /* exponent, scale, seed, unit rows */
-    int kernels[2];
+    int kernels[3];          /* the third is tried with metrics[0] only, RFM_IDENTITY */
     size_t kernel_count;
     int metrics[3], centers[2];
     size_t metric_count, center_count;
