@@ -348,8 +348,8 @@ static int summary_right(const unsigned char *blob, uint32_t d) {
 #define BITS_TWO     0x40000000u /* 2.0f */
 #define BITS_LARGEST 0x7f61b1e6u /* 3.0e38f */
 
-/* The exponent q of a kernel with one: 0 < q <= 2. Where s^2 overflows, phi is 0 for every q above 1/8. Firmware takes no
- * smaller one, so that it need not look for such rows. */
+/* The exponent q of a kernel with one: 0 < q <= 2. Where s^2 overflows, phi is 0 for every q above 1/8. Firmware takes
+ * no smaller one, so that it need not look for such rows. */
 #ifndef RFM_NO_TRAIN
 static int exponent_bits_right(uint32_t bits) { return bits - 1 < BITS_TWO; }
 #else
