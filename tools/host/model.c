@@ -331,6 +331,8 @@ int kernel_of(const char *name, const char *word) {
 
 int kernel_has_depth(int kernel) { return rfm_kernels[kernel].layers; }
 int kernel_has_exponent(int kernel) { return rfm_kernels[kernel].exponent <= 0 && !kernel_has_depth(kernel); }
+
+int needs_whole_build(const rfm_model *m) { return kernel_has_exponent(m->kernel) && m->exponent <= (rfm_real)0.125; }
 int on_sphere(const rfm_model *model) { return kernel_has_depth(model->kernel) || model->radius > 0; }
 
 const char *any_kernel(const any_model *model) {

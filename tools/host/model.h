@@ -111,6 +111,11 @@ int kernel_has_exponent(int kernel);   /* one that is the model's own */
 int kernel_has_depth(int kernel);      /* a network kernel */
 int on_sphere(const rfm_model *model); /* its rows are scaled to one length: a network kernel's, or unit rows */
 
+/* With -DRFM_NO_TRAIN rfm_model_open takes exponents above 1/8 only. A header of another model says so. */
+int needs_whole_build(const rfm_model *model);
+#define WHOLE_BUILD \
+    "#ifdef RFM_NO_TRAIN\n#error \"an exponent of 1/8 or less needs a build without -DRFM_NO_TRAIN\"\n#endif\n\n"
+
 const char *any_kernel(const any_model *model); /* of integers: table, all that there is of it; tiny: gaussian */
 const char *any_metric(const any_model *model);
 int metric_given(

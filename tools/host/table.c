@@ -322,13 +322,13 @@ static double number_of(int what, double value) {
 }
 
 /* The input of a number: of a table of knots, or less an offset. */
-static rfm_real real_of(const input *at, double value, const rfm_real *offset) {
+static rfm_real real_of(const input *at, double value, const double *offset) {
     if (at->knots != NULL) return (rfm_real)knots_value(at->knots, value);
-    return (rfm_real)(number_of(at->what, value) - (offset != NULL ? (double)*offset : 0));
+    return (rfm_real)(number_of(at->what, value) - (offset != NULL ? *offset : 0));
 }
 
 /* The inputs of one cell that are numbers. */
-static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int missing_allowed, const rfm_real *offset,
+static void fill_numbers(csv *c, size_t row, const input *at, size_t count, int missing_allowed, const double *offset,
                          rfm_real *to) {
     size_t column = at->column, q;
     double value = csv_value(c, row, column);
@@ -375,7 +375,7 @@ static int fill_texts(csv *c, size_t row, const input *at, size_t count, int mis
     return 0;
 }
 
-void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const rfm_real *offset, rfm_real *x) {
+void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const double *offset, rfm_real *x) {
     size_t i, first, end, q, unknown = 0;
     for (first = 0; first < inputs.count; first = end) {
         const input *at = inputs.at + first;
@@ -928,13 +928,13 @@ const char *target_guess(const csv *c, input_list inputs) {
     return others == 1 ? c->names[other] : NULL;
 }
 
-void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_real *offset, rfm_real *y) {
+void targets_fill(csv *c, size_t target, size_t count, row_list rows, const double *offset, rfm_real *y) {
     size_t i, k;
     for (i = 0; i < rows.count; i++)
         for (k = 0; k < count; k++) {
             double value = csv_value(c, rows.at[i], target + k);
             if (csv_kind(value) != CSV_NUMBER) csv_fail(c, rows.at[i], target + k, "a finite number as target");
-            y[i * count + k] = (rfm_real)(value - (offset != NULL ? (double)offset[k] : 0));
+            y[i * count + k] = (rfm_real)(value - (offset != NULL ? offset[k] : 0));
         }
 }
 

@@ -122,7 +122,7 @@ void inputs_free(input_list *inputs);
 
 /* x (rows.count, inputs.count), each less its offset (inputs.count; NULL: 0); missing cells become NaN if they are
  * allowed. */
-void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const rfm_real *offset, rfm_real *x);
+void inputs_fill(csv *c, input_list inputs, row_list rows, int missing_allowed, const double *offset, rfm_real *x);
 
 /* Ends the program if the file has images and no labels. */
 void need_labels(const csv *c);
@@ -135,7 +135,7 @@ size_t target_find(const csv *c, const char *name, size_t count);
 const char *target_guess(const csv *c, input_list inputs);
 
 /* y (rows.count, count), each less its offset (count; NULL: 0) */
-void targets_fill(csv *c, size_t target, size_t count, row_list rows, const rfm_real *offset, rfm_real *y);
+void targets_fill(csv *c, size_t target, size_t count, row_list rows, const double *offset, rfm_real *y);
 
 /* A column's numbers in some rows, and the most that one of them is off as rfm_real. */
 typedef struct {

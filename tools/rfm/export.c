@@ -12,16 +12,13 @@
 
 #define FEW_INTEGERS 64 /* over the range of an input */
 
-/* Without training rfm_model_open takes exponents above 1/8 only. */
-static int needs_training_build(const rfm_model *m) { return kernel_has_exponent(m->kernel) && m->exponent <= 0.125f; }
-
 /* How the model is used from C, as the head of a comment. */
 static void use_numbers(text *t, const rfm_model *model, const char *id, const char *upper) {
     int sphere = on_sphere(model);
     text_add(t,
              " * Compile rfm.c%s%s beside it; the model stays in flash.\n"
              " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
-             needs_training_build(model) ? "" : " with -DRFM_NO_TRAIN", sphere ? " -DRFM_SPHERE" : "",
+             needs_whole_build(model) ? "" : " with -DRFM_NO_TRAIN", sphere ? " -DRFM_SPHERE" : "",
              (model->d + RFM_PREDICT_SCRATCH(model->d, model->r) + model->c) * sizeof(rfm_real),
              MODEL_BYTES_32 + (sphere ? RFM_REAL_BYTES : 0));
     text_add(t, " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n", upper, upper);
@@ -105,7 +102,9 @@ static void say_few_integers(const rfm_model_i *model) {
 }
 
 /* Firmware has inputs as rfm_real: says which of them lose too much that way. */
-static void say_losses(const rfm_model *model) {
+static void say_losses(const any_model *any) {
+    const rfm_model *model = &any->numbers;
+    const unsigned char *taken = any->record.offsets;
     rfm_summary s;
     size_t i;
     memset(&s, 0, sizeof s);
@@ -119,7 +118,8 @@ static void say_losses(const rfm_model *model) {
         note("input %zu (%s): as %s its numbers are up to %.3g off, with a deviation of %.4g; for firmware subtract "
              "%.10g in the table and train again",
              i + 1, input_name(model->input_names, i), sizeof(rfm_real) == 4 ? "float" : "double", off,
-             (double)s.x_scale[i], (double)model->shift[i]);
+             (double)s.x_scale[i],
+             taken != NULL && fabs(record_number(taken, i)) > 0 ? record_number(taken, i) : (double)model->shift[i]);
     }
 }
 
@@ -200,9 +200,7 @@ int command_export(const call *c) {
         text_add(&t, "#ifndef RFM_SMALL_L1\n#error \"this model needs -DRFM_SMALL_L1\"\n#endif\n\n");
     if (!integers && on_sphere(&model))
         text_add(&t, "#ifndef RFM_SPHERE\n#error \"this model needs -DRFM_SPHERE\"\n#endif\n\n");
-    if (!integers && needs_training_build(&model))
-        text_add(&t, "#ifdef RFM_NO_TRAIN\n#error \"an exponent of 1/8 or less needs a build without "
-                     "-DRFM_NO_TRAIN\"\n#endif\n\n");
+    if (!integers && needs_whole_build(&model)) text_add(&t, WHOLE_BUILD);
     if (classes > 0) {
         text_add(&t, "static const char *const %s_class_names[%s_CLASSES] = {", id, upper);
         for (i = 0; i < classes; i++) {
@@ -227,7 +225,7 @@ int command_export(const call *c) {
     text_add(&t, "\n#endif\n");
     file_write(out, t.at, t.size);
     if (!integers)
-        say_losses(&model);
+        say_losses(&any);
     else if (!is_tiny(&any))
         say_few_integers(&any.integers);
     note("%s: %zu bytes of model in %s", out, size, id);

@@ -182,8 +182,12 @@ static void rows_add(row_writer *w, predictions *found, text *lines) {
         const rfm_real *at = found->y + i * model->c;
         if (c->scores || model->task == RFM_REGRESS)
             for (k = 0; k < model->c; k++) {
-                double offset = found->added != NULL ? (double)found->added[k] : 0;
-                text_add(lines, "%s%.*g", k > 0 ? "," : "", offset != 0 ? 15 : 9, offset + (double)at[k]);
+                double offset = found->added != NULL ? found->added[k] : 0;
+                text_add(lines, "%s%.*g", k > 0 ? "," : "",
+                         !(fabs(offset) > 0)   ? 9
+                         : fabs(offset) < 1e12 ? 15
+                                               : 17,
+                         offset + (double)at[k]);
             }
         else
             label_add(lines, model, found->classes[i]);

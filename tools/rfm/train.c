@@ -445,10 +445,10 @@ static void say_fill(const job *t, size_t j, size_t *said) {
 
 static void fill_missing(job *t) {
     rfm_real *room = allocate(t->learn.rows, sizeof *room, "a column");
-    const rfm_real *moved = t->learn.moved.x;
+    const double *moved = t->learn.moved.x;
     size_t j, said = 0;
     t->fill = allocate(t->d, sizeof *t->fill, "means");
-    for (j = 0; j < t->d; j++) t->fill[j] = (rfm_real)(fill_of(t, j, room) + (moved != NULL ? (double)moved[j] : 0));
+    for (j = 0; j < t->d; j++) t->fill[j] = (rfm_real)(fill_of(t, j, room) + (moved != NULL ? moved[j] : 0));
     for (j = 0; j < t->d; j++) say_fill(t, j, &said);
     if (said > MOST_SAID)
         decided(NULL, "%zu more inputs have missing cells that are filled in likewise", said - MOST_SAID);

@@ -132,7 +132,7 @@ static void record_offsets(text *record, const rfm_conv_model *model, const offs
     size_t d = rfm_conv_pixels(&model->input), k;
     double *numbers = allocate(d + model->c, sizeof *numbers, "the record");
     for (k = 0; k < d; k++) numbers[k] = 0;
-    for (k = 0; k < model->c; k++) numbers[d + k] = (double)moved->y[k] != 0 ? offset[k] : 0;
+    for (k = 0; k < model->c; k++) numbers[d + k] = fabs(moved->y[k]) > 0 ? offset[k] : 0;
     record_add_numbers(record, RFM_RECORD_OFFSETS, numbers, d + model->c);
     free(numbers);
 }
@@ -168,10 +168,10 @@ static rfm_real *targets_of(const sample *s, const sample_form *form, size_t c, 
         return y;
     }
     for (k = 0; k < c; k++) {
-        const double moved = s->moved.y != NULL ? (double)s->moved.y[k] : 0;
+        const double moved = s->moved.y != NULL ? s->moved.y[k] : 0;
         double sum = 0, most = 0, square = 0, centre;
         for (i = 0; i < s->rows; i++) sum += (double)s->y[i * c + k] / (double)s->rows;
-        centre = moved != 0 ? sum : (double)(rfm_real)sum, mean[k] = moved + centre;
+        centre = fabs(moved) > 0 ? sum : (double)(rfm_real)sum, mean[k] = moved + centre;
         for (i = 0; i < s->rows; i++) most = fmax(most, fabs((double)s->y[i * c + k] - centre));
         if (!(most > 0)) most = 1;
         for (i = 0; i < s->rows; i++) square += pow(((double)s->y[i * c + k] - centre) / most, 2);

@@ -35,7 +35,7 @@ score conv_score(machine *m, const rfm_conv_model *model, const double *offset, 
     score found;
     must(predict_sums(m, model, rfm_cview(s->x, s->rows, rfm_conv_pixels(&model->input)), y, classes), "predict");
     for (i = 0; i < s->rows * c; i++) {
-        const double moved = s->moved.y != NULL ? (double)s->moved.y[i % c] : 0;
+        const double moved = s->moved.y != NULL ? s->moved.y[i % c] : 0;
         y[i] = (rfm_real)((double)y[i] + (offset[i % c] - moved));
     }
     found = score_of(s, c, y, classes);
@@ -103,7 +103,7 @@ int conv_predict(const call *c, machine *m, any_model *any, char *blob, size_t s
     for (i = 0; i < rows.count; i++) {
         if (c->scores || model->task == RFM_REGRESS)
             for (k = 0; k < model->c; k++)
-                text_add(&lines, "%s%.*g", k > 0 ? "," : "", fabs(offset[k]) > 0 ? 15 : 9,
+                text_add(&lines, "%s%.*g", k > 0 ? "," : "", output_digits(offset[k]),
                          offset[k] + (double)y[i * model->c + k]);
         else if (model->class_names != NULL)
             csv_add(&lines, rfm_name(model->class_names, classes[i]));

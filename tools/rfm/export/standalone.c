@@ -244,6 +244,9 @@ void standalone_export(const call *c, const char *file, const char *out, const c
     if (!has_integers(&any) && on_sphere(&any.numbers))
         fail("%s: --standalone is for kernels of distances, found %s; without it rfm export makes a header for rfm.c",
              file, kernel_has_depth(any.numbers.kernel) ? "a network kernel" : "unit rows");
+    if (!has_integers(&any) && needs_whole_build(&any.numbers))
+        fail("%s: an exponent of %g; --standalone takes exponents above 1/8 only, for far rows would be wrong", file,
+             (double)any.numbers.exponent);
     if (certify) certifiable(&any, file);
     if (c->vectors != SIZE_MAX && is_filters(&any))
         fail("%s: a bank of filters; expected a model of rows for --vectors", file);

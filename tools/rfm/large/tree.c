@@ -352,6 +352,12 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
     unsigned long mark;
     header more;
     text t = {NULL, 0, 0};
+    int whole = 0;
+    for (i = 0; i < tree->leaves; i++) {
+        rfm_model leaf;
+        rfm_tree_leaf(tree, i, &leaf);
+        whole |= needs_whole_build(&leaf);
+    }
     must(rfm_tree_bare(file_blob, size, NULL, 0, &bytes), "the model");
     blob = allocate_aligned(bytes, "the model");
     must(rfm_tree_bare(file_blob, size, blob, bytes, &bytes), "the model");
@@ -362,12 +368,13 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
         &t, "/* A tree for rfm %d.%d: %s, %zu inputs, %zu output%s, %zu leaves with %zu centres, numbers of type %s.\n",
         RFM_VERSION_MAJOR, RFM_VERSION_MINOR, task_words[tree->task], tree->d, tree->c, tree->c == 1 ? "" : "s",
         tree->leaves, any->numbers.n, type_word(any->type));
-    text_add(
-        &t,
-        " * Compile rfm.c and rfm_tree.c with -DRFM_NO_TRAIN beside it; the model stays in flash. Routing is hard: one "
-        "leaf\n * of each tree is evaluated.\n"
-        " * RAM: %zu bytes of x, scores and scratch, %d of m, about 300 of stack.\n *\n",
-        (tree->d + RFM_TREE_SCRATCH(tree->d, tree->c, tree->rank) + tree->c) * sizeof(rfm_real), TREE_BYTES_32);
+    text_add(&t,
+             " * Compile rfm.c and rfm_tree.c%s beside it; the model stays in flash. Routing is hard: one leaf\n * of "
+             "each tree is "
+             "evaluated.\n"
+             " * RAM: %zu bytes of x, scores and scratch, %d of m, about 300 of stack.\n *\n",
+             whole ? "" : " with -DRFM_NO_TRAIN",
+             (tree->d + RFM_TREE_SCRATCH(tree->d, tree->c, tree->rank) + tree->c) * sizeof(rfm_real), TREE_BYTES_32);
     text_add(&t,
              " *     static rfm_real scratch[%s_SCRATCH], scores[%s_OUTPUTS];\n"
              " *     rfm_tree m;\n *     if (rfm_tree_open(%s, %s_BYTES, &m) != RFM_OK) ...\n"
@@ -385,6 +392,7 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
     text_add(&t,
              "#if RFM_REAL_BYTES != %d\n#error \"this model was made for numbers of %d bytes (RFM_REAL)\"\n#endif\n\n",
              RFM_REAL_BYTES, RFM_REAL_BYTES);
+    if (whole) text_add(&t, WHOLE_BUILD);
     if (classes > 0) {
         text_add(&t, "static const char *const %s_class_names[%zu] = {", id, classes);
         for (i = 0; i < classes; i++) {

@@ -27,18 +27,18 @@ static void column_statistics(const rfm_real *x, size_t rows, size_t d, rfm_real
 }
 
 /* The offset of a moved column takes the place of its mean, for that is what a model can keep exactly. */
-static void keep_offsets(rfm_real *mean, const rfm_real *offset, size_t d) {
+static void keep_offsets(rfm_real *mean, const double *offset, size_t d) {
     size_t j;
     for (j = 0; offset != NULL && j < d; j++)
-        if (offset[j] != 0) mean[j] = offset[j];
+        if (fabs(offset[j]) > 0) mean[j] = (rfm_real)offset[j];
 }
 
-static void standardise(rfm_real *x, size_t rows, size_t d, const rfm_real *offset, const rfm_real *mean,
+static void standardise(rfm_real *x, size_t rows, size_t d, const double *offset, const rfm_real *mean,
                         const rfm_real *scale) {
     size_t i, j;
     for (i = 0; i < rows; i++)
         for (j = 0; j < d; j++) {
-            double centre = (double)mean[j] - (offset != NULL ? (double)offset[j] : 0);
+            double centre = offset != NULL && fabs(offset[j]) > 0 ? 0 : (double)mean[j];
             x[i * d + j] = (rfm_real)(((double)x[i * d + j] - centre) / (double)scale[j]);
         }
 }
@@ -171,7 +171,7 @@ int lesson_fit(machine *m, const lesson *l, const rfm_options *options, int (*ti
 
 /* Folding adds the offset of a moved input to the fit's own shift s, and the sum would be rounded: s goes into the
  * centres, z_i + P s, and is 0 for these inputs then. *room (d + n r) is to be freed. */
-static rfm_model without_shift(const rfm_model *model, const rfm_real *offset, rfm_real **room) {
+static rfm_model without_shift(const rfm_model *model, const double *offset, rfm_real **room) {
     rfm_model to = *model;
     size_t d = model->d, r = model->r, i, j, q;
     rfm_real *shift = *room = allocate(d + model->n * r, sizeof **room, "the model"), *z = shift + d;
@@ -198,8 +198,8 @@ void lesson_record(const lesson *l, const rfm_options *options, const fitted *f,
     record_add_options(record, options);
     if (names != NULL)
         record_add(record, RFM_RECORD_TARGETS, names, (size_t)(rfm_name(names, l->form->targets) - names));
-    for (j = 0; j < d; j++) numbers[j] = l->moved.x != NULL ? (double)l->moved.x[j] : 0;
-    for (j = 0; j < targets; j++) numbers[d + j] = l->moved.y != NULL ? (double)l->moved.y[j] : 0;
+    for (j = 0; j < d; j++) numbers[j] = l->moved.x != NULL ? l->moved.x[j] : 0;
+    for (j = 0; j < targets; j++) numbers[d + j] = l->moved.y != NULL ? l->moved.y[j] : 0;
     if (l->moved.x != NULL || l->moved.y != NULL) record_add_numbers(record, RFM_RECORD_OFFSETS, numbers, d + targets);
     free(numbers);
     if (f->coverage > 0) {

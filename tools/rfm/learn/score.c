@@ -111,29 +111,27 @@ static void say_loss(const csv *c, size_t column, double off, double spread, dou
 
 /* center, scale (NULL: not known): of a model that was trained on such a column. recorded: what was taken out of it
  * then; NULL: that is not known, and these rows say whether it has to be. */
-static rfm_real offset_of(const csv *c, size_t column, row_list rows, const rfm_real *center, const rfm_real *scale,
-                          const double *recorded, int loss) {
+static double offset_of(const csv *c, size_t column, row_list rows, const rfm_real *center, const rfm_real *scale,
+                        const double *recorded, int loss) {
     column_range r = column_look(c, column, rows);
-    rfm_real middle = center != NULL ? *center : (rfm_real)r.mean, known = 0;
-    double spread;
+    double middle = center != NULL ? (double)*center : r.mean, known = 0, spread;
     if (recorded != NULL && loss == LOSS_MOVED) {
-        known = (rfm_real)*recorded;
-        if (known == 0) return 0;
+        known = *recorded;
+        if (!(fabs(known) > 0)) return 0;
     }
     if (r.count == 0) return known;
-    if (center != NULL) r.low = fmin(r.low, (double)middle), r.high = fmax(r.high, (double)middle);
+    if (center != NULL) r.low = fmin(r.low, middle), r.high = fmax(r.high, middle);
     spread = fmax(r.high - r.low, scale != NULL ? (double)*scale : 0);
     if (!column_loses(r.off, spread)) return known;
-    if (center == NULL || scale != NULL || r.count >= FEW_ROWS)
-        say_loss(c, column, r.off, spread, (double)middle, loss);
-    return known != 0 ? known : loss == LOSS_MOVED ? middle : 0;
+    if (center == NULL || scale != NULL || r.count >= FEW_ROWS) say_loss(c, column, r.off, spread, middle, loss);
+    return fabs(known) > 0 ? known : loss == LOSS_MOVED ? middle : 0;
 }
 
 /* NULL in place of zeros only. */
-static rfm_real *none_if_zero(rfm_real *offset, size_t count) {
+static double *none_if_zero(double *offset, size_t count) {
     size_t i;
     for (i = 0; i < count; i++)
-        if (offset[i] != 0) return offset;
+        if (fabs(offset[i]) > 0) return offset;
     free(offset);
     return NULL;
 }
@@ -170,8 +168,8 @@ offsets offsets_of_targets(const csv *c, size_t target, size_t targets, row_list
     return offsets_find(c, &none, target, targets, rows, like, LOSS_MOVED);
 }
 
-static rfm_real *copy_reals(const rfm_real *from, size_t count) {
-    rfm_real *to = NULL;
+static double *copy_numbers(const double *from, size_t count) {
+    double *to = NULL;
     if (from == NULL) return NULL;
     to = allocate(count, sizeof *to, "offsets");
     memcpy(to, from, count * sizeof *to);
@@ -180,7 +178,7 @@ static rfm_real *copy_reals(const rfm_real *from, size_t count) {
 
 offsets offsets_copy(const offsets *o, size_t d, size_t targets) {
     offsets copy;
-    copy.x = copy_reals(o->x, d), copy.y = copy_reals(o->y, targets);
+    copy.x = copy_numbers(o->x, d), copy.y = copy_numbers(o->y, targets);
     return copy;
 }
 
@@ -189,9 +187,10 @@ any_model any_moved(const any_model *model, const offsets *moved, rfm_real **roo
     size_t d = model->numbers.d, c = model->numbers.c, i;
     rfm_real *at = *room = allocate(d + c, sizeof **room, "offsets");
     if (has_integers(model) || model->of_tree) return to;
-    for (i = 0; i < d; i++) at[i] = to.numbers.shift[i] - (moved->x != NULL ? moved->x[i] : 0);
+    for (i = 0; i < d; i++) at[i] = to.numbers.shift[i] - (rfm_real)(moved->x != NULL ? moved->x[i] : 0);
     for (i = 0; i < c; i++)
-        at[d + i] = (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (moved->y != NULL ? moved->y[i] : 0);
+        at[d + i] =
+            (to.numbers.offset != NULL ? to.numbers.offset[i] : 0) - (rfm_real)(moved->y != NULL ? moved->y[i] : 0);
     to.numbers.shift = at, to.numbers.offset = at + d;
     return to;
 }
@@ -236,7 +235,7 @@ size_t sample_impute(sample *s, size_t d, const rfm_real *means) {
     for (i = 0; i < s->rows; i++)
         for (j = 0; j < d; j++)
             if (isnan(s->x[i * d + j])) {
-                s->x[i * d + j] = means[j] - (s->moved.x != NULL ? s->moved.x[j] : 0);
+                s->x[i * d + j] = means[j] - (rfm_real)(s->moved.x != NULL ? s->moved.x[j] : 0);
                 count++;
             }
     return count;
@@ -409,6 +408,8 @@ void saturated_note(const any_model *model, size_t saturated, size_t rows) {
              saturated, rows * model->numbers.d);
 }
 
+int output_digits(double offset) { return !(fabs(offset) > 0) ? 9 : fabs(offset) < 1e12 ? 15 : 17; }
+
 int output_loses(double offset, double spread) {
     return column_loses(ldexp(fabs(offset), sizeof(rfm_real) == 4 ? -24 : -53), fmax(spread, fabs(offset) * 1e-300));
 }
@@ -416,7 +417,7 @@ int output_loses(double offset, double spread) {
 /* Outputs whose offset was taken out when training, or, where that is not recorded, which differ by less than rfm_real
  * can tell at the size of the model's offset, are computed once more without it. Returns what is to be added to them
  * (c), to be freed; NULL: nothing. */
-static rfm_real *move_outputs(machine *m, const any_model *model, const sample *s, rfm_real *y) {
+static double *move_outputs(machine *m, const any_model *model, const sample *s, rfm_real *y) {
     size_t c = model->numbers.c, i, k;
     offsets moved = {NULL, NULL};
     rfm_real *room;
@@ -429,7 +430,7 @@ static rfm_real *move_outputs(machine *m, const any_model *model, const sample *
         for (i = 0; i < s->rows; i++) low = fmin(low, (double)y[i * c + k]), high = fmax(high, (double)y[i * c + k]);
         if (!r->has_options && !output_loses(offset, high - low)) continue;
         if (moved.y == NULL) moved.y = allocate(c, sizeof *moved.y, "offsets");
-        moved.y[k] = model->numbers.offset[k];
+        moved.y[k] = r->has_options ? record_number(r->offsets, model->numbers.d + k) : offset;
     }
     if (moved.y == NULL) return NULL;
     moved.x = s->moved.x;
@@ -605,11 +606,11 @@ uint32_t *sample_prints(const sample *s, size_t columns, const size_t *kept, siz
         uint64_t state = 0xcbf29ce484222325u;
         for (j = 0; j < d; j++) {
             size_t at = kept != NULL ? kept[j] : j;
-            state = mix(state, (double)s->x[i * columns + at] + (s->moved.x != NULL ? (double)s->moved.x[at] : 0));
+            state = mix(state, (double)s->x[i * columns + at] + (s->moved.x != NULL ? s->moved.x[at] : 0));
         }
         if (s->labels != NULL) state = mix(state, s->labels[i]);
         for (j = 0; s->labels == NULL && j < c; j++)
-            state = mix(state, (double)s->y[i * c + j] + (s->moved.y != NULL ? (double)s->moved.y[j] : 0));
+            state = mix(state, (double)s->y[i * c + j] + (s->moved.y != NULL ? s->moved.y[j] : 0));
         prints[i] = (uint32_t)(state ^ state >> 32);
     }
     return prints;

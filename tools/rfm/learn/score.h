@@ -4,10 +4,10 @@
 
 #include "host/host.h"
 
-/* Columns that rfm_real would lose are moved: an offset, itself an rfm_real, is taken out of them as double. A model
- * of such rows has that offset as its shift, or as its offset for a target, so both differ by exactly that. */
+/* Columns that rfm_real would lose are moved: an offset is taken out of them. A model of such rows has that offset,
+ * rounded to an rfm_real, as its shift, or as its offset for a target; its record has it with all digits. */
 typedef struct {
-    rfm_real *x, *y; /* (d), (targets); NULL: nothing is moved */
+    double *x, *y; /* (d), (targets); NULL: nothing is moved */
 } offsets;
 
 typedef struct {
@@ -148,6 +148,9 @@ int predict_filters(const rfm_filters *model, const rfm_real *x, size_t rows, rf
 int predict_tiny(const rfm_tiny *model, const rfm_real *x, size_t rows, rfm_real *y, uint32_t *classes,
                  size_t *saturated);
 
+/* How many digits of an output are printed, with an offset that was added as double. */
+int output_digits(double offset);
+
 /* Do outputs of a spread lose digits when a model's offset is added as rfm_real? */
 int output_loses(double offset, double spread);
 
@@ -157,7 +160,7 @@ typedef struct {
     sample s;           /* inputs as the next one takes them */
     any_model moved;    /* the model for them; `room` is its memory */
     rfm_real *y, *room; /* y: (rows, c) */
-    rfm_real *added;    /* (c) to be added to y as double; NULL: nothing */
+    double *added;    /* (c) to be added to y as double; NULL: nothing */
     uint32_t *classes;  /* (rows) */
 } predictions;
 

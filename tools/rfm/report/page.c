@@ -294,7 +294,7 @@ static void score_classify(text *t, const report *r) {
 }
 
 /* What was taken out of a target before it was read. */
-static double offset_of(const report *r, size_t k) { return r->rows.moved.y != NULL ? (double)r->rows.moved.y[k] : 0; }
+static double offset_of(const report *r, size_t k) { return r->rows.moved.y != NULL ? r->rows.moved.y[k] : 0; }
 
 static void output_columns(const report *r, size_t k, double *truth, double *predicted, double *error) {
     size_t i, c = r->model.c;
