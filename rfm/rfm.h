@@ -18,7 +18,7 @@
  *     overlap.
  *   - RFM_OK means a finite result that is right to rounding. Where data is too large to be squared, or a result too
  *     large for the number type, the status is RFM_ERANGE. Numbers below the normal range (1.2e-38 in float) may
- *     count as 0.
+ *     count as 0, and so may distances whose squares are; with an exponent below 1/4 phi is not yet 1 there.
  *   - Nothing is shared between calls: any two calls may run at the same time if neither writes what the other uses.
  *
  * Contents: switches, status, small functions, models, blobs, prediction of one row, arena, ports, context, matrix
