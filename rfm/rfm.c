@@ -1701,43 +1701,10 @@ int rfm_chol(const rfm_ctx *ctx, rfm_mat a, size_t *row) {
     return leave(ctx, used, done < a.rows ? RFM_ENOTPD : RFM_OK);
 }
 
-/* One right-hand side, the first column of b; the others are scratch. U is read once, four rows at a time, and that is
- * what takes the time. U' x = b takes four solved elements out of those below them; U x = b takes all below out of four
- * elements before these are solved. */
-static void solve_one(const rfm_port *port, int op, rfm_cmat u, rfm_mat b) {
-    size_t n = u.rows, done, i, p, q;
-    rfm_real *x = b.at, *scratch = b.at + n; /* (n) each */
-    for (i = 1; i < n; i++) x[i] = b.at[i * b.stride];
-    for (done = 0; done < n; done += 4) {
-        size_t first = op == RFM_TN ? done : (n - 1 - done) / 4 * 4, end = min_size(first + 4, n), count = end - first;
-        const rfm_real *square = u.at + first * (u.stride + 1), *right = square + count;
-        rfm_real solved[4] = {R(0), R(0), R(0), R(0)}, below[4] = {R(0), R(0), R(0), R(0)};
-        if (op == RFM_NN && end < n) port_rows4(port, n - end, right, u.stride, solved, x + end, scratch, below);
-        for (q = 0; q < count; q++) {
-            size_t row = op == RFM_TN ? q : count - 1 - q;
-            rfm_real xi = x[first + row] - below[row];
-            for (p = 0; p < q; p++) {
-                size_t other = op == RFM_TN ? p : count - 1 - p;
-                xi += square[min_size(row, other) * u.stride + max_size(row, other)] * solved[other];
-            }
-            xi /= square[row * (u.stride + 1)];
-            x[first + row] = xi;
-            solved[row] = -xi;
-        }
-        if (op == RFM_TN && end < n) port_rows4(port, n - end, right, u.stride, solved, right, x + end, below);
-    }
-    for (i = n; i-- > 1;) b.at[i * b.stride] = x[i];
-}
-
 /* U' X = B from the first block of rows down: each solved block is taken out of all rows below it. U X = B from the
- * last block up: all rows below are taken out of a block before it is solved. Either way U is read along its rows. The
- * columns of B from c on only fill up tiles. */
-static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b, size_t c) {
+ * last block up: all rows below are taken out of a block before it is solved. Either way U is read along its rows. */
+static void solve(const solving *s, int op, rfm_cmat u, rfm_mat b) {
     size_t n = u.rows, done, rows;
-    if (c == 1 && b.cols > 1) {
-        solve_one(s->pack.port, op, u, b);
-        return;
-    }
     for (done = 0; done < n; done += rows) {
         size_t first, next;
         rfm_real *x;
@@ -1807,8 +1774,8 @@ static int solve_checked(const rfm_ctx *ctx, int first, int second, rfm_cmat u, 
     if (status != RFM_OK) return leave(ctx, used, status);
     memset(x.at, 0, x.rows * x.stride * sizeof *x.at);
     copy_rows(b.rows, b.cols, b.at, b.stride, x.at, x.stride);
-    solve(&s, first, u, x, b.cols);
-    if (second != first) solve(&s, second, u, x, b.cols);
+    solve(&s, first, u, x);
+    if (second != first) solve(&s, second, u, x);
     if (finite_view(s.pack.port, rfm_const(x)))
         copy_rows(b.rows, b.cols, x.at, x.stride, b.at, b.stride);
     else
@@ -3648,8 +3615,8 @@ static void solve_pseudo(training *f) {
                     f->acc); /* K is a kernel matrix: negative pivots are rounding */
     right_hand_side(f, f->perm);
     if (rank == n) {
-        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width), c);
-        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width), c);
+        solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
+        solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(rhs, n, f->width));
         for (i = 0; i < n; i++) memcpy(x + f->perm[i] * c, rhs + i * f->width, c * sizeof *x);
         weigh_alpha(f);
         return;
@@ -3667,8 +3634,8 @@ static void solve_pseudo(training *f) {
             x[i * c + j] = sum;
         }
     for (i = 0; i < 2 && rank > 0; i++) {
-        solve(&f->solve, RFM_TN, rfm_const(gram), rfm_view(x, rank, c), c);
-        solve(&f->solve, RFM_NN, rfm_const(gram), rfm_view(x, rank, c), c);
+        solve(&f->solve, RFM_TN, rfm_const(gram), rfm_view(x, rank, c));
+        solve(&f->solve, RFM_NN, rfm_const(gram), rfm_view(x, rank, c));
     }
     memcpy(rhs, x, rank * c * sizeof *x);
     for (i = 0; i < n; i++)
@@ -3718,8 +3685,8 @@ static int solve_ridge(training *f) {
     size_t n = f->n, c = f->c;
     if (chol(&f->solve, k_view(f), &f->progress) < n) return 0;
     right_hand_side(f, NULL);
-    solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width), c);
-    solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width), c);
+    solve(&f->solve, RFM_TN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
+    solve(&f->solve, RFM_NN, rfm_const(k_view(f)), rfm_view(f->rhs, n, f->width));
     copy_rows(n, c, f->rhs, f->width, f->alpha, c);
     weigh_alpha(f);
     return largest_residual(f) <= RESIDUAL_MOST;
@@ -4146,7 +4113,7 @@ static int score_leave_one_out(training *f, rfm_real *score) {
         memset(f->columns, 0, rows * cols * sizeof *f->columns);
         for (j = 0; j < cols; j++) f->columns[j * cols + j] = R(1);
         u.at += first * (u.stride + 1), u.rows = u.cols = rows;
-        solve(&f->solve, RFM_TN, u, rfm_view(f->columns, rows, cols), cols);
+        solve(&f->solve, RFM_TN, u, rfm_view(f->columns, rows, cols));
         for (j = 0; j < cols; j++) f->inverse[first + j] = R(0);
         for (i = 0; i < rows; i++)
             for (j = 0; j < cols; j++) f->inverse[first + j] += f->columns[i * cols + j] * f->columns[i * cols + j];
