@@ -3528,7 +3528,7 @@ static int place_on_sphere(training *f) {
     scale_rows(&f->m, n, f->centers, f->lengths);
     if (!finite_row(f->solve.pack.port, n, f->lengths)) return RFM_ERANGE;
     f->length_unit = unit_of(rfm_largest(n, f->lengths));
-    if (sees_lengths(&f->m) && f->o->ridge_rule == RFM_RIDGE_FIXED)
+    if (sees_lengths(&f->m) && f->o->ridge_rule == RFM_RIDGE_FIXED && f->o->ridge > R(0))
         f->length_unit = max_real(f->length_unit, unit_of(RFM_MATH(sqrt)(f->o->ridge)) / R(1024));
     multiply(n, f->lengths, R(1) / f->length_unit);
     f->longest = rfm_largest(n, f->lengths);

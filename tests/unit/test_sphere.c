@@ -754,13 +754,24 @@ static void test_lost_directions(void) {
         }
 }
 
+/* P has one row, along (1, 2, 3). */
+static void check_direction(double share) {
+    double largest = 0;
+    size_t i, j;
+
+    for (i = 0; i < 3; i++)
+        for (j = 0; j < 3; j++)
+            largest = fmax(largest, fabs((double)a.m.p[j] * (double)(i + 1) - (double)a.m.p[i] * (double)(j + 1)));
+    CHECK(a.m.r == 1 && a.m.p[0] != 0);
+    CHECK_BELOW(largest, share * fabs((double)a.m.p[2]));
+}
+
 /* A fixed ridge far above K: y - ridge alpha has no digits, and M still is the direction of the row. */
 static void test_large_ridge(void) {
-    size_t i, j;
+    size_t i;
     int kernel;
 
     for (kernel = RFM_NNGP; kernel <= RFM_NTK; kernel++) {
-        double largest = 0;
         int status;
 
         test_reset();
@@ -773,12 +784,37 @@ static void test_large_ridge(void) {
         status = model_fit(&a);
         if (status == TEST_SKIP) continue;
         CHECK_INT(RFM_OK, status);
-        for (i = 0; i < 3; i++)
-            for (j = 0; j < 3; j++) largest = fmax(largest, fabs((double)a.m.p[j] * (double)(i + 1) -
-                                                                 (double)a.m.p[i] * (double)(j + 1)));
-        CHECK(a.m.r == 1 && a.m.p[0] != 0);
-        CHECK_BELOW(largest, 1e-3 * fabs((double)a.m.p[2]));
+        check_direction(1e-3);
     }
+}
+
+/* A fixed ridge of 0 is no ridge, however short the row: its target is predicted, M is its direction, and an alpha that
+ * is too large is refused. */
+static void test_short_row(void) {
+    const int least = RFM_LIMIT(MIN_EXP) - 1, power = 2 * least / 3; /* |x|^2 is below the number range */
+    size_t turn, i;
+    int kernel;
+
+    for (kernel = RFM_NNGP; kernel <= RFM_NTK; kernel++)
+        for (turn = 0; turn < 2; turn++) {
+            rfm_real score, scratch[RFM_PREDICT_SCRATCH(3, 3)];
+            int status;
+
+            test_reset();
+            test_note("kernel, target", (size_t)kernel, turn, 0);
+            if (!model_make(&a, 1, 3, 1)) TEST_IGNORE_MESSAGE("no room");
+            for (i = 0; i < 3; i++) a.x.at[i] = (rfm_real)ldexp((double)(i + 1), power);
+            a.y.at[0] = (rfm_real)ldexp(1, turn == 0 ? power / 2 : -power);
+            a.o.kernel = kernel, a.o.exponent = 2, a.o.metric = RFM_FULL, a.o.iterations = 1;
+            a.o.ridge = 0, a.o.ridge_rule = RFM_RIDGE_FIXED, a.o.scale = RFM_SCALE_MAX;
+            status = model_fit(&a);
+            if (status == TEST_SKIP) continue;
+            CHECK_INT(turn == 0 ? RFM_OK : RFM_ERANGE, status);
+            if (turn > 0) continue;
+            CHECK_INT(RFM_OK, rfm_predict_one(&a.m, a.x.at, &score, scratch, NULL, NULL));
+            CHECK_BELOW(fabs(ldexp((double)score, -(power / 2)) - 1), 100 * TEST_EPS);
+            check_direction(100 * TEST_EPS);
+        }
 }
 
 /* ---- memory and workers --------------------------------------------------------------------- */
@@ -1113,6 +1149,7 @@ int main(void) {
     RUN_TEST(test_range);
     RUN_TEST(test_lost_directions);
     RUN_TEST(test_large_ridge);
+    RUN_TEST(test_short_row);
     RUN_TEST(test_memory);
     RUN_TEST(test_workers);
     RUN_TEST(test_blob);
