@@ -3021,17 +3021,19 @@ static rfm_real sign(rfm_real x) { return x > R(0) ? R(1) : x < R(0) ? R(-1) : R
 /* From sum[k] = sum_i alpha_ik w(s_i) (x_i - z) to the gradient by P z: what is along z is taken out, because
  * scaling takes it out. With q the direction of z,
  *   unit rows: (I - q q') sum radius / |P z|;   network kernels: (I - q q') sum + q sum_i alpha_ik phi(s_i).
- * Every gradient of a row of zeros is 0. */
-static void sphere_gradient(const rfm_model *m, rfm_real length, const rfm_real *z, rfm_real value, rfm_real *sum) {
+ * Every gradient of a row of zeros is 0. All is multiplied by `unit`. */
+static void sphere_gradient(const rfm_model *m, rfm_real length, rfm_real unit, const rfm_real *z, rfm_real value,
+                            rfm_real *sum) {
     rfm_real radius = radius_of(m), along = dot(m->r, z, sum) / (radius * radius);
     size_t q;
     if (is_network(m->kernel) && m->radius == R(0)) along -= value;
     for (q = 0; q < m->r; q++) sum[q] = length > R(0) ? sum[q] - along * z[q] : R(0);
-    if (m->radius > R(0) && length > R(0)) multiply(m->r, sum, radius / length);
+    if (m->radius > R(0) && length > R(0)) unit *= radius / length;
+    multiply(m->r, sum, unit);
 }
 
-/* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected; value[k] = sum_i alpha_ik phi(s_i). */
-static void projected_gradients(const gradient_space *s, const rfm_model *m, const radial *f) {
+/* sum[k] (r) = sum_i alpha_ik w(s_i) (x_i - z), all projected, times `lift`; value[k] = sum_i alpha_ik phi(s_i). */
+static void projected_gradients(const gradient_space *s, const rfm_model *m, const radial *f, rfm_real lift) {
     size_t r = m->r, c = m->c, i, k, q;
     int l1 = is_l1(m->kernel);
     memset(s->sum, 0, c * r * sizeof *s->sum);
@@ -3053,7 +3055,7 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
             network_values(&scaled, 1, r, center, s->z, &distance, &w);
         else
             radial_values(s->pack.port, &scaled, 1, &distance, &w);
-        w = w / weight_unit(&scaled) * gradient_factor(&scaled, f->inverse);
+        w = w / weight_unit(&scaled) * gradient_factor(&scaled, f->inverse) * lift;
         for (k = 0; k < c; k++) {
             s->value[k] += m->alpha[i * c + k] * distance; /* which is phi by now */
             for (q = 0; q < r; q++) {
@@ -3064,32 +3066,38 @@ static void projected_gradients(const gradient_space *s, const rfm_model *m, con
     }
 }
 
+/* Large P go with large L or lengths. Sums of gradients, which are divided by these, are in units of 1 / P: so they are
+ * below the number range only if the gradients are. */
 int rfm_gradients(const rfm_ctx *ctx, const rfm_model *model, rfm_cmat z, rfm_mat g) {
     size_t used, c = model == NULL ? 0 : model->c, d = model == NULL ? 0 : model->d, j, k, q, row;
     int status = check_predict(ctx, model, z, g, c * d);
     gradient_space s;
     radial f;
+    rfm_real unit = R(1);
     if (status != RFM_OK) return status;
     used = ctx->arena->used;
     status = gradients_layout(ctx->arena, ctx, model, &s);
     if (status != RFM_OK) return leave(ctx, used, status);
+    if (model->metric != RFM_IDENTITY)
+        unit = unit_of(rfm_largest((model->metric == RFM_FULL ? model->r : 1) * d, model->p));
     f = radial_of(model->kernel, model->bandwidth, model->exponent);
     for (row = 0; row < z.rows; row++) {
         rfm_real length = R(1);
         project(&s.pack, model, rfm_cview(z.at + row * z.stride, 1, d), s.centred, s.z);
         if (on_sphere(model)) scale_rows(model, 1, s.z, &length);
-        projected_gradients(&s, model, &f);
+        projected_gradients(&s, model, &f, on_sphere(model) ? R(1) : unit);
         for (k = 0; k < c && on_sphere(model); k++)
-            sphere_gradient(model, length, s.z, s.value[k], s.sum + k * model->r);
+            sphere_gradient(model, length, unit, s.z, s.value[k], s.sum + k * model->r);
         for (k = 0; k < c; k++) {
             rfm_real *out = g.at + row * g.stride + k * d;
             const rfm_real *sum = s.sum + k * model->r;
             for (j = 0; j < d; j++) {
                 out[j] = R(0);
-                if (model->metric != RFM_FULL) out[j] = sum[j] * (model->metric == RFM_DIAGONAL ? model->p[j] : R(1));
+                if (model->metric != RFM_FULL)
+                    out[j] = sum[j] * (model->metric == RFM_DIAGONAL ? model->p[j] / unit : R(1));
             }
             for (q = 0; model->metric == RFM_FULL && q < model->r; q++)
-                for (j = 0; j < d; j++) out[j] += sum[q] * model->p[q * d + j];
+                for (j = 0; j < d; j++) out[j] += sum[q] * (model->p[q * d + j] / unit);
         }
     }
     return leave(ctx, used, finite_view(s.pack.port, rfm_const(g)) ? RFM_OK : RFM_ERANGE);
@@ -3205,7 +3213,8 @@ static void outer_gradients(outer_space *s, size_t rows, size_t k0, size_t g) {
             rfm_real *h = s->h + j * wide + k * (r + 1);
             const rfm_real *z = s->at.projected + j * r;
             if (on_sphere(m))
-                sphere_gradient(m, s->at.lengths[j], z, is_network(m->kernel) ? s->value[j * m->c + k0 + k] : R(0), h);
+                sphere_gradient(m, s->at.lengths[j], R(1), z,
+                                is_network(m->kernel) ? s->value[j * m->c + k0 + k] : R(0), h);
             else
                 for (q = 0; q < r; q++) h[q] -= h[r] * z[q];
         }
@@ -3813,7 +3822,8 @@ static void agop_rows(training *f, size_t first, size_t rows, size_t k0, size_t 
         for (k = 0; k < g; k++) {
             rfm_real *h = f->h + j * wide + k * (r + 1), a = h[r];
             if (f->lengths != NULL)
-                sphere_gradient(&f->m, f->lengths[at], x, sees_lengths(&f->m) ? toward_at(f, at, k0 + k) : R(0), h);
+                sphere_gradient(&f->m, f->lengths[at], R(1), x, sees_lengths(&f->m) ? toward_at(f, at, k0 + k) : R(0),
+                                h);
             else
                 for (q = 0; q < r; q++) h[q] -= a * x[q];
             f->steepest = max_real(f->steepest, rfm_largest(r, h));

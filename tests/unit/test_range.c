@@ -487,6 +487,50 @@ static void test_near_gradients(void) {
     }
 }
 
+/* P, L and centres times 2^36 and alpha times 2^-116: the gradients of before times 2^-116, though what is divided by L
+ * or by the length of a row is below the number range. The other way round nothing overflows. In double, 2^288 and
+ * 2^-928. */
+static void test_gradients_of_large_p(void) {
+    enum { N = 4, D = 2 };
+    static const struct {
+        int kernel, metric, unit_rows;
+    } kinds[] = {{RFM_LAPLACE, RFM_FULL, 0}, {RFM_GAUSSIAN, RFM_DIAGONAL, 0}, {RFM_L1, RFM_DIAGONAL, 0},
+                 {RFM_LAPLACE, RFM_FULL, 1}, {RFM_NTK, RFM_FULL, 1},          {RFM_NTK, RFM_DIAGONAL, 0}};
+    const int up = RFM_LIMIT(MAX_EXP) / 32 * 9, down = RFM_LIMIT(MAX_EXP) / 32 * 29;
+    size_t kind, turn, i;
+
+    for (kind = 0; kind < TEST_LENGTH(kinds); kind++)
+        for (turn = 0; turn < 2; turn++) {
+            const int metric = turn == 0 ? up : -up, alpha = turn == 0 ? -down : down;
+            rfm_real p_at[D * D], centers[N * D], coefs[N];
+            rfm_mat before, after;
+            int gradients = alpha;
+
+            test_reset();
+            test_note("kind, turn", kind, turn, 0);
+            if (!model_make(&a, N, D, 1)) TEST_IGNORE_MESSAGE("no room");
+            a.o.kernel = kinds[kind].kernel, a.o.metric = kinds[kind].metric, a.o.unit_rows = kinds[kind].unit_rows;
+            before = test_mat(N, D, 0, 0), after = test_mat(N, D, 0, 0);
+            if (before.at == NULL || after.at == NULL || model_fit(&a) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            if (model_gradients(&a, a.data.x, before) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            for (i = 0; i < (a.m.metric == RFM_FULL ? a.m.r : 1) * D; i++)
+                p_at[i] = (rfm_real)ldexp((double)a.m.p[i], metric);
+            for (i = 0; i < N * a.m.r; i++) centers[i] = (rfm_real)ldexp((double)a.m.centers[i], metric);
+            for (i = 0; i < N; i++) coefs[i] = (rfm_real)ldexp((double)a.m.alpha[i], alpha);
+            a.m.p = p_at, a.m.alpha = coefs;
+            if (kinds[kind].kernel == RFM_NTK) /* its centres are directions; f is as large as a row is long */
+                gradients += kinds[kind].unit_rows ? 0 : metric;
+            else if (!kinds[kind].unit_rows)
+                a.m.centers = centers, a.m.bandwidth = (rfm_real)ldexp((double)a.m.bandwidth, metric);
+            CHECK_INT(RFM_OK, model_gradients(&a, a.data.x, after));
+            for (i = 0; i < N * D; i++) {
+                rfm_real *g = after.at + i / D * after.stride + i % D;
+                *g = (rfm_real)ldexp((double)*g, -gradients);
+            }
+            CHECK_CLOSE(before, after, 64);
+        }
+}
+
 /* Points and centres too far to be squared: a status, and rfm_predict_one says "far". */
 static void test_far(void) {
     rfm_real z = (rfm_real)SQUARED, y = 7, scratch[2], novelty = 7;
@@ -784,6 +828,7 @@ int main(void) {
     RUN_TEST(test_ridge_of_weights);
     RUN_TEST(test_start_range);
     RUN_TEST(test_near_gradients);
+    RUN_TEST(test_gradients_of_large_p);
     RUN_TEST(test_far);
     RUN_TEST(test_lost_squares);
     RUN_TEST(test_high_rank);
