@@ -28,6 +28,7 @@
 static const rfm_real somewhere = R(0); /* a need reads no array, but refuses NULL */
 
 static rfm_real power(int e) { return RFM_MATH(ldexp)(R(1), e); }
+static int max_int(int a, int b) { return a > b ? a : b; }
 
 /* ==== 1. Rows ================================================================================== */
 
@@ -259,6 +260,7 @@ static int features(desk *s, const basis *f, rfm_cmat x, const rfm_real *factor,
 #define WEIGHT_LEAST R(0x1p-8) /* of all rows of a pass: less is too near to the last digit */
 
 #if RFM_REAL_BYTES == 8
+#define FIXED_LEAST R(0x1p-64)
 typedef struct {
     int64_t whole;
     uint64_t share;
@@ -295,6 +297,7 @@ static rfm_real fixed_value(fixed f) {
 
 static int fixed_right(fixed f) { return f.whole > -(INT64_C(1) << 61) && f.whole < INT64_C(1) << 61; }
 #else
+#define FIXED_LEAST R(0x1p-32)
 typedef int64_t fixed;
 
 /* In two steps, because a float becomes an integer of 64 bits by way of a double on 32-bit processors. */
@@ -489,6 +492,7 @@ typedef struct {
     basis *basis;
     rfm_sums *sums;
     sums_shape shape;
+    const int *own; /* (c) outputs have units of their own, 2^own times that of the sums; NULL: that of the sums */
     size_t m, b, c;
     rfm_real *factor;   /* (b) w^1/2 in units of K */
     rfm_real *f;        /* (m, b) features */
@@ -537,23 +541,32 @@ static int add_gram(adding *a) {
     return status;
 }
 
+/* w^1/2 (y - offset) of output k in its unit, and the sum of their squares; that is 0 only if all of them are 0, but
+ * for what rounding makes of the offset. */
+static rfm_real add_output(const adding *a, const passing *p, size_t k) {
+    const rfm_real offset = a->basis->model->offset != NULL ? a->basis->model->offset[k] : R(0);
+    const rfm_real unit = power(-(a->sums->unit_y + (a->own != NULL ? a->own[k] : 0)));
+    rfm_real sum = R(0), least = R(0);
+    size_t i;
+    for (i = 0; i < a->b; i++) {
+        rfm_real *y = p->y + i * a->c + k, off = *y - offset;
+        if (p->w[i] > R(0) && RFM_MATH(fabs)(off) > RFM_MATH(fabs)(offset) * REAL_EPS) least = FIXED_LEAST;
+        *y = a->factor[i] * (unit * off);
+        sum += *y * *y;
+    }
+    return sum < least ? least : sum;
+}
+
 /* A block of rows; y is changed. */
 static int add_block(adding *a, passing *p) {
     const rfm_model *model = a->basis->model;
     size_t m = a->m, b = a->b, c = a->c, i, k;
-    rfm_real unit_k = power(-a->sums->unit_k), unit_y = power(-a->sums->unit_y), weight = R(0);
+    rfm_real unit_k = power(-a->sums->unit_k), weight = R(0);
     fixed *numbers = numbers_of(a->sums);
     int status;
-    memset(a->square, 0, c * sizeof *a->square);
-    for (i = 0; i < b; i++) {
-        rfm_real root = RFM_MATH(sqrt)(p->w[i]);
-        a->factor[i] = root * unit_k, weight += p->w[i];
-        for (k = 0; k < c; k++) {
-            rfm_real *y = p->y + i * c + k;
-            *y = root * unit_y * (*y - (model->offset != NULL ? model->offset[k] : R(0)));
-            a->square[k] += *y * *y;
-        }
-    }
+    for (i = 0; i < b; i++) a->factor[i] = RFM_MATH(sqrt)(p->w[i]), weight += p->w[i];
+    for (k = 0; k < c; k++) a->square[k] = add_output(a, p, k);
+    for (i = 0; i < b; i++) a->factor[i] *= unit_k;
     if (!rfm_finite(b, a->factor) || !rfm_finite(c, a->square)) return RFM_ERANGE;
     status = features(a->desk, a->basis, rfm_cview(p->x, b, model->d), a->factor, a->f);
     if (status == RFM_OK) status = add_gram(a);
@@ -781,12 +794,14 @@ static int factor_gram(equations *e, rfm_real ridge) {
     return RFM_OK;
 }
 
-/* alpha (m, c) = U^-1 g in the order of the model's centres, from units. */
-static int alpha_of(equations *e, rfm_real unit, rfm_mat alpha) {
+/* alpha (m, c) = U^-1 g in the order of the model's centres, from units of 2^unit, of an output times 2^own if it has
+ * one of its own. */
+static int alpha_of(equations *e, int unit, const int *own, rfm_mat alpha) {
     size_t m = e->m, c = e->c, i, k;
     int status = rfm_trsm(&e->desk->room.ctx, RFM_NN, rfm_cview(e->basis->u, m, m), rfm_view(e->g, m, c));
     if (status != RFM_OK) return status;
-    for (i = 0; i < m * c; i++) e->g[i] *= unit;
+    for (i = 0; i < m; i++)
+        for (k = 0; k < c; k++) e->g[i * c + k] = RFM_MATH(ldexp)(e->g[i * c + k], unit + (own != NULL ? own[k] : 0));
     if (!rfm_finite(m * c, e->g)) return RFM_ERANGE;
     for (i = 0; i < m; i++)
         for (k = 0; k < c; k++)
@@ -794,8 +809,9 @@ static int alpha_of(equations *e, rfm_real unit, rfm_mat alpha) {
     return RFM_OK;
 }
 
-/* Sums become equations: `from` may be where v is. Elements are read behind the place that is written. */
-static int solve_sums(equations *e, const rfm_sums *sums, const unsigned char *from, rfm_real ridge, rfm_mat alpha) {
+/* Sums become equations: the numbers may be where v is. Elements are read behind the place that is written. */
+static int solve_sums(equations *e, const rfm_sums *sums, const int *own, rfm_real ridge, rfm_mat alpha) {
+    const unsigned char *from = (const unsigned char *)numbers_in(sums);
     size_t m = e->m, c = e->c, i, j, products = m * (m + 1) / 2;
     int status;
     for (i = 0; i < m * c; i++) e->g[i] = fixed_at(from, products + i);
@@ -803,7 +819,19 @@ static int solve_sums(equations *e, const rfm_sums *sums, const unsigned char *f
         for (j = i; j < m; j++) e->v[i * m + j] = fixed_at(from, row_at(m, i) + j);
     status = factor_gram(e, ridge * power(-2 * sums->unit_k));
     if (status == RFM_OK) status = rfm_chol_solve(&e->desk->room.ctx, rfm_cview(e->v, m, m), rfm_view(e->g, m, c));
-    return status == RFM_OK ? alpha_of(e, power(sums->unit_y - sums->unit_k), alpha) : status;
+    return status == RFM_OK ? alpha_of(e, sums->unit_y - sums->unit_k, own, alpha) : status;
+}
+
+/* Has every output that is not 0 enough digits in units that all share: is the mean of w y^2 over the rows above the
+ * last digit? Products with features then have half of the digits even where every row was a pass of its own. */
+static int digits_left(const rfm_model *model, const rfm_sums *sums) {
+    const size_t squares = shape_of(model, RFM_SUMS_SOLVE).products;
+    size_t k;
+    for (k = 0; k < model->c; k++) {
+        const rfm_real sum = fixed_at((const unsigned char *)numbers_in(sums), squares + k);
+        if (sum > R(0) && !(sum / FIXED_LEAST > R(rfm_sums_rows(sums)))) return 0;
+    }
+    return 1;
 }
 
 typedef struct {
@@ -864,8 +892,8 @@ int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *s
     desk_start(&s.desk);
     status = basis_start(&s.desk, &s.basis);
     if (status == RFM_OK && s.basis.order != sums->order) status = RFM_ECHANGED;
-    if (status == RFM_OK)
-        status = solve_sums(&s.equations, sums, (const unsigned char *)numbers_in(sums), ridge, alpha);
+    if (status == RFM_OK && !digits_left(model, sums)) status = RFM_ERANGE;
+    if (status == RFM_OK) status = solve_sums(&s.equations, sums, NULL, ridge, alpha);
     if (status == RFM_OK && report != NULL) {
         memset(report, 0, sizeof *report);
         report->rows = rfm_sums_rows(sums), report->rank = s.basis.rank, report->weight = R(1);
@@ -898,7 +926,7 @@ typedef struct {
     rfm_real *turned;           /* (c, m) u, or part */
     rfm_real *ignored;          /* (workers, m): what the loop makes beside */
     rfm_real *square, *start;   /* (c) squares of the residuals now and at the start */
-    rfm_real unit_y;
+    const int *own;             /* (c) outputs are in units of 2^own */
 } conjugate;
 
 static void conjugate_layout(rfm_arena *arena, conjugate *s) {
@@ -1008,12 +1036,14 @@ static int conjugate_pass(conjugate *s, const rfm_real *u, rfm_real from, rfm_re
         if (status == RFM_OK)
             status = rfm_kernel_values(&d->room.ctx, model, rfm_cview(p->x, b, model->d), RFM_NN, rfm_view(s->k, b, m));
         if (status == RFM_OK && u != NULL) status = times_u(s, u);
-        for (i = 0; status == RFM_OK && i < b; i++)
-            for (k = 0; k < c; k++) {
+        for (k = 0; status == RFM_OK && k < c; k++) {
+            const rfm_real unit = power(-s->own[k]);
+            for (i = 0; i < b; i++) {
                 rfm_real *t = s->t + i * c + k;
-                if (u == NULL) *t = (p->y[i * c + k] - (model->offset != NULL ? model->offset[k] : R(0))) / s->unit_y;
+                if (u == NULL) *t = (p->y[i * c + k] - (model->offset != NULL ? model->offset[k] : R(0))) * unit;
                 *t *= p->w[i];
             }
+        }
         if (status == RFM_OK) status = times_t(s);
         if (status == RFM_OK) add_compensated(m * c, s->part, s->sum, s->lost);
         if (status == RFM_OK) status = desk_tick(d, from + (to - from) * R(first + count) / R(n));
@@ -1188,71 +1218,88 @@ static void solving_layout(rfm_arena *arena, solving *s) {
     equations_layout(arena, &s->equations);
 }
 
-/* What a pass has to know beforehand: the sum of the weights, and units of K w^1/2 and y w^1/2. */
+/* What a pass has to know beforehand: the sum of the weights, and units of K w^1/2 and of (y - offset) w^1/2. */
 typedef struct {
     rfm_real weight; /* sum */
     rfm_real most_w, most_y;
+    int *own; /* (c) exponents of the units of outputs */
 } extent;
 
-static void extent_of(const passing *p, size_t count, extent *e) {
-    size_t c = p->rows->c, i;
+static void extent_layout(rfm_arena *arena, size_t c, extent *e) {
+    e->own = (int *)rfm_arena_take(arena, c, sizeof *e->own);
+}
+
+static void extent_start(size_t c, extent *e) {
+    size_t k;
+    e->weight = e->most_w = e->most_y = R(0);
+    for (k = 0; k < c; k++) e->own[k] = -UNIT_MOST;
+}
+
+/* Adds a block of `count` rows. offset (c), or NULL: 0 */
+static void extent_add(const passing *p, size_t count, const rfm_real *offset, extent *e) {
+    size_t c = p->rows->c, i, k;
+    rfm_real weight = R(0);
     for (i = 0; i < count; i++) {
-        e->weight += p->w[i];
+        const int root = exponent_of(RFM_MATH(sqrt)(p->w[i]));
+        weight += p->w[i];
+        if (!(p->w[i] > R(0))) continue;
         e->most_w = max_real(e->most_w, p->w[i]);
-        if (p->w[i] > R(0)) e->most_y = max_real(e->most_y, rfm_largest(c, p->y + i * c));
+        e->most_y = max_real(e->most_y, rfm_largest(c, p->y + i * c));
+        for (k = 0; k < c; k++) {
+            const rfm_real size = RFM_MATH(fabs)(p->y[i * c + k] - (offset != NULL ? offset[k] : R(0)));
+            if (size > R(0)) e->own[k] = max_int(e->own[k], root + exponent_of(size));
+        }
     }
+    e->weight += weight;
 }
 
 /* Weights of any size, in units in which their sum is a fixed-point number. What is added to the sums, the ridge, is in
- * these units, too. */
-static void choose_unit(passing *p, extent *e) {
+ * these units, too. Outputs that are 0, or below the number range, have the least unit that has an inverse. */
+static void choose_units(passing *p, extent *e) {
     const int exponent = exponent_of(e->most_w) - 1;
-    p->unit = R(1);
-    if (e->most_w >= R(1.0 / 16) && e->weight <= R(0x1p28)) return;
-    p->unit = power(exponent > -120 ? exponent : -120);
+    size_t k;
+    p->unit = e->most_w >= R(1.0 / 16) && e->weight <= R(0x1p28) ? R(1) : power(exponent > -120 ? exponent : -120);
     e->weight /= p->unit, e->most_w /= p->unit;
+    for (k = 0; k < p->rows->c; k++)
+        e->own[k] = max_int(e->own[k] + 1 - exponent_of(RFM_MATH(sqrt)(p->unit)), RFM_LIMIT(MIN_EXP));
 }
 
 /* Only looks at the rows. */
-static int look_pass(passing *p, extent *e) {
+static int look_pass(passing *p, const rfm_real *offset, extent *e) {
     size_t n = p->rows->n, first, count;
     int status = RFM_OK;
-    memset(e, 0, sizeof *e);
+    extent_start(p->rows->c, e);
     for (first = 0; first < n && status == RFM_OK; first += count) {
-        extent block;
-        memset(&block, 0, sizeof block);
         status = read_block(p, first, &count);
-        if (status != RFM_OK) break;
-        extent_of(p, count, &block);
-        e->weight += block.weight;
-        e->most_w = max_real(e->most_w, block.most_w), e->most_y = max_real(e->most_y, block.most_y);
+        if (status == RFM_OK) extent_add(p, count, offset, e);
     }
     if (status == RFM_OK) status = end_pass(p);
-    if (status == RFM_OK) choose_unit(p, e);
+    if (status == RFM_OK) choose_units(p, e);
     return status == RFM_OK && !(e->weight > R(0)) ? RFM_EVALUE : status;
 }
 
 static int solve_direct(solving *s, const extent *e, rfm_real ridge, rfm_mat alpha) {
     rfm_sums *sums = s->adding.sums;
     int status, tries;
+    s->adding.own = e->own;
     for (tries = 0;; tries++) {
         memset(sums, 0, s->bytes);
         sums->unit_k = unit_of_kernel(s->basis.model) + exponent_of(RFM_MATH(sqrt)(e->most_w)) + 4 * tries;
-        sums->unit_y = exponent_of(e->most_y) + exponent_of(RFM_MATH(sqrt)(e->most_w)) + 4 * tries;
+        sums->unit_y = 4 * tries; /* times those of the outputs */
         status = add_rows(&s->adding, s->passing);
         if (status != RFM_ERANGE || tries == 3) break;
     }
     if (status != RFM_OK) return status;
-    status = solve_sums(&s->equations, sums, (const unsigned char *)numbers_in(sums), ridge, alpha);
+    status = solve_sums(&s->equations, sums, e->own, ridge, alpha);
     s->equations.ridge *= power(2 * sums->unit_k);
     return status;
 }
 
 static int solve_conjugate(solving *s, const extent *e, rfm_real ridge, rfm_mat alpha, rfm_solve_report *report) {
     int status;
-    s->conjugate.unit_y = power(exponent_of(e->most_y));
+    s->conjugate.own = e->own;
     status = conjugate_solve(&s->conjugate, e->weight, s->o, ridge, &report->steps, &report->residual);
-    return status == RFM_OK ? alpha_of(&s->equations, s->conjugate.unit_y, alpha) : status;
+    return status == RFM_OK ? alpha_of(&s->equations, 0, e->own, alpha) : status;
 }
 
 static int solve_rows(solving *s, const extent *e, rfm_real ridge, rfm_mat alpha, rfm_solve_report *report) {
@@ -1270,6 +1317,7 @@ static int solve_rows(solving *s, const extent *e, rfm_real ridge, rfm_mat alpha
 typedef struct {
     desk desk;
     passing passing;
+    extent extent;
     solving solving;
 } solve_call;
 
@@ -1289,6 +1337,7 @@ static int solve_call_start(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_
 
 static int solve_call_layout(rfm_arena *arena, solve_call *s) {
     passing_layout(arena, &s->passing);
+    extent_layout(arena, s->passing.rows->c, &s->extent);
     solving_layout(arena, &s->solving);
     desk_layout(arena, &s->desk);
     return arena->status;
@@ -1310,7 +1359,6 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
                     rfm_mat alpha, rfm_solve_report *report) {
     solve_call s;
     rfm_solve_report own;
-    extent e;
     size_t used;
     int status = ctx == NULL ? RFM_ENULL : check_arena(ctx->arena);
     if (status == RFM_OK) status = solve_call_start(ctx, rows, model, options, &s);
@@ -1321,8 +1369,8 @@ int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *m
     status = solve_call_layout(ctx->arena, &s);
     if (status != RFM_OK) return leave(ctx->arena, used, status);
     desk_start(&s.desk);
-    status = look_pass(&s.passing, &e);
-    if (status == RFM_OK) status = solve_rows(&s.solving, &e, options->ridge, alpha, report);
+    status = look_pass(&s.passing, model->offset, &s.extent);
+    if (status == RFM_OK) status = solve_rows(&s.solving, &s.extent, options->ridge, alpha, report);
     return leave(ctx->arena, used, status);
 }
 
@@ -1508,6 +1556,7 @@ static int fitting_layout(rfm_arena *store, rfm_arena *arena, fitting *f) {
     f->sw = rfm_arena_reals(arena, 1, f->s);
     f->order = (uint32_t *)rfm_arena_take(arena, f->s, sizeof *f->order);
     passing_layout(arena, &f->passing);
+    extent_layout(arena, f->c, &f->extent);
     f->mark = arena->used;
     status = fit_layout(arena, f);
     if (status != RFM_OK) return status;
@@ -1546,15 +1595,11 @@ static int draw_sample(fitting *f) {
     size_t n = f->rows->n, d = f->d, c = f->c, first, count, i, seen = 0;
     uint32_t state = rfm_random_start(f->options.seed);
     int status = RFM_OK;
+    extent_start(c, &f->extent);
     for (first = 0; first < n && status == RFM_OK; first += count) {
-        extent e;
         status = read_block(p, first, &count);
         if (status != RFM_OK) break;
-        memset(&e, 0, sizeof e);
-        extent_of(p, count, &e);
-        f->extent.weight += e.weight;
-        f->extent.most_w = max_real(f->extent.most_w, e.most_w),
-        f->extent.most_y = max_real(f->extent.most_y, e.most_y);
+        extent_add(p, count, NULL, &f->extent);
         for (i = 0; i < count; i++) {
             size_t to;
             if (!(p->w[i] > R(0))) continue;
@@ -1569,7 +1614,7 @@ static int draw_sample(fitting *f) {
     }
     if (status == RFM_OK) status = end_pass(p);
     if (status == RFM_OK && seen == 0) status = RFM_EVALUE;
-    choose_unit(p, &f->extent);
+    choose_units(p, &f->extent);
     for (i = seen; status == RFM_OK && i < f->s; i++) { /* fewer rows have weight: the rest repeats them without */
         memcpy(f->sx + i * d, f->sx, d * sizeof *f->sx);
         memcpy(f->sy + i * c, f->sy, c * sizeof *f->sy);

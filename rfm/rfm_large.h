@@ -67,8 +67,9 @@ typedef struct {
     rfm_real weight;   /* unit in which weights were added up: a power of two, 1 unless they are very large or small */
 } rfm_solve_report;
 
-/* alpha (m, c) for `model`, whose own alpha is not read. report may be NULL. RFM_ESHAPE: d or c of rows and model
- * differ. After a failure alpha is unchanged. Ticks. */
+/* alpha (m, c) for `model`, whose own alpha is not read. Every output has the digits that it has alone, however much
+ * larger others are. report may be NULL. RFM_ESHAPE: d or c of rows and model differ. After a failure alpha is
+ * unchanged. Ticks. */
 int rfm_large_solve(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model, const rfm_solve_options *options,
                     rfm_mat alpha, rfm_solve_report *report);
 int rfm_large_solve_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model *model,
@@ -79,7 +80,7 @@ int rfm_large_solve_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_mod
 /* What a pass adds up, in fixed-point numbers: adding and subtracting are exact, so the order of parts does not matter
  * and a part that is taken out leaves what was there before. The bytes are the same in memory and in a file. They
  * belong to one model: its kernel, metric and centres, for RFM_SUMS_AGOP also alpha.
- *   RFM_SUMS_SOLVE: U'^-1 K_mn W K_nm U^-1 (m, m), U'^-1 K_mn W (Y - offset) (m, c), its squares (c)
+ *   RFM_SUMS_SOLVE: U'^-1 K_mn W K_nm U^-1 (m, m), U'^-1 K_mn W (Y - offset) (m, c), squares w (y - offset)^2 (c)
  *   RFM_SUMS_AGOP:  sum of h h' (r, r), or its diagonal (r) unless the metric is RFM_FULL; sum of h (c, r): rfm_agop */
 #define RFM_SUMS_SOLVE 0
 #define RFM_SUMS_AGOP  1
@@ -98,7 +99,10 @@ typedef struct {
 } rfm_sums; /* the numbers follow */
 
 /* Empty sums in `size` bytes at `sums`, 16-byte aligned. unit_y: near the largest |y| (or gradient), rounded to a power
- * of two; all parts have to agree on it. Sums hold up to 2^30 rows of that size. RFM_ENULL, RFM_EALIGN, RFM_EARENA,
+ * of two; all parts have to agree on it. Sums hold up to 2^30 rows of that size. All outputs have this one unit: what
+ * is added up of one has the last digit 2^-32 of the unit in float, 2^-64 in double. So an output has all digits of the
+ * number type where it is above 2^-8 (2^-11) of the unit, fewer below, and from 2^-16 (2^-32) on, as the root of the
+ * mean of w (y - offset)^2, the solve refuses it. Outputs that differ that much have to be scaled before. RFM_ENULL, RFM_EALIGN, RFM_EARENA,
  * RFM_EVALUE, RFM_EOVERFLOW (4 GiB), RFM_ETYPE (big-endian). */
 int rfm_sums_size(const rfm_model *model, int kind, size_t *bytes);
 int rfm_sums_init(const rfm_model *model, int kind, rfm_real unit_y, rfm_sums *sums, size_t size);
@@ -119,8 +123,9 @@ int rfm_sums_add_need(const rfm_ctx *ctx, const rfm_rows *rows, const rfm_model 
 int rfm_sums_merge(rfm_sums *sums, const rfm_sums *part);
 int rfm_sums_subtract(rfm_sums *sums, const rfm_sums *part);
 
-/* alpha (m, c) of RFM_SUMS_SOLVE. RFM_EVALUE: of another kind, or no rows. RFM_ECHANGED: also as in merging. report
- * may be NULL. */
+/* alpha (m, c) of RFM_SUMS_SOLVE. RFM_EVALUE: of another kind, or no rows. RFM_ECHANGED: also as in merging.
+ * RFM_ERANGE: also if an output is not 0, but too small for the unit, as rfm_sums_init has it; 0 is also what is within
+ * rounding of the offset. report may be NULL. */
 int rfm_sums_solve(const rfm_ctx *ctx, const rfm_model *model, const rfm_sums *sums, rfm_real ridge, rfm_mat alpha,
                    rfm_solve_report *report);
 int rfm_sums_solve_need(const rfm_ctx *ctx, const rfm_model *model, size_t *bytes);

@@ -1098,6 +1098,109 @@ static void test_small_outputs(void) {
         CHECK_BELOW(fabs((double)p.alpha.at[k] / (k == 1 ? right : -right) - 1), 100 * TEST_EPS + 4 * unit / exp(-t));
 }
 
+/* An output that is a power of two times another has alpha that is as much larger or smaller, bit for bit, however far
+ * apart they are; one that is 0 has 0. So it is with an offset, and where only rows of little weight have an output. */
+static void test_unlike_outputs(void) {
+    static const int apart[] = {4, 20, 36, 90, -36};
+    rfm_real weights[40], offset[3] = {0};
+    size_t turn, i;
+    int solver;
+
+    for (solver = RFM_SOLVER_DIRECT; solver <= RFM_SOLVER_CONJUGATE; solver++)
+        for (turn = 0; turn < 15; turn++) {
+            const int e = apart[turn % 5], with = (int)turn / 5; /* 1: an offset, 2: weights */
+            rfm_solve_options o;
+            rfm_ctx ctx = plain();
+            problem p;
+            int status;
+
+            test_reset();
+            test_note("solver, turn:", (size_t)solver, turn, 0);
+            if (!problem_make(&p, 40, 5, 2, 3, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+            offset[0] = (rfm_real)0.25, offset[1] = (rfm_real)ldexp(0.25, -e);
+            for (i = 0; i < 40; i++) {
+                rfm_real *y = p.from.y.at + i * p.from.y.stride;
+
+                weights[i] = i % 4 == 0 ? (rfm_real)0x1p-20 : (rfm_real)1;
+                if (with == 2 && i % 4 != 0) y[0] = 0;
+                y[1] = (rfm_real)ldexp((double)y[0], -e), y[2] = with == 2 ? 1 : 0;
+            }
+            if (with == 1) p.m.offset = offset;
+            if (with == 2) p.from.weights = weights, p.rows.weighted = 1;
+            rfm_solve_options_init(&o);
+            o.solver = solver;
+            status = solve(&p, &ctx, &o, NULL);
+            if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+            CHECK_INT(RFM_OK, status);
+            for (i = 0; i < 5; i++) {
+                const rfm_real *alpha = p.alpha.at + i * p.alpha.stride;
+
+                CHECK(fabs((double)alpha[0]) > 0);
+                CHECK(fabs(ldexp((double)alpha[1], e) - (double)alpha[0]) <= 0);
+                CHECK(with == 2 || !(fabs((double)alpha[2]) > 0));
+            }
+        }
+}
+
+/* Sums have one unit for all outputs. They are solved as long as all outputs have digits in it; one that is 0, or what
+ * rounding makes of its offset, has alpha near 0. */
+static void test_unlike_outputs_of_sums(void) {
+    static const int apart[] = {0, 6, RFM_REAL_BYTES == 8 ? 40 : 24, 70};
+    rfm_real offset[2] = {0};
+    size_t turn, i;
+
+    for (turn = 0; turn < 6; turn++) { /* 4: an output is 0, 5: and its offset is not */
+        const int refused = turn == 2 || turn == 3;
+        rfm_solve_options o;
+        rfm_ctx ctx = plain();
+        rfm_arena arena;
+        rfm_sums *sums;
+        rfm_real alpha[2 * 5];
+        size_t bytes = 0, need = 0;
+        void *memory;
+        problem p;
+        int status;
+
+        test_reset();
+        test_note("turn:", turn, 0, 0);
+        if (!problem_make(&p, 30, 5, 2, 2, RFM_LAPLACE)) TEST_IGNORE_MESSAGE("no room");
+        offset[1] = turn == 5 ? (rfm_real)0.1 : 0;
+        for (i = 0; i < 30; i++) {
+            rfm_real *y = p.from.y.at + i * p.from.y.stride;
+
+            y[1] = turn < 4 ? (rfm_real)ldexp((double)y[0], -apart[turn])
+                            : offset[1] + offset[1] * (rfm_real)(TEST_EPS / 2);
+        }
+        p.m.offset = turn == 5 ? offset : NULL;
+        rfm_solve_options_init(&o);
+        o.solver = RFM_SOLVER_DIRECT, o.ridge = (rfm_real)0.01;
+        status = solve(&p, &ctx, &o, NULL);
+        if (status == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, status);
+        for (i = 0; i < 10; i++) alpha[i] = p.alpha.at[i / 2 * p.alpha.stride + i % 2];
+        sums = sums_new(&p, RFM_SUMS_SOLVE, &bytes);
+        if (sums == NULL) TEST_IGNORE_MESSAGE("no room");
+        for (i = 0; i < 30; i += 10) /* in parts */
+            if ((status = sums_add(&p, i, 10, sums)) == TEST_SKIP) TEST_IGNORE_MESSAGE("no room");
+        CHECK_INT(RFM_OK, status);
+        CHECK_INT(RFM_OK, rfm_sums_solve_need(&ctx, &p.m, &need));
+        memory = test_take(need);
+        if (memory == NULL) TEST_IGNORE_MESSAGE("no room");
+        ctx.arena = &arena;
+        CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, need - 1));
+        CHECK_INT(RFM_EARENA, rfm_sums_solve(&ctx, &p.m, sums, o.ridge, p.alpha, NULL));
+        CHECK_INT(RFM_OK, rfm_arena_init(&arena, memory, need));
+        for (i = 0; i < 10; i++) p.alpha.at[i / 2 * p.alpha.stride + i % 2] = 7;
+        CHECK_INT(refused ? RFM_ERANGE : RFM_OK, rfm_sums_solve(&ctx, &p.m, sums, o.ridge, p.alpha, NULL));
+        CHECK(arena.used == 0);
+        for (i = 0; i < 10; i++) {
+            const double found = model_at(p.alpha, i / 2, i % 2), right = refused ? 7 : (double)alpha[i];
+
+            CHECK_BELOW(fabs(found - right), 1e5 * TEST_EPS);
+        }
+    }
+}
+
 /* What is done never falls where one part ends and the next begins, however their shares are rounded. */
 static void test_fit_ticks(void) {
     rfm_large_options o;
@@ -1355,6 +1458,8 @@ int main(void) {
     RUN_TEST(test_few_weights);
     RUN_TEST(test_sizes_of_weights);
     RUN_TEST(test_small_outputs);
+    RUN_TEST(test_unlike_outputs);
+    RUN_TEST(test_unlike_outputs_of_sums);
     RUN_TEST(test_fit_ticks);
     RUN_TEST(test_kernel_values);
     RUN_TEST(test_sums_too_large);
