@@ -125,6 +125,16 @@ refuse 'merge: bare sums alone' 1 'bare.sums: sums without a model: expected' "$
 check 'merge: another width' train "$dir/all.csv" -o "$dir/wider.rfm" --metric diag --bandwidth 3m --ridge 1e-3 --iterations 1 --method large --centers 60
 refuse 'merge: bare sums of another model' 1 'bare.sums: sums of another model' "$rfm" merge "$dir/wider.rfm" "$dir/bare.sums" -o "$out/refused.rfm"
 refuse 'merge: no rows' 1 'memory.rfm: no rows in its sums' "$rfm" merge "$dir/memory.rfm" -o "$out/refused.rfm"
+# A target of a ten millionth of the other: alone it is learned, beside it, too. Sums have one unit for both.
+awk -F, 'NR == 1 { print "a,b,y,z"; next } { printf "%s,%s,%s,%.6g\n", $1, $2, $4, 1e-7 * ($1 - $2 * $2) }' "$dir/all.csv" >"$dir/unlike.csv"
+for raw in '' --raw; do
+    check "unlike targets $raw" train "$dir/unlike.csv" -o "$dir/unlike.rfm" --metric diag --bandwidth 2m --iterations 1 --method large --centers 60 --targets 2 $raw
+    "$rfm" predict "$dir/unlike.rfm" "$dir/unlike.csv" >"$dir/unlike.txt"
+    same_text "unlike targets $raw: the small one" "$(awk -F, 'NR > 1 { print $4 }' "$dir/unlike.csv" | paste -d , - "$dir/unlike.txt" |
+        awk -F, '{ wrong += ($1 - $3) ^ 2; sum += $1; all += $1 ^ 2 } END { print (NR == 1300 && wrong < 0.01 * (all - sum * sum / NR)) }')" 1
+done
+check 'unlike targets: sums' "$rfm" sums "$dir/unlike.rfm" "$dir/unlike.csv" -o "$dir/unlike.sums"
+refuse 'unlike targets: merge' 1 'a target too small for sums' "$rfm" merge "$dir/unlike.sums" -o "$out/refused.rfm"
 # Targets are as large as they are, whatever alpha is: it is small where rows are alike, and where the ridge is large.
 awk 'BEGIN { print "a,b,target"; for (i = 0; i < 600; i++) print i % 2 "," int(i / 2) % 2 "," 3 * (i % 2) + int(i / 2) % 2 + 0.5 }' >"$dir/alike.csv"
 for settings in '--ridge 1e-3 --kernel laplace --bandwidth 2' '--ridge 3e4 --kernel laplace --bandwidth 2' '--ridge 1e-3 --kernel ntk'; do

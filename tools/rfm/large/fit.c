@@ -40,6 +40,7 @@ typedef struct {
     size_t next;        /* row of `all` that comes next */
     rfm_real *x, *y, w; /* room for a row that is passed over */
     rfm_real unit;      /* of the weights */
+    const int *own;     /* (c) targets are in units of 2^own; NULL: as they are */
 } slice;
 
 static size_t read_lesson(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
@@ -61,7 +62,7 @@ static rfm_rows rows_of_lesson(const lesson *l) {
 static size_t read_slice(void *from, size_t first, size_t count, rfm_real *x, rfm_real *y, rfm_real *weights) {
     slice *p = from;
     const rfm_rows *all = p->all;
-    size_t i;
+    size_t i, k;
     if (first == 0) p->next = 0;
     for (i = 0; i < count; p->next++) {
         int wanted = (p->next % p->every == 0) == p->held;
@@ -69,6 +70,8 @@ static size_t read_slice(void *from, size_t first, size_t count, rfm_real *x, rf
         if (all->read(all->from, p->next, 1, wanted ? x + i * all->d : p->x, wanted ? y + i * all->c : p->y, w) != 1)
             return i;
         if (w != NULL) *w /= p->unit;
+        for (k = 0; wanted && p->own != NULL && k < all->c; k++)
+            y[i * all->c + k] = (rfm_real)ldexp((double)y[i * all->c + k], -p->own[k]);
         i += (size_t)wanted;
     }
     return count;
@@ -123,6 +126,31 @@ static double held_score(const lesson *l, size_t rows, const rfm_real *y, const 
     return all > 0 ? 1 - wrong / all : 0;
 }
 
+/* (c) exponents of the sizes of targets that are not standardised, for sums have one unit for all; NULL: they are. */
+static int *sizes_of(const lesson *l, const slice *p) {
+    rfm_real *most, w;
+    size_t i, k;
+    int *own;
+    if (!l->raw || l->form->classes > 0) return NULL;
+    own = allocate(l->c, sizeof *own, "sizes"), most = allocate(l->c, sizeof *most, "sizes");
+    memset(most, 0, l->c * sizeof *most);
+    for (i = 0; i < p->all->n; i++) {
+        if (p->all->read(p->all->from, i, 1, p->x, p->y, p->all->weighted ? &w : NULL) != 1) check(RFM_EREAD, l);
+        for (k = 0; k < l->c; k++) most[k] = (rfm_real)fmax((double)most[k], fabs((double)p->y[k]));
+    }
+    for (k = 0; k < l->c; k++) (void)frexp((double)most[k], &own[k]);
+    free(most);
+    return own;
+}
+
+/* alpha of these sums, for targets as they are. */
+static void solve_sums(const rfm_ctx *ctx, const lesson *l, const rfm_model *m, const rfm_sums *sums, const int *own,
+                       rfm_real ridge, rfm_real *alpha, rfm_solve_report *report) {
+    size_t i;
+    check(rfm_sums_solve(ctx, m, sums, ridge, rfm_view(alpha, m->n, m->c), report), l);
+    for (i = 0; own != NULL && i < m->n * m->c; i++) alpha[i] = (rfm_real)ldexp((double)alpha[i], own[i % m->c]);
+}
+
 /* Sums of one part, in memory of their own. */
 static rfm_sums *sums_of(const rfm_ctx *with, const lesson *l, const rfm_model *m, slice *p, int *status) {
     rfm_rows rows = rows_of_slice(p);
@@ -150,7 +178,8 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
                         rfm_real unit, rfm_real *ridge, int fixed, large_result *result) {
     double factor = fixed ? 1 : 1e-2, best = 1; /* of the ridge that was given */
     size_t every = held_every(all->n), need = 0, bytes = 0, worse = 0;
-    slice most, held;
+    slice most, held, as_is;
+    int *own;
     rfm_sums *sums, *rest;
     rfm_real *x, *y, *w, *predicted;
     rfm_solve_report report;
@@ -161,7 +190,9 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     memset(&most, 0, sizeof most);
     most.all = all, most.every = every, most.unit = unit;
     most.x = allocate(l->d, sizeof *x, "a row"), most.y = allocate(l->c, sizeof *y, "a row");
+    most.own = own = sizes_of(l, &most);
     held = most, held.held = 1;
+    as_is = held, as_is.own = NULL;
     rows = rows_of_slice(&held);
     sums = sums_of(with, l, m, &most, &status);
     if (status != RFM_OK) return status;
@@ -169,7 +200,7 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     x = allocate(rows.n, l->d * sizeof *x, "validation"), y = allocate(rows.n, l->c * sizeof *y, "validation");
     w = allocate(rows.n, sizeof *w, "validation");
     predicted = allocate(rows.n, l->c * sizeof *predicted, "validation");
-    if (read_slice(&held, 0, rows.n, x, y, all->weighted ? w : NULL) != rows.n) check(RFM_EREAD, l);
+    if (read_slice(&as_is, 0, rows.n, x, y, all->weighted ? w : NULL) != rows.n) check(RFM_EREAD, l);
     check(rfm_sums_solve_need(&ctx, m, &need), l);
     check(rfm_predict_need(&ctx, m, rows.n, &bytes), l);
     arena_of(&arena, need > bytes ? need : bytes);
@@ -177,7 +208,7 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     result->validation = -HUGE_VAL, result->held = rows.n;
     for (; factor < (fixed ? 2 : 1e9) && worse < WORSE_MOST; factor *= 10) { /* a solve needs no further pass */
         double found;
-        check(rfm_sums_solve(&ctx, m, sums, *ridge * (rfm_real)factor, rfm_view(alpha, m->n, m->c), &report), l);
+        solve_sums(&ctx, l, m, sums, own, *ridge * (rfm_real)factor, alpha, &report);
         check(rfm_predict(&ctx, m, rfm_cview(x, rows.n, l->d), rfm_view(predicted, rows.n, l->c)), l);
         found = held_score(l, rows.n, y, predicted);
         worse++;
@@ -186,9 +217,10 @@ static int choose_ridge(const rfm_ctx *with, const lesson *l, const rfm_rows *al
     *ridge *= (rfm_real)best;
     rest = sums_of(&ctx, l, m, &held, &status);
     check(rfm_sums_merge(sums, rest), l);
-    check(rfm_sums_solve(&ctx, m, sums, *ridge, rfm_view(alpha, m->n, m->c), &report), l);
+    solve_sums(&ctx, l, m, sums, own, *ridge, alpha, &report);
     *ridge = report.ridge > *ridge ? report.ridge : *ridge;
     free(arena.base), free(sums), free(rest), free(x), free(y), free(w), free(predicted), free(most.x), free(most.y);
+    free(own);
     return RFM_OK;
 }
 

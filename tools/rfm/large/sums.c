@@ -186,7 +186,7 @@ static int is_model(const char *file) {
 
 int command_merge(const call *a) {
     part_file all, next;
-    int in_front;
+    int in_front, status;
     rfm_summary summary;
     rfm_solve_report report;
     machine m;
@@ -201,7 +201,6 @@ int command_merge(const call *a) {
     else
         part_open(&all, a->operands[0], NULL);
     for (i = 1; i < MOST_OPERANDS && a->operands[i] != NULL; i++) {
-        int status;
         part_open(&next, a->operands[i], &all);
         if (next.model_bytes > 0 && (next.model_bytes != all.model_bytes ||
                                      memcmp(next.bytes + PART_HEAD, all.bytes + PART_HEAD, all.model_bytes) != 0))
@@ -220,9 +219,13 @@ int command_merge(const call *a) {
     alpha = allocate(all.model.n, all.model.c * sizeof *alpha, "the model");
     must(rfm_sums_solve_need(&m.ctx, &all.model, &need), "merge");
     machine_memory(&m, need, "merging");
-    must(
-        rfm_sums_solve(&m.ctx, &all.model, all.sums, summary.ridge, rfm_view(alpha, all.model.n, all.model.c), &report),
-        "merge");
+    status =
+        rfm_sums_solve(&m.ctx, &all.model, all.sums, summary.ridge, rfm_view(alpha, all.model.n, all.model.c), &report);
+    if (status == RFM_ERANGE)
+        fail(
+            "merge: the model is too large for the number type, or a target too small for sums: they have one unit for "
+            "all targets, so scale a target whose deviations are below 1/65536 of another's");
+    must(status, "merge");
     memcpy(all.bytes + ((const unsigned char *)all.model.alpha - all.bytes), alpha,
            all.model.n * all.model.c * sizeof *alpha);
     rfm_blob_end(all.bytes + PART_HEAD);
