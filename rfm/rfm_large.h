@@ -102,8 +102,8 @@ typedef struct {
  * of two; all parts have to agree on it. Sums hold up to 2^30 rows of that size. All outputs have this one unit: what
  * is added up of one has the last digit 2^-32 of the unit in float, 2^-64 in double. So an output has all digits of the
  * number type where it is above 2^-8 (2^-11) of the unit, fewer below, and from 2^-16 (2^-32) on, as the root of the
- * mean of w (y - offset)^2, the solve refuses it. Outputs that differ that much have to be scaled before. RFM_ENULL, RFM_EALIGN, RFM_EARENA,
- * RFM_EVALUE, RFM_EOVERFLOW (4 GiB), RFM_ETYPE (big-endian). */
+ * mean of w (y - offset)^2, the solve refuses it. Outputs that differ that much have to be scaled before. RFM_ENULL,
+ * RFM_EALIGN, RFM_EARENA, RFM_EVALUE, RFM_EOVERFLOW (4 GiB), RFM_ETYPE (big-endian). */
 int rfm_sums_size(const rfm_model *model, int kind, size_t *bytes);
 int rfm_sums_init(const rfm_model *model, int kind, rfm_real unit_y, rfm_sums *sums, size_t size);
 
