@@ -2720,16 +2720,30 @@ static int factor_sum(const rfm_ctx *ctx, factoring *s, size_t n, const rfm_real
     }
 }
 
-/* The next P from S (r, r): P = R P. With power 1 the AGOP B = P'P becomes the transform: P'P = B^2 = P'(P P')P. */
+/* x times 2^-e, so that its largest number is from 1/4 to 1; returns e, a multiple of `step` (1, 2). Zeros have 0. */
+static int to_unit(size_t n, rfm_real *x, int step) {
+    size_t i;
+    int e = 0;
+    (void)RFM_MATH(frexp)(rfm_largest(n, x), &e);
+    if (e % step != 0) e++;
+    for (i = 0; e != 0 && i < n; i++) x[i] = RFM_MATH(ldexp)(x[i], -e);
+    return e;
+}
+
+/* The next P from S (r, r): P = R P. With power 1 the AGOP B = P'P becomes the transform: P'P = B^2 = P'(P P')P. S and
+ * P are taken in powers of two, 4^e and 2^e, as squares of S may leave the number range. */
 static int next_metric(fitting *t, rfm_real unit) {
     const size_t d = t->d;
-    rfm_real norm = R(0), most, factor_of;
+    rfm_real norm = R(0), most, factor_of = R(1);
     rfm_ctx quiet = *t->ctx;
     size_t r = t->has_p ? t->r : d, rank = 0, i;
-    int status, squared;
+    int status = rfm_finite(r * r, t->s) ? RFM_OK : RFM_ERANGE, squared, e = 0, more = 0;
     quiet.tick = NULL;
-    mirror(r, t->s, r);
-    status = factor_sum(&quiet, &t->factor, r, t->s, t->factor.p, &rank);
+    if (status == RFM_OK) {
+        mirror(r, t->s, r);
+        e = to_unit(r * r, t->s, 2) / 2;
+        status = factor_sum(&quiet, &t->factor, r, t->s, t->factor.p, &rank);
+    }
     for (squared = 0; status == RFM_OK && squared <= t->o->power; squared++) {
         const rfm_real *left = t->factor.p;
         if (t->has_p)
@@ -2739,23 +2753,28 @@ static int next_metric(fitting *t, rfm_real unit) {
             memcpy(t->next, left, rank * d * sizeof *left);
         memcpy(t->metric, t->next, rank * d * sizeof *left);
         t->has_p = 1, t->r = r = rank;
-        if (status == RFM_OK) /* P P', for the norm of P'P and for its square */
-            status = in_range(rfm_gemm(&quiet, RFM_NT, R(1), rfm_cview(t->metric, r, d), rfm_cview(t->metric, r, d),
-                                       R(0), rfm_view(t->s, r, r)));
+        if (status != RFM_OK) break;
+        e = (squared ? 2 * e : e) + to_unit(r * d, t->metric, 1); /* R of P P' is in the unit of P */
+        /* P P', for the norm of P'P and for its square */
+        status = in_range(rfm_gemm(&quiet, RFM_NT, R(1), rfm_cview(t->metric, r, d), rfm_cview(t->metric, r, d), R(0),
+                                   rfm_view(t->s, r, r)));
         if (status == RFM_OK && squared < t->o->power)
             status = factor_sum(&quiet, &t->factor, r, t->s, t->factor.p, &rank);
     }
     if (status != RFM_OK) return status;
-    if (t->o->power) /* the norm of the square */
-        status = in_range(rfm_gemm(&quiet, RFM_NT, R(1), rfm_cview(t->metric, r, d), rfm_cview(t->metric, r, d), R(0),
-                                   rfm_view(t->s, r, r)));
     most = rfm_largest(r * r, t->s);
-    for (i = 0; most > R(0) && i < r * r; i++) norm += t->s[i] / most * (t->s[i] / most);
-    factor_of = t->o->power ? unit * unit : unit;
-    if (t->o->scale)
-        factor_of = most > R(0) ? R(1) / (RFM_MATH(sqrt)(most) * RFM_MATH(sqrt)(RFM_MATH(sqrt)(norm))) : R(1);
-    for (i = 0; i < r * d; i++) t->metric[i] *= factor_of;
-    return rfm_finite(r * d, t->metric) ? status : RFM_ERANGE;
+    if (!(most > R(0))) return RFM_OK;
+    if (t->o->scale) {
+        for (i = 0; i < r * r; i++) norm += t->s[i] / most * (t->s[i] / most);
+        factor_of = R(1) / (RFM_MATH(sqrt)(most) * RFM_MATH(sqrt)(RFM_MATH(sqrt)(norm)));
+        e = 0;
+    } else {
+        factor_of = RFM_MATH(frexp)(unit, &more);
+        e += more;
+        if (t->o->power) factor_of *= factor_of, e += more;
+    }
+    for (i = 0; i < r * d; i++) t->metric[i] = RFM_MATH(ldexp)(t->metric[i] * factor_of, e);
+    return rfm_finite(r * d, t->metric) && rfm_largest(r * d, t->metric) >= REAL_LEAST ? RFM_OK : RFM_ERANGE;
 }
 
 /* M from the gradients of the best alpha. The gradients are those of f = K / largest alpha. */

@@ -1369,6 +1369,58 @@ static void test_units(void) {
     CHECK_BELOW(model_apart(y[0], y[2]), 2e4 * TEST_EPS);
 }
 
+static void scale_images(rfm_mat x, double unit) {
+    size_t i, j;
+    for (i = 0; i < x.rows; i++)
+        for (j = 0; j < x.cols; j++) x.at[i * x.stride + j] *= (rfm_real)unit;
+}
+
+static const struct {
+    int kernel, depth, power;
+} networks[] = {
+    {RFM_CONV_NNGP, 1, 1}, {RFM_CONV_NTK, 1, 1}, {RFM_CONV_NNGP, 2, 1}, {RFM_CONV_NTK, 2, 1},
+    {RFM_CONV_NNGP, 1, 0}, {RFM_CONV_NTK, 1, 0}, {RFM_CONV_NNGP, 2, 0}, {RFM_CONV_NTK, 2, 0},
+};
+
+static int make_network(size_t which) {
+    test_reset();
+    if (!make_task(1, 1, 8, 8, 3, 1)) return 0;
+    t.o.kernel = networks[which].kernel, t.o.depth = networks[which].depth, t.o.power = networks[which].power;
+    t.o.select = RFM_SELECT_LAST;
+    return 1;
+}
+
+/* With `scale` M and predictions do not depend on the unit of the images, where those go as its fourth power, too. */
+static void test_image_units(void) {
+    static const int exponents[][2] = {{-35, -273}, {-45, -380}, {-60, -500}, {35, 300}};
+    size_t which, i;
+    for (which = 0; which < TEST_LENGTH(networks); which += STEP)
+        for (i = 0; i < TEST_LENGTH(exponents); i++) {
+            rfm_mat y[2], m[2];
+            int unit;
+            test_note("network, exponent", which, i, 0);
+            if (!make_network(which)) continue;
+            for (unit = 0; unit < 2; unit++) {
+                int status;
+                y[unit] = test_mat(t.v, 1, 0, 0), m[unit] = test_mat(3, 3, 0, 0);
+                if (m[unit].at == NULL) break;
+                if (unit) {
+                    const double u = ldexp(1, exponents[i][sizeof(rfm_real) == 8]);
+                    scale_images(t.x, u), scale_images(t.xv, u);
+                }
+                status = run_fit();
+                if (status == TEST_SKIP) break;
+                CHECK_INT(RFM_OK, status);
+                CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m[unit]));
+                if (run_predict(&t.m, rfm_const(t.xv), y[unit]) == TEST_SKIP) break;
+            }
+            if (unit < 2) continue;
+            CHECK_BELOW(0.3, model_most(m[0]));
+            CHECK_CLOSE(m[0], m[1], 8);
+            CHECK_CLOSE(y[0], y[1], 100);
+        }
+}
+
 /* ---- blobs ------------------------------------------------------------------------------------------- */
 
 static void seal(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob + 8, rfm_get_u32(blob + 8) - 8)); }
@@ -1568,6 +1620,7 @@ int main(void) {
     RUN_TEST(test_fit_refusals);
     RUN_TEST(test_hard_images);
     RUN_TEST(test_units);
+    RUN_TEST(test_image_units);
     RUN_TEST(test_blob);
     RUN_TEST(test_blob_content);
     RUN_TEST(test_predict_refusals);
