@@ -715,7 +715,8 @@ typedef struct {
     size_t d, places;  /* D, m */
     const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
-    rfm_real unit; /* patches are taken times this */
+    rfm_real unit;    /* patches are taken times this */
+    rfm_real longest; /* squared length of a patch P x[r] so far, in whatever unit; 0: they are all 0 */
     progress *progress;
 } work;
 
@@ -731,6 +732,7 @@ static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p,
  * taken in a unit u, a power of two, in which their squared lengths have all digits. 1: u has grown, as the largest
  * squared length was too small. largest: of the numbers of the patches, in the unit so far. */
 static int grow_unit(work *w, rfm_real longest, rfm_real largest) {
+    w->longest = max_real(w->longest, longest);
     if (longest >= NORM_LEAST || !(largest > R(0) && largest < UNIT_STEP)) return 0;
     if (w->f->kernel == RFM_CONV_LAPLACE || w->unit >= UNIT_MOST) return 0;
     w->unit *= UNIT_STEP;
@@ -1204,6 +1206,7 @@ typedef struct {
     rfm_real *s;
     rfm_real *g;
     size_t ld;
+    rfm_real lift; /* gradients are taken times this */
 } gradient_use;
 
 /* G_k for outputs k0.. of some images at one place, from their weights. One product makes both terms of the Laplace
@@ -1233,7 +1236,7 @@ static int shallow_outputs(work *w, shallow *s, size_t place, size_t n, size_t f
             const rfm_real *u = s->z.u + (first + i) * r;
             rfm_real *h = s->h + i * columns + k * wide;
             const rfm_real factor = laplace ? -h[r] : s->hz[i * g + k];
-            for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / (R(w->places) * w->unit);
+            for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / (R(w->places) * (w->unit / use->lift));
         }
     if (status == RFM_OK && use->s != NULL) status = rfm_syrk(&w->ctx, RFM_TN, R(1), all, R(1), rfm_view(use->s, r, r));
     if (status == RFM_OK && use->g != NULL) {
@@ -1618,7 +1621,7 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
         const rfm_real *g = s->a + place * rows * cols, *ge = s->ge + place * rows * cols;
         const part in = part_at(w->f, place);
         rfm_real *hz = s->hz + place * cols * c;
-        for (i = 0; i < rows; i++) take_patch(w->f, &in, image_at(&x, i), s->xp + i * w->d);
+        for (i = 0; i < rows; i++) take_in_unit(w, &in, image_at(&x, i), s->xp + i * w->d);
         for (i = 0; i < rows; i++)
             for (j = 0; j < cols; j++) {
                 const rfm_real *a = alpha.at + i * alpha.stride, factor = R(2) * ge[i * cols + j];
@@ -1639,7 +1642,7 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
 static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, size_t first, size_t cols, size_t slot) {
     const work *w = t->w;
     const size_t c = t->alpha.cols, d = w->d, rows = w->places * cols * c;
-    const rfm_real back = R(1) / w->unit;
+    const rfm_real back = t->use->lift / w->unit;
     size_t place, i, j, k;
     int status = RFM_OK;
     for (place = 0; place < w->places; place++)
@@ -1647,7 +1650,7 @@ static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, siz
             for (k = 0; k < c; k++) {
                 const rfm_real *z = s->zp + (place * cols + j) * d, factor = s->hz[(place * cols + j) * c + k];
                 rfm_real *h = s->h + ((place * cols + j) * c + k) * d;
-                for (i = 0; i < d; i++) h[i] += factor * (z[i] * back);
+                for (i = 0; i < d; i++) h[i] = (h[i] + factor * z[i]) * back;
             }
     if (t->use->s != NULL)
         status =
@@ -1732,13 +1735,15 @@ static rfm_real largest_of(const work *w, const image_set *x) {
     return most;
 }
 
-/* M = P'P, and the norms of all images, in a unit for all of them. */
+/* M = P'P, and the norms of all images, in a unit for all of them. RFM_ERANGE: M is below the normal range. */
 static int deep_start(work *w, deep *s, image_set x, image_set z, int same) {
     rfm_real longest = R(0), largest = R(0);
     int status = RFM_OK;
     if (w->p != NULL)
         status = in_range(rfm_gemm(&w->ctx, RFM_TN, R(1), rfm_cview(w->p, w->r, w->d), rfm_cview(w->p, w->r, w->d),
                                    R(0), rfm_view(s->m, w->d, w->d)));
+    if (w->p != NULL && rfm_largest(w->d * w->d, s->m) < REAL_LEAST && rfm_largest(w->r * w->d, w->p) > R(0))
+        return RFM_ERANGE;
     do {
         if (status == RFM_OK) status = image_norms(w, x, s->norms_x, s->memory, s->status);
         if (status == RFM_OK && !same) status = image_norms(w, z, s->norms_z, s->memory, s->status);
@@ -2063,6 +2068,7 @@ static int gradient_call(const rfm_ctx *ctx, arguments *t, int back) {
         done.ctx = ctx, done.done = R(0), done.total = gradient_cost(f, t->x.rows, t->z.rows, c);
         work_start(ctx, f, t->m.at != NULL ? s.p.p : NULL, r, &done, &w);
         memset(&use, 0, sizeof use);
+        use.lift = R(1);
         if (back)
             use.g = t->out.at, use.ld = t->out.stride;
         else
@@ -2612,7 +2618,8 @@ static void fit_work(const fitting *t, work *w) {
     work_start(t->ctx, t->f, t->has_p ? t->metric : NULL, t->r, t->progress, w);
 }
 
-/* K divided by its largest entry, in the square of `solve`; its diagonal apart. */
+/* K divided by its largest entry, in the square of `solve`; its diagonal apart. RFM_ERANGE: that entry is below the
+ * normal range, though images are not 0. */
 static int fit_kernel(fitting *t, rfm_real *largest) {
     rfm_arena *arena = t->ctx->arena;
     const image_set x = set_of(t->x);
@@ -2626,6 +2633,7 @@ static int fit_kernel(fitting *t, rfm_real *largest) {
     status = kernel_matrix(&w, &e, x, x, 1, rfm_view(k, n, n));
     rfm_arena_release(arena, t->used);
     for (*largest = R(0), i = 0; t->o->scale && i < n * n; i++) *largest = max_real(*largest, k[i]);
+    if (status == RFM_OK && t->o->scale && *largest < REAL_LEAST && w.longest > R(0)) status = RFM_ERANGE;
     if (!(*largest > R(0))) *largest = R(1);
     for (i = 0; t->o->scale && i < n * n; i++) k[i] /= *largest;
     for (i = 0; i < n; i++) t->solve.diag[i] = k[i * n + i];
@@ -2731,8 +2739,9 @@ static int to_unit(size_t n, rfm_real *x, int step) {
 }
 
 /* The next P from S (r, r): P = R P. With power 1 the AGOP B = P'P becomes the transform: P'P = B^2 = P'(P P')P. S and
- * P are taken in powers of two, 4^e and 2^e, as squares of S may leave the number range. */
-static int next_metric(fitting *t, rfm_real unit) {
+ * P are taken in powers of two, 4^e and 2^e, as squares of S may leave the number range. S is of gradients times
+ * `lift`, a power of two. */
+static int next_metric(fitting *t, rfm_real unit, rfm_real lift) {
     const size_t d = t->d;
     rfm_real norm = R(0), most, factor_of = R(1);
     rfm_ctx quiet = *t->ctx;
@@ -2741,7 +2750,8 @@ static int next_metric(fitting *t, rfm_real unit) {
     quiet.tick = NULL;
     if (status == RFM_OK) {
         mirror(r, t->s, r);
-        e = to_unit(r * r, t->s, 2) / 2;
+        (void)RFM_MATH(frexp)(lift, &more); /* 2^(more - 1) */
+        e = to_unit(r * r, t->s, 2) / 2 - (more - 1);
         status = factor_sum(&quiet, &t->factor, r, t->s, t->factor.p, &rank);
     }
     for (squared = 0; status == RFM_OK && squared <= t->o->power; squared++) {
@@ -2777,34 +2787,52 @@ static int next_metric(fitting *t, rfm_real unit) {
     return rfm_finite(r * d, t->metric) && rfm_largest(r * d, t->metric) >= REAL_LEAST ? RFM_OK : RFM_ERANGE;
 }
 
-/* M from the gradients of the best alpha. The gradients are those of f = K / largest alpha. */
-static int fit_update(fitting *t, size_t best, rfm_real largest) {
+/* S of the gradients times *lift, which makes up for gradients whose squares are too small: all over again. */
+static int lifted_sum(fitting *t, int zeros, image_set z, rfm_real *lift) {
     rfm_arena *arena = t->ctx->arena;
-    image_set z = set_of(t->x);
+    rfm_real most;
     gradient_use use;
-    rfm_real unit = R(0);
-    size_t i, k;
+    size_t i;
     engine e;
     work w;
     int status;
+    memset(&use, 0, sizeof use);
+    use.s = t->s;
+    for (use.lift = R(1);; use.lift *= UNIT_STEP) {
+        memset(t->s, 0, t->d * t->d * sizeof *t->s);
+        fit_work(t, &w);
+        gradient_layout(arena, t->ctx, t->f, t->n, t->points, t->c, 0, &e);
+        status = gradients(&w, &e, set_of(t->x), rfm_cview(t->weights, t->n, t->c), z, &use);
+        rfm_arena_release(arena, t->used);
+        most = rfm_largest(w.r * w.r, t->s);
+        if (status != RFM_OK || zeros || !(most < NORM_LEAST) || use.lift >= UNIT_MOST) break;
+    }
+    *lift = use.lift;
+    if (status != RFM_OK) return status;
+    /* Gradients themselves below the normal range. */
+    if (most > R(0) && RFM_MATH(sqrt)(most) < REAL_LEAST * use.lift) return RFM_ERANGE;
+    for (i = 0; i < w.r * w.r; i++) t->s[i] /= R(t->points);
+    return RFM_OK;
+}
+
+/* M from the gradients of the best alpha. The gradients are those of f = K / largest alpha. */
+static int fit_update(fitting *t, size_t best, rfm_real largest) {
+    image_set z = set_of(t->x);
+    rfm_real unit = R(0), lift;
+    size_t i, k;
+    int status, zeros;
     for (i = 0; i < t->n; i++)
         for (k = 0; k < t->c; k++) {
             t->weights[i * t->c + k] = t->trial[(i * t->ridges + best) * t->c + k];
             unit = max_real(unit, RFM_MATH(fabs)(t->weights[i * t->c + k]));
         }
-    if (!(unit > R(0))) unit = R(1);
+    zeros = !(unit > R(0));
+    if (zeros) unit = R(1);
     for (i = 0; i < t->n * t->c; i++) t->weights[i] /= unit;
-    memset(&use, 0, sizeof use);
-    use.s = t->s;
-    memset(t->s, 0, t->d * t->d * sizeof *t->s);
     z.count = t->points;
     if (t->points < t->n) z.pick = t->picked;
-    fit_work(t, &w);
-    gradient_layout(arena, t->ctx, t->f, t->n, t->points, t->c, 0, &e);
-    status = gradients(&w, &e, set_of(t->x), rfm_cview(t->weights, t->n, t->c), z, &use);
-    rfm_arena_release(arena, t->used);
-    for (i = 0; status == RFM_OK && i < w.r * w.r; i++) t->s[i] /= R(t->points);
-    return status == RFM_OK ? next_metric(t, unit / largest) : status;
+    status = lifted_sum(t, zeros, z, &lift);
+    return status == RFM_OK ? next_metric(t, unit / largest, lift) : status;
 }
 
 /* `points` of the rows, without replacement. */

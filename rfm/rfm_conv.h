@@ -180,8 +180,9 @@ int rfm_conv_leads(int score, size_t v, const rfm_real *a, const rfm_real *b);
  * Deep ConvRFM, options->layers times: filters from M, feature images, and a ConvRFM of them with a kernel that has one
  * convolution less. With options->best a layer becomes the model where rfm_conv_leads() says that it is better than the
  * model of fewer layers; otherwise the next layer still stands on it.
- * RFM_ESHAPE also: x.cols is not channels height width. RFM_EVALUE: an option outside its range, or weights. After a
- * failure neither *model nor `store` has changed. Ticks. */
+ * RFM_ESHAPE also: x.cols is not channels height width. RFM_EVALUE: an option outside its range, or weights. RFM_ERANGE
+ * also: with `scale` the largest entry of K is below the normal range of numbers, though patches in the metric are not
+ * 0; without it P is, or with depth > 1 M. After a failure neither *model nor `store` has changed. Ticks. */
 int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
                  const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report);
 int rfm_conv_fit_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,

@@ -741,8 +741,7 @@ static void check_one(const rfm_conv_model *m, rfm_mat z, size_t c) {
     for (i = 0; i < z.rows; i++) {
         CHECK_INT(RFM_OK, rfm_conv_predict_one(m, z.at + i * z.stride, one.at, scratch.at));
         for (k = 0; k < c; k++)
-            CHECK_BELOW(fabs((double)one.at[k] - (double)y.at[i * y.stride + k]),
-                        100 * TEST_EPS * most);
+            CHECK_BELOW(fabs((double)one.at[k] - (double)y.at[i * y.stride + k]), 100 * TEST_EPS * most);
     }
     test_check_padding(one);
     test_check_padding(scratch);
@@ -1421,6 +1420,81 @@ static void test_image_units(void) {
         }
 }
 
+/* Images whose kernel is below the normal range are refused, all zeros are not. */
+static void test_shortest_images(void) {
+    static const int exponents[][2] = {{-64, -513}, {-74, -537}, {-80, -540}, {-110, -900}};
+    size_t which, i;
+    for (which = 0; which < TEST_LENGTH(networks); which += STEP)
+        for (i = 0; i <= TEST_LENGTH(exponents); i++) {
+            const int zeros = i == TEST_LENGTH(exponents);
+            int status;
+            test_note("network, exponent", which, i, 0);
+            if (!make_network(which)) continue;
+            scale_images(t.x, zeros ? 0 : ldexp(1, exponents[i][sizeof(rfm_real) == 8]));
+            status = run_fit();
+            if (status != TEST_SKIP) CHECK_INT(zeros ? RFM_OK : RFM_ERANGE, status);
+        }
+}
+
+/* M in double, times `factor`. */
+static void wide_metric(const rfm_conv_model *m, double factor, double *to) {
+    size_t i, j, k;
+    for (i = 0; i < 3; i++)
+        for (j = 0; j < 3; j++)
+            for (to[3 * i + j] = 0, k = 0; k < m->r; k++)
+                to[3 * i + j] += factor * (double)m->p[3 * k + i] * (factor * (double)m->p[3 * k + j]);
+}
+
+/* Without `scale`, and with K far below the ridge, P goes as the unit of the images, with power 1 as its square: right,
+ * or refused, at depth 2 also where M is below the normal range. */
+static void test_unscaled(void) {
+    static const int exponents[][2] = {{-18, -40}, {-40, -300}, {-60, -480}, {-80, -600}, {-130, -1030}};
+    size_t which, i, q;
+    for (which = 0; which < TEST_LENGTH(networks); which += STEP) {
+        double first[9], m[9];
+        for (i = 0; i < TEST_LENGTH(exponents); i++) {
+            const int e = exponents[i][sizeof(rfm_real) == 8], p = (networks[which].power + 1) * e;
+            const int least = sizeof(rfm_real) == 8 ? -1022 : -126;
+            int status;
+            test_note("network, exponent", which, i, 0);
+            if (!make_network(which)) continue;
+            t.o.scale = 0, t.o.rounds = 1;
+            scale_images(t.x, ldexp(1, e));
+            status = run_fit();
+            if (status == TEST_SKIP) continue;
+            CHECK_INT((networks[which].depth == 1 ? p : 2 * p) < least ? RFM_ERANGE : RFM_OK, status);
+            if (status != RFM_OK) continue;
+            wide_metric(&t.m, ldexp(1, -p), i == 0 ? first : m);
+            for (q = 0; i > 0 && q < 9; q++) CHECK_BELOW(fabs(m[q] - first[q]), 1e-6 * fmax(first[0], first[4]));
+        }
+    }
+}
+
+/* Two patches far apart for the bandwidth: both gradients are along their difference d, and small. M = d d' / |d|^2. */
+static void test_far_images(void) {
+    const double far[2] = {sizeof(rfm_real) == 8 ? 390 : 46, sizeof(rfm_real) == 8 ? 660 : 78};
+    size_t i, j, q;
+    for (q = 0; q < 4; q++) {
+        rfm_mat m;
+        double square = 0;
+        test_reset();
+        test_note("power, distance", q / 2, q % 2, 0);
+        if (!make_task(1, 1, 3, 2, 2, 1)) continue;
+        m = test_mat(3, 3, 0, 0);
+        for (i = 0; i < 3; i++) square += pow((double)t.x.at[i] - (double)t.x.at[t.x.stride + i], 2);
+        t.o.kernel = RFM_CONV_LAPLACE, t.o.bandwidth = (rfm_real)(sqrt(square) / far[q % 2]);
+        t.o.power = (int)(q / 2), t.o.rounds = 1, t.o.select = RFM_SELECT_LAST;
+        if (m.at == NULL || run_fit() == TEST_SKIP) continue;
+        CHECK_INT(RFM_OK, rfm_conv_metric(&t.m, m));
+        for (i = 0; i < 3; i++)
+            for (j = 0; j < 3; j++) {
+                const double di = (double)t.x.at[i] - (double)t.x.at[t.x.stride + i];
+                const double dj = (double)t.x.at[j] - (double)t.x.at[t.x.stride + j];
+                CHECK_BELOW(fabs(model_at(m, i, j) - di * dj / square), 50 * TEST_EPS);
+            }
+    }
+}
+
 /* ---- blobs ------------------------------------------------------------------------------------------- */
 
 static void seal(unsigned char *blob) { rfm_put_u32(blob + 4, rfm_crc32(0, blob + 8, rfm_get_u32(blob + 8) - 8)); }
@@ -1621,6 +1695,9 @@ int main(void) {
     RUN_TEST(test_hard_images);
     RUN_TEST(test_units);
     RUN_TEST(test_image_units);
+    RUN_TEST(test_shortest_images);
+    RUN_TEST(test_unscaled);
+    RUN_TEST(test_far_images);
     RUN_TEST(test_blob);
     RUN_TEST(test_blob_content);
     RUN_TEST(test_predict_refusals);
