@@ -687,11 +687,12 @@ typedef struct {
     const rfm_real *at;
     size_t count, stride;
     const uint32_t *pick; /* which; NULL: the first `count` */
+    rfm_real unit;        /* patches are taken times this */
 } image_set;
 
 static image_set set_of(rfm_cmat x) {
     image_set s;
-    s.at = x.at, s.count = x.rows, s.stride = x.stride, s.pick = NULL;
+    s.at = x.at, s.count = x.rows, s.stride = x.stride, s.pick = NULL, s.unit = R(1);
     return s;
 }
 
@@ -715,7 +716,6 @@ typedef struct {
     size_t d, places;  /* D, m */
     const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
-    rfm_real unit;    /* patches are taken times this */
     rfm_real longest; /* squared length of a patch P x[r] so far, in whatever unit; 0: they are all 0 */
     progress *progress;
 } work;
@@ -725,24 +725,25 @@ static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p,
     w->ctx = *ctx, w->ctx.tick = NULL, w->f = f;
     w->d = rfm_conv_patch(f), w->places = rfm_conv_places(f);
     w->p = p, w->r = p != NULL ? r : w->d;
-    w->unit = R(1), w->progress = done;
+    w->progress = done;
 }
 
-/* For network kernels K of u x and u z is u^2 K, and the slopes of K by S, p and e are the same. So short patches are
- * taken in a unit u, a power of two, in which their squared lengths have all digits. 1: u has grown, as the largest
- * squared length was too small. largest: of the numbers of the patches, in the unit so far. */
-static int grow_unit(work *w, rfm_real longest, rfm_real largest) {
+/* For network kernels K of u x and v z is u v K, gradients by z are u times as large, and those by S, p and e go with
+ * the lengths. So a set of short patches is taken in a unit, a power of two, in which their squared lengths have all
+ * digits. 1: it has grown, as the largest squared length was too small. largest: of the numbers of the patches, in the
+ * unit so far. */
+static int grow_unit(work *w, image_set *x, rfm_real longest, rfm_real largest) {
     w->longest = max_real(w->longest, longest);
     if (longest >= NORM_LEAST || !(largest > R(0) && largest < UNIT_STEP)) return 0;
-    if (w->f->kernel == RFM_CONV_LAPLACE || w->unit >= UNIT_MOST) return 0;
-    w->unit *= UNIT_STEP;
+    if (w->f->kernel == RFM_CONV_LAPLACE || x->unit >= UNIT_MOST) return 0;
+    x->unit *= UNIT_STEP;
     return 1;
 }
 
-static void take_in_unit(const work *w, const part *t, const rfm_real *image, rfm_real *to) {
+static void take_in_unit(const work *w, const part *t, const image_set *x, size_t i, rfm_real *to) {
     size_t j;
-    take_patch(w->f, t, image, to);
-    for (j = 0; w->unit > R(1) && j < w->d; j++) to[j] *= w->unit;
+    take_patch(w->f, t, image_at(x, i), to);
+    for (j = 0; x->unit > R(1) && j < w->d; j++) to[j] *= x->unit;
 }
 
 /* The same without workers: for the inside of a job. */
@@ -823,7 +824,7 @@ static void norm_run(void *arg, size_t index, size_t worker) {
     norm_layout(&arena, w->f, &patches, &u);
     for (place = 0; place < w->places; place++) {
         const part at = part_at(w->f, place);
-        take_in_unit(w, &at, image_at(&t->x, index), patches + place * w->d);
+        take_in_unit(w, &at, &t->x, index, patches + place * w->d);
     }
     if (w->p != NULL)
         status = rfm_gemm(&one, RFM_NT, R(1), rfm_cview(patches, w->places, w->d), rfm_cview(w->p, w->r, w->d), R(0),
@@ -957,6 +958,7 @@ typedef struct {
     rfm_real *norms, *roots; /* (count) squared lengths, lengths */
     rfm_real longest;        /* of `norms` */
     rfm_real largest;        /* of the patches' numbers */
+    rfm_real unit;
 } projected;
 
 typedef struct {
@@ -1042,7 +1044,7 @@ static int project_place(work *w, const shallow *s, const part *at, image_set x,
     int status = RFM_OK;
     for (i = 0; i < x.count; i++) {
         rfm_real *patch = patches + i * w->d;
-        take_in_unit(w, at, image_at(&x, i), patch);
+        take_in_unit(w, at, &x, i, patch);
         for (j = 0; w->f->kernel == RFM_CONV_LAPLACE && j < w->d; j++) patch[j] -= s->mean[j];
     }
     if (w->p != NULL)
@@ -1053,7 +1055,8 @@ static int project_place(work *w, const shallow *s, const part *at, image_set x,
         to->roots[i] = RFM_MATH(sqrt)(to->norms[i]);
         if (!(to->norms[i] <= NORM_MOST)) status = RFM_ERANGE;
     }
-    to->longest = rfm_largest(x.count, to->norms), to->largest = rfm_largest(x.count * w->d, patches);
+    to->unit = x.unit, to->longest = rfm_largest(x.count, to->norms),
+    to->largest = rfm_largest(x.count * w->d, patches);
     return status;
 }
 
@@ -1097,7 +1100,8 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
     const int ntk = t->w->f->kernel == RFM_CONV_NTK;
     const size_t r = t->w->r;
     const rfm_real *a = t->a.u + i * r, e = t->a.norms[i], root_e = t->a.roots[i], flag = ntk ? R(1) : R(0);
-    const rfm_real *p = t->b.norms + col, *root_p = t->b.roots + col, back = R(1) / t->w->unit;
+    const rfm_real *p = t->b.norms + col, *root_p = t->b.roots + col;
+    const rfm_real back_a = R(1) / t->a.unit, back_b = R(1) / t->b.unit;
     rfm_real *lengths = s->lengths, *k0 = s->k0, *k1 = s->k1, *sine = s->sine;
     size_t j;
     for (j = 0; j < cols; j++) lengths[j] = length_product(p[j], e, root_p[j], root_e);
@@ -1116,7 +1120,7 @@ static void network_row(const tile_job *t, tile_space *s, size_t i, size_t col, 
             v[j] = there * root_p[j] * inverse * (sine[j] * SHARE - c[j] * c[j] * slope);
         }
     }
-    for (j = 0; j < cols; j++) c[j] = lengths[j] * (k1[j] + flag * c[j] * k0[j]) * back * back;
+    for (j = 0; j < cols; j++) c[j] = lengths[j] * (k1[j] + flag * c[j] * k0[j]) * back_a * back_b;
 }
 
 static void tile_run(void *arg, size_t index, size_t worker) {
@@ -1170,13 +1174,13 @@ static int set_place(work *w, shallow *s, size_t place, image_set x, image_set z
     const part at = part_at(w->f, place);
     int status;
     if (w->f->kernel == RFM_CONV_LAPLACE) mean_patch(w, &at, x, s->patches, s->x.u, s->mean);
-    w->unit = R(1);
-    do {
-        status = project_place(w, s, &at, x, &s->x);
-        if (status == RFM_OK && !same) status = project_place(w, s, &at, z, &s->z);
-        if (same) s->z = s->x;
-    } while (status == RFM_OK &&
-             grow_unit(w, max_real(s->x.longest, s->z.longest), max_real(s->x.largest, s->z.largest)));
+    do status = project_place(w, s, &at, x, &s->x);
+    while (status == RFM_OK && grow_unit(w, &x, s->x.longest, s->x.largest));
+    if (same) s->z = s->x;
+    while (status == RFM_OK && !same) {
+        status = project_place(w, s, &at, z, &s->z);
+        if (status == RFM_OK && !grow_unit(w, &z, s->z.longest, s->z.largest)) break;
+    }
     return status;
 }
 
@@ -1236,7 +1240,7 @@ static int shallow_outputs(work *w, shallow *s, size_t place, size_t n, size_t f
             const rfm_real *u = s->z.u + (first + i) * r;
             rfm_real *h = s->h + i * columns + k * wide;
             const rfm_real factor = laplace ? -h[r] : s->hz[i * g + k];
-            for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / (R(w->places) * (w->unit / use->lift));
+            for (j = 0; j < r; j++) h[j] = (h[j] + factor * u[j]) / (R(w->places) * (s->x.unit / use->lift));
         }
     if (status == RFM_OK && use->s != NULL) status = rfm_syrk(&w->ctx, RFM_TN, R(1), all, R(1), rfm_view(use->s, r, r));
     if (status == RFM_OK && use->g != NULL) {
@@ -1264,7 +1268,8 @@ static int shallow_agop(work *w, shallow *s, image_set x, rfm_cmat alpha, image_
         status = set_place(w, s, place, x, z, same);
         for (first = 0; status == RFM_OK && first < z.count; first += rows) {
             rows = min_size(s->rows, z.count - first);
-            t.a.u = s->z.u + first * w->r, t.a.norms = s->z.norms + first, t.a.roots = s->z.roots + first, t.b = s->x;
+            t.a = s->z, t.b = s->x;
+            t.a.u += first * w->r, t.a.norms += first, t.a.roots += first;
             t.rows = rows, t.cols = x.count;
             t.wt = s->w, t.v = s->v, t.ld = x.count;
             status = run_tiles(w, s, &t);
@@ -1508,7 +1513,7 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
         for (place = 0; status == RFM_OK && place < count; place++) {
             if (layer == 1) {
                 const part in = part_at(w->f, place);
-                for (i = 0; i < rows; i++) take_in_unit(w, &in, image_at(&x, i), s->xp + i * w->d);
+                for (i = 0; i < rows; i++) take_in_unit(w, &in, &x, i, s->xp + i * w->d);
                 status = rfm_gemm(one, RFM_NT, R(1), rfm_cview(s->xp, rows, w->d),
                                   rfm_cview(s->mz + place * cols * w->d, cols, w->d), R(0),
                                   rfm_view(s->rho + place * pairs, rows, cols));
@@ -1621,7 +1626,7 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
         const rfm_real *g = s->a + place * rows * cols, *ge = s->ge + place * rows * cols;
         const part in = part_at(w->f, place);
         rfm_real *hz = s->hz + place * cols * c;
-        for (i = 0; i < rows; i++) take_in_unit(w, &in, image_at(&x, i), s->xp + i * w->d);
+        for (i = 0; i < rows; i++) take_in_unit(w, &in, &x, i, s->xp + i * w->d);
         for (i = 0; i < rows; i++)
             for (j = 0; j < cols; j++) {
                 const rfm_real *a = alpha.at + i * alpha.stride, factor = R(2) * ge[i * cols + j];
@@ -1642,7 +1647,7 @@ static int pair_gradients(const work *w, const rfm_ctx *one, pair_space *s, imag
 static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, size_t first, size_t cols, size_t slot) {
     const work *w = t->w;
     const size_t c = t->alpha.cols, d = w->d, rows = w->places * cols * c;
-    const rfm_real back = t->use->lift / w->unit;
+    const rfm_real back = t->use->lift / t->x.unit;
     size_t place, i, j, k;
     int status = RFM_OK;
     for (place = 0; place < w->places; place++)
@@ -1676,7 +1681,7 @@ static void pair_run(void *arg, size_t index, size_t worker) {
     const deep *d = t->s;
     const size_t first = (t->first + index) * d->cols, cols = min_size(d->cols, t->z.count - first);
     const int ntk = w->f->kernel == RFM_CONV_NTK;
-    const rfm_real back = R(1) / w->unit;
+    const rfm_real back_x = R(1) / t->x.unit, back_z = R(1) / t->z.unit;
     rfm_ctx one = alone(&w->ctx);
     rfm_arena arena;
     pair_space s;
@@ -1687,7 +1692,7 @@ static void pair_run(void *arg, size_t index, size_t worker) {
     pair_layout(&arena, w->f, d->rows, d->cols, d->c, &s);
     for (place = 0; place < w->places; place++) {
         const part in = part_at(w->f, place);
-        for (j = 0; j < cols; j++) take_in_unit(w, &in, image_at(&t->z, first + j), s.zp + (place * cols + j) * w->d);
+        for (j = 0; j < cols; j++) take_in_unit(w, &in, &t->z, first + j, s.zp + (place * cols + j) * w->d);
     }
     if (w->p != NULL)
         status = rfm_gemm(&one, RFM_NN, R(1), rfm_cview(s.zp, w->places * cols, w->d), rfm_cview(d->m, w->d, w->d),
@@ -1716,7 +1721,7 @@ static void pair_run(void *arg, size_t index, size_t worker) {
                 rfm_real sum = R(0);
                 for (place = 0; place < last; place++)
                     sum += s.a[place * rows * cols + q] + (ntk ? s.b[place * rows * cols + q] : R(0));
-                sum = sum / R(last) * back * back;
+                sum = sum / R(last) * back_x * back_z;
                 if (!t->same)
                     t->k.at[row * t->k.stride + col] = sum;
                 else if (row >= col)
@@ -1727,32 +1732,42 @@ static void pair_run(void *arg, size_t index, size_t worker) {
     if (status != RFM_OK) d->status[worker] = status;
 }
 
-/* The largest number of some images. */
+/* The largest number of some images, in their unit. */
 static rfm_real largest_of(const work *w, const image_set *x) {
     rfm_real most = R(0);
     size_t i;
     for (i = 0; i < x->count; i++) most = max_real(most, rfm_largest(rfm_conv_pixels(w->f), image_at(x, i)));
-    return most;
+    return most * x->unit;
 }
 
-/* M = P'P, and the norms of all images, in a unit for all of them. RFM_ERANGE: M is below the normal range. */
-static int deep_start(work *w, deep *s, image_set x, image_set z, int same) {
-    rfm_real longest = R(0), largest = R(0);
+/* Squared lengths of all patches of a set (count, m), in its unit. */
+static int set_norms(work *w, const deep *s, image_set *x, rfm_real *norms) {
+    rfm_real longest, largest;
+    int status;
+    do {
+        status = image_norms(w, *x, norms, s->memory, s->status);
+        if (status != RFM_OK) return status;
+        longest = rfm_largest(x->count * w->places, norms);
+        largest = longest < NORM_LEAST ? largest_of(w, x) : R(0);
+    } while (grow_unit(w, x, longest, largest));
+    return RFM_OK;
+}
+
+/* M = P'P, and squared lengths. RFM_ERANGE: M is below the normal range. */
+static int deep_start(work *w, deep *s, pair_job *t) {
     int status = RFM_OK;
     if (w->p != NULL)
         status = in_range(rfm_gemm(&w->ctx, RFM_TN, R(1), rfm_cview(w->p, w->r, w->d), rfm_cview(w->p, w->r, w->d),
                                    R(0), rfm_view(s->m, w->d, w->d)));
+    if (status != RFM_OK) return status;
     if (w->p != NULL && rfm_largest(w->d * w->d, s->m) < REAL_LEAST && rfm_largest(w->r * w->d, w->p) > R(0))
         return RFM_ERANGE;
-    do {
-        if (status == RFM_OK) status = image_norms(w, x, s->norms_x, s->memory, s->status);
-        if (status == RFM_OK && !same) status = image_norms(w, z, s->norms_z, s->memory, s->status);
-        if (status != RFM_OK) return status;
-        longest = rfm_largest(x.count * w->places, s->norms_x);
-        if (!same) longest = max_real(longest, rfm_largest(z.count * w->places, s->norms_z));
-        if (longest < NORM_LEAST) largest = w->unit * max_real(largest_of(w, &x), largest_of(w, &z));
-    } while (grow_unit(w, longest, largest));
-    return RFM_OK;
+    status = set_norms(w, s, &t->x, s->norms_x);
+    if (t->same) {
+        s->norms_z = s->norms_x, t->z.unit = t->x.unit;
+        return status;
+    }
+    return status == RFM_OK ? set_norms(w, s, &t->z, s->norms_z) : status;
 }
 
 /* All jobs, a batch at a time; their outer products in order. */
@@ -1780,8 +1795,7 @@ static int deep_kernel(work *w, deep *s, image_set x, image_set z, int same, rfm
     int status;
     memset(&t, 0, sizeof t);
     t.w = w, t.s = s, t.x = x, t.z = z, t.same = same, t.k = k;
-    status = deep_start(w, s, x, z, same);
-    if (same) s->norms_z = s->norms_x;
+    status = deep_start(w, s, &t);
     return status == RFM_OK ? run_pairs(w, s, &t) : status;
 }
 
@@ -1800,7 +1814,7 @@ static int deep_agop(work *w, deep *s, image_set x, rfm_cmat alpha, image_set z,
     t.w = w, t.s = s, t.x = x, t.z = z, t.alpha = alpha, t.use = use;
     memset(s->slots, 0, BATCH_JOBS * d * d * sizeof *s->slots);
     memset(s->sum, 0, d * d * sizeof *s->sum);
-    status = deep_start(w, s, x, z, 0);
+    status = deep_start(w, s, &t);
     if (status == RFM_OK) status = run_pairs(w, s, &t);
     if (status != RFM_OK || use->s == NULL) return status;
     mirror(d, s->sum, d);

@@ -86,8 +86,8 @@ int rfm_conv_open(const void *blob, size_t size, rfm_conv_model *model);
 size_t rfm_conv_scratch(const rfm_conv_model *model);
 
 /* scores (c) = f(x), x an image of model->input. No memory but `scratch`. The model is trusted: rfm_conv_fit
- * or rfm_conv_open made it. RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written;
- * RFM_ERANGE: a score is not finite. */
+ * or rfm_conv_open made it. Network kernels take patches with |P x[r]| below 2^-75 (double: 2^-537) as zeros.
+ * RFM_ENULL; RFM_EFINITE: x has a NaN or an infinity, nothing was written; RFM_ERANGE: a score is not finite. */
 int rfm_conv_predict_one(const rfm_conv_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch);
 
 /* The class that the scores mean, as rfm_class has it; 0 for RFM_REGRESS. */
@@ -100,9 +100,12 @@ size_t rfm_conv_class(const rfm_conv_model *model, const rfm_real *scores);
 /* M is (D, D), symmetric positive semi-definite; at == NULL: the identity. X and Z are images, one in each row. */
 
 /* K (n, v) = K(x_i, z_j), X (n, C H W), Z (v, C H W). If X and Z are one view, K is symmetric and costs half. Images
- * of length 0 have K = 0 with network kernels. RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW,
- * RFM_EALIAS, RFM_EVALUE, RFM_EFINITE, RFM_EARENA: nothing written. RFM_ENOTPD: M is not positive semi-definite;
- * nothing written. RFM_ERANGE, RFM_ECANCEL: K is undefined. Ticks. */
+ * of length 0 have K = 0 with network kernels. X and Z may be of any two lengths. In a set with patches of length
+ * |P x[r]| = 1, network kernels may lose digits of those below 2^-63 (double: 2^-511), and take them as zeros below
+ * 2^-75 (2^-537). If the longest patch is below 2^-40 (2^-459), shares of it count: digits below 2^-23 (2^-52) at the
+ * worst, zeros below 2^-35 (2^-78). RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS,
+ * RFM_EVALUE, RFM_EFINITE, RFM_EARENA: nothing written. RFM_ENOTPD: M is not positive semi-definite; nothing written.
+ * RFM_ERANGE, RFM_ECANCEL: K is undefined; RFM_ERANGE is also M below the normal range at depth 2 and more. Ticks. */
 int rfm_conv_kernel(const rfm_ctx *ctx, const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat z, rfm_mat k);
 int rfm_conv_kernel_need(const rfm_ctx *ctx, const rfm_conv *f, size_t n, size_t v, size_t *bytes);
 

@@ -640,6 +640,65 @@ static void test_short_images(void) {
     }
 }
 
+/* One set short, the other long: K and the gradients go with the length of X, K with that of Z, gradients do not. */
+static void test_short_set(void) {
+    const rfm_real u = (rfm_real)ldexp(1, sizeof(rfm_real) == 8 ? -560 : -80);
+    size_t which, i, j, short_z;
+    for (which = 0; which < SHAPES; which += STEP)
+        for (short_z = 0; short_z < 2; short_z++) {
+            const int metric = which % 2 == 0;
+            const rfm_real unit = short_z ? 1 : u;
+            rfm_mat g, k, a, set;
+            test_reset();
+            test_note("shape, short set", which, short_z, 0);
+            if (shapes[which].kernel == RFM_CONV_LAPLACE || !make(&shapes[which], 4, 3, 2)) continue;
+            g = test_mat(s.v, s.g.cols, 0, 0), k = test_mat(s.n, s.v, 0, 0), a = test_mat(s.d, s.d, 0, 0);
+            if (a.at == NULL || g.at == NULL || run(GRADIENTS, metric) == TEST_SKIP) continue;
+            if (run(KERNEL, metric) == TEST_SKIP || run(AGOP, metric) == TEST_SKIP) continue;
+            for (i = 0; i < s.v; i++) memcpy(g.at + i * g.stride, s.g.at + i * s.g.stride, g.cols * sizeof *g.at);
+            for (i = 0; i < s.n; i++) memcpy(k.at + i * k.stride, s.k.at + i * s.k.stride, k.cols * sizeof *k.at);
+            for (i = 0; i < s.d; i++) memcpy(a.at + i * a.stride, s.a.at + i * s.a.stride, a.cols * sizeof *a.at);
+            set = short_z ? s.z : s.x;
+            for (i = 0; i < set.rows; i++)
+                for (j = 0; j < s.pixels; j++) set.at[i * set.stride + j] *= u;
+            CHECK_INT(RFM_OK, run(KERNEL, metric));
+            CHECK_INT(RFM_OK, run(GRADIENTS, metric));
+            CHECK_INT(RFM_OK, run(AGOP, metric));
+            for (i = 0; i < s.n; i++)
+                for (j = 0; j < s.v; j++) CHECK(s.k.at[i * s.k.stride + j] == u * k.at[i * k.stride + j]);
+            for (i = 0; i < s.v; i++)
+                for (j = 0; j < g.cols; j++) CHECK(s.g.at[i * s.g.stride + j] == unit * g.at[i * g.stride + j]);
+            for (i = 0; i < s.d; i++)
+                for (j = 0; j < s.d && short_z; j++) CHECK(s.a.at[i * s.a.stride + j] == a.at[i * a.stride + j]);
+        }
+}
+
+/* One short image among long ones of its set: down to lengths of 2^-63 (double: 2^-511) as if it were alone, zeros
+ * below 2^-75 (2^-537). */
+static void test_mixed_set(void) {
+    static const int exponents[2][2] = {{-50, -480}, {-80, -545}};
+    size_t which, i, j, zeros;
+    for (which = 0; which < SHAPES; which += STEP)
+        for (zeros = 0; zeros < 2; zeros++) {
+            const rfm_real u = (rfm_real)ldexp(1, exponents[zeros][sizeof(rfm_real) == 8]);
+            rfm_mat g, k;
+            test_reset();
+            test_note("shape, zeros", which, zeros, 0);
+            if (shapes[which].kernel == RFM_CONV_LAPLACE || !make(&shapes[which], 4, 3, 2)) continue;
+            g = test_mat(1, s.g.cols, 0, 0), k = test_mat(s.n, s.v, 0, 0);
+            if (k.at == NULL || run(GRADIENTS, 0) == TEST_SKIP || run(KERNEL, 0) == TEST_SKIP) continue;
+            memcpy(g.at, s.g.at + s.g.stride, g.cols * sizeof *g.at);
+            for (i = 0; i < s.n; i++) memcpy(k.at + i * k.stride, s.k.at + i * s.k.stride, k.cols * sizeof *k.at);
+            for (j = 0; j < s.pixels; j++) s.z.at[s.z.stride + j] *= u;
+            CHECK_INT(RFM_OK, run(GRADIENTS, 0));
+            CHECK_INT(RFM_OK, run(KERNEL, 0));
+            for (j = 0; j < g.cols; j++) CHECK(s.g.at[s.g.stride + j] == (zeros ? 0 : g.at[j]));
+            for (i = 0; i < s.n; i++)
+                for (j = 0; j < s.v; j++)
+                    CHECK(s.k.at[i * s.k.stride + j] == (j != 1 ? 1 : zeros ? 0 : u) * k.at[i * k.stride + j]);
+        }
+}
+
 /* ---- fits ------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -1675,6 +1734,8 @@ int main(void) {
     RUN_TEST(test_refusals);
     RUN_TEST(test_range);
     RUN_TEST(test_short_images);
+    RUN_TEST(test_short_set);
+    RUN_TEST(test_mixed_set);
     RUN_TEST(test_fit);
     RUN_TEST(test_solution);
     RUN_TEST(test_ridges);
