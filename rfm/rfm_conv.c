@@ -28,10 +28,12 @@
 #define BANDWIDTH_MOST R(1e100)
 #define UNIT_STEP      R(0x1p256)
 #define UNIT_MOST      R(0x1p768) /* its inverse is a normal number */
+#define M_UNIT_MOST    R(0x1p1000)
 #else
 #define BANDWIDTH_MOST R(1e12)
 #define UNIT_STEP      R(0x1p32)
 #define UNIT_MOST      R(0x1p96)
+#define M_UNIT_MOST    R(0x1p124)
 #endif
 
 /* ==== 1. Shapes ================================================================================= */
@@ -716,6 +718,7 @@ typedef struct {
     size_t d, places;  /* D, m */
     const rfm_real *p; /* (r, D); NULL: the identity, r = D */
     size_t r;
+    rfm_real m_unit;  /* depth 2 and more: M = P'P is taken times this */
     rfm_real longest; /* squared length of a patch P x[r] so far, in whatever unit; 0: they are all 0 */
     progress *progress;
 } work;
@@ -725,7 +728,7 @@ static void work_start(const rfm_ctx *ctx, const rfm_conv *f, const rfm_real *p,
     w->ctx = *ctx, w->ctx.tick = NULL, w->f = f;
     w->d = rfm_conv_patch(f), w->places = rfm_conv_places(f);
     w->p = p, w->r = p != NULL ? r : w->d;
-    w->progress = done;
+    w->m_unit = R(1), w->progress = done;
 }
 
 /* For network kernels K of u x and v z is u v K, gradients by z are u times as large, and those by S, p and e go with
@@ -1514,7 +1517,7 @@ static int pair_forward(const work *w, const rfm_ctx *one, pair_space *s, int ke
             if (layer == 1) {
                 const part in = part_at(w->f, place);
                 for (i = 0; i < rows; i++) take_in_unit(w, &in, &x, i, s->xp + i * w->d);
-                status = rfm_gemm(one, RFM_NT, R(1), rfm_cview(s->xp, rows, w->d),
+                status = rfm_gemm(one, RFM_NT, R(1) / w->m_unit, rfm_cview(s->xp, rows, w->d),
                                   rfm_cview(s->mz + place * cols * w->d, cols, w->d), R(0),
                                   rfm_view(s->rho + place * pairs, rows, cols));
                 if (status != RFM_OK) break;
@@ -1667,7 +1670,7 @@ static int pair_finish(const pair_job *t, const rfm_ctx *one, pair_space *s, siz
             rfm_mat to = rfm_view(t->use->g + (first + j) * t->use->ld + place * d, c, d);
             to.stride = w->places * d;
             if (w->p != NULL)
-                status = rfm_gemm(one, RFM_NN, R(1), h, rfm_cview(t->s->m, d, d), R(0), to);
+                status = rfm_gemm(one, RFM_NN, R(1) / w->m_unit, h, rfm_cview(t->s->m, d, d), R(0), to);
             else
                 for (k = 0; k < c; k++) memcpy(to.at + k * to.stride, h.at + k * d, d * sizeof *h.at);
         }
@@ -1753,15 +1756,27 @@ static int set_norms(work *w, const deep *s, image_set *x, rfm_real *norms) {
     return RFM_OK;
 }
 
-/* M = P'P, and squared lengths. RFM_ERANGE: M is below the normal range. */
+/* M = P'P. One that is below the normal range is made of P times a power of two; RFM_ERANGE: it is still there. */
+static int make_metric(work *w, rfm_real *m) {
+    const rfm_real largest = rfm_largest(w->r * w->d, w->p);
+    const size_t d = w->d;
+    size_t i, j, k;
+    int status = in_range(
+        rfm_gemm(&w->ctx, RFM_TN, R(1), rfm_cview(w->p, w->r, d), rfm_cview(w->p, w->r, d), R(0), rfm_view(m, d, d)));
+    rfm_real v = R(1);
+    if (status != RFM_OK || !(largest > R(0)) || rfm_largest(d * d, m) >= REAL_LEAST) return status;
+    while (v * largest < R(1) && v * v < M_UNIT_MOST) v *= R(2);
+    for (i = 0; i < d; i++)
+        for (j = 0; j < d; j++)
+            for (m[i * d + j] = R(0), k = 0; k < w->r; k++) m[i * d + j] += v * w->p[k * d + i] * (v * w->p[k * d + j]);
+    w->m_unit = v * v;
+    return rfm_largest(d * d, m) >= REAL_LEAST ? RFM_OK : RFM_ERANGE;
+}
+
+/* M, and squared lengths. */
 static int deep_start(work *w, deep *s, pair_job *t) {
-    int status = RFM_OK;
-    if (w->p != NULL)
-        status = in_range(rfm_gemm(&w->ctx, RFM_TN, R(1), rfm_cview(w->p, w->r, w->d), rfm_cview(w->p, w->r, w->d),
-                                   R(0), rfm_view(s->m, w->d, w->d)));
+    int status = w->p != NULL ? make_metric(w, s->m) : RFM_OK;
     if (status != RFM_OK) return status;
-    if (w->p != NULL && rfm_largest(w->d * w->d, s->m) < REAL_LEAST && rfm_largest(w->r * w->d, w->p) > R(0))
-        return RFM_ERANGE;
     status = set_norms(w, s, &t->x, s->norms_x);
     if (t->same) {
         s->norms_z = s->norms_x, t->z.unit = t->x.unit;

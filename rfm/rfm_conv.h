@@ -105,7 +105,7 @@ size_t rfm_conv_class(const rfm_conv_model *model, const rfm_real *scores);
  * 2^-75 (2^-537). If the longest patch is below 2^-40 (2^-459), shares of it count: digits below 2^-23 (2^-52) at the
  * worst, zeros below 2^-35 (2^-78). RFM_ENULL, RFM_EZERO, RFM_ESHAPE, RFM_ESTRIDE, RFM_EOVERFLOW, RFM_EALIAS,
  * RFM_EVALUE, RFM_EFINITE, RFM_EARENA: nothing written. RFM_ENOTPD: M is not positive semi-definite; nothing written.
- * RFM_ERANGE, RFM_ECANCEL: K is undefined; RFM_ERANGE is also M below the normal range at depth 2 and more. Ticks. */
+ * RFM_ERANGE, RFM_ECANCEL: K is undefined. Ticks. */
 int rfm_conv_kernel(const rfm_ctx *ctx, const rfm_conv *f, rfm_cmat m, rfm_cmat x, rfm_cmat z, rfm_mat k);
 int rfm_conv_kernel_need(const rfm_ctx *ctx, const rfm_conv *f, size_t n, size_t v, size_t *bytes);
 
@@ -185,7 +185,7 @@ int rfm_conv_leads(int score, size_t v, const rfm_real *a, const rfm_real *b);
  * model of fewer layers; otherwise the next layer still stands on it.
  * RFM_ESHAPE also: x.cols is not channels height width. RFM_EVALUE: an option outside its range, or weights. RFM_ERANGE
  * also: with `scale` the largest entry of K is below the normal range of numbers, though patches in the metric are not
- * 0; without it P is, or with depth > 1 M. After a failure neither *model nor `store` has changed. Ticks. */
+ * 0; without it P is. After a failure neither *model nor `store` has changed. Ticks. */
 int rfm_conv_fit(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,
                  const rfm_conv_options *options, rfm_arena *store, rfm_conv_model *model, rfm_conv_report *report);
 int rfm_conv_fit_need(const rfm_ctx *ctx, size_t channels, size_t height, size_t width, const rfm_data *data,

@@ -1505,7 +1505,7 @@ static void wide_metric(const rfm_conv_model *m, double factor, double *to) {
 }
 
 /* Without `scale`, and with K far below the ridge, P goes as the unit of the images, with power 1 as its square: right,
- * or refused, at depth 2 also where M is below the normal range. */
+ * or refused where P is below the normal range. */
 static void test_unscaled(void) {
     static const int exponents[][2] = {{-18, -40}, {-40, -300}, {-60, -480}, {-80, -600}, {-130, -1030}};
     size_t which, i, q;
@@ -1521,7 +1521,7 @@ static void test_unscaled(void) {
             scale_images(t.x, ldexp(1, e));
             status = run_fit();
             if (status == TEST_SKIP) continue;
-            CHECK_INT((networks[which].depth == 1 ? p : 2 * p) < least ? RFM_ERANGE : RFM_OK, status);
+            CHECK_INT(p < least ? RFM_ERANGE : RFM_OK, status);
             if (status != RFM_OK) continue;
             wide_metric(&t.m, ldexp(1, -p), i == 0 ? first : m);
             for (q = 0; i > 0 && q < 9; q++) CHECK_BELOW(fabs(m[q] - first[q]), 1e-6 * fmax(first[0], first[4]));
@@ -1551,6 +1551,28 @@ static void test_far_images(void) {
                 const double dj = (double)t.x.at[j] - (double)t.x.at[t.x.stride + j];
                 CHECK_BELOW(fabs(model_at(m, i, j) - di * dj / square), 50 * TEST_EPS);
             }
+    }
+}
+
+/* P = v I, where v^2 is 0 in numbers, and images times u: K is (u v)^2 times as large. */
+static void test_small_metric(void) {
+    const int v = sizeof(rfm_real) == 8 ? -600 : -80, u = sizeof(rfm_real) == 8 ? 500 : 60;
+    size_t which, i;
+    for (which = 0; which < TEST_LENGTH(networks); which++) {
+        rfm_mat y[2], p;
+        test_note("network", which, 0, 0);
+        if (!make_network(which)) continue;
+        t.o.rounds = 0;
+        y[0] = test_mat(t.v, 1, 0, 0), y[1] = test_mat(t.v, 1, 0, 0), p = test_mat(3, 3, 0, 0);
+        if (p.at == NULL || run_fit() == TEST_SKIP) continue;
+        if (run_predict(&t.m, rfm_const(t.xv), y[0]) == TEST_SKIP) continue;
+        for (i = 0; i < 9; i++) p.at[i] = (rfm_real)(i % 4 == 0 ? ldexp(1, v) : 0);
+        scale_images(rfm_view((rfm_real *)(uintptr_t)t.m.images, t.n, 8), ldexp(1, u));
+        scale_images(t.xv, ldexp(1, u));
+        t.m.p = p.at;
+        CHECK_INT(RFM_OK, run_predict(&t.m, rfm_const(t.xv), y[1]));
+        scale_images(y[1], ldexp(1, -(u + v))), scale_images(y[1], ldexp(1, -(u + v)));
+        CHECK_CLOSE(y[0], y[1], 100);
     }
 }
 
@@ -1759,6 +1781,7 @@ int main(void) {
     RUN_TEST(test_shortest_images);
     RUN_TEST(test_unscaled);
     RUN_TEST(test_far_images);
+    RUN_TEST(test_small_metric);
     RUN_TEST(test_blob);
     RUN_TEST(test_blob_content);
     RUN_TEST(test_predict_refusals);
