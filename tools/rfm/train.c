@@ -802,17 +802,29 @@ static void say_cost(job *t, int searched, size_t fit_bytes) {
         note("training will take about %s and %.0f MB", fit_time, (double)fit_bytes / 1e6);
 }
 
+/* To a row of weight w a ridge is 1 / w as large: rows of a rare class need larger ones. By powers of ten. */
+static void raise_ridges(job *t) {
+    search_problem *p = &t->problem;
+    double most = 0, sum = 0;
+    size_t i;
+    if (!t->a->balance || p->ridge_count < 2) return;
+    for (i = 0; i < t->learn.rows; i++) most = fmax(most, (double)t->weights[i]), sum += (double)t->weights[i];
+    for (i = 0; i < p->ridge_count; i++)
+        p->ridges[i] *= pow(10, floor(log10(most * (double)t->learn.rows / sum) + 0.5));
+}
+
 static void choose(job *t) {
     search_problem *p = &t->problem;
     int fixed = !search_needed(p);
     rfm_options least;
     p->machine = t->machine;
     many_classes(t);
+    raise_ridges(t);
     p->x = rfm_cview(t->learn.x, t->learn.rows, t->d);
     p->y = rfm_cview(t->lesson.y, t->learn.rows, t->c);
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
-    p->weights = t->weights, p->apart = t->hold, p->apart.labels = NULL, p->tune = t->tune;
+    p->weights = t->weights, p->even = t->a->balance, p->apart = t->hold, p->apart.labels = NULL, p->tune = t->tune;
     if (t->method != METHOD_EXACT || t->lesson.moved.x != NULL || t->lesson.moved.y != NULL) p->models = 1;
     if (p->models > 1 && p->labels != NULL && p->x.rows <= FOLD_ROWS && p->kernel_count > 1 &&
         p->metrics[0] == RFM_IDENTITY)

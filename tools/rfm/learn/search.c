@@ -13,6 +13,11 @@
  * short list, too. It is chosen if it is the best there, and its squared error is below that of every standard one by
  * more than a standard error of the difference, over the rows that are held out.
  *
+ * Where rows have weights, errors and losses of the held-out ones have them, too: in the first stage a row is there as
+ * often as its weight says. A model that undoes weights of classes would look best by plain errors. Where classes count
+ * the same and one of them has few rows, all of these are held out in turn, in folds, and fits leave out rows of
+ * frequent classes.
+ *
  * Where a mean of models is wanted, the short list has the best of every kernel and metric. For numbers their weights
  * are equal: beginning with the least squared error, the model is added whose company lowers that of the held-out rows
  * most, until none lowers it. For classes, accuracy has few steps, and a model whose outputs are small has a large
@@ -33,6 +38,11 @@
 #define FIRST_FIT_ROWS  2500 /* above FOLD_ROWS: to fit on, first stage */
 #define SECOND_FIT_ROWS 5000 /* and second stage */
 #define FEW_ROWS        1000 /* each, where only one setting is left to judge */
+#define RARE_ROWS       50   /* of a class in a hold-out: fewer are too few to choose by */
+#define RARE_OF         20000 /* rows, at most: of more, a hold-out has to do */
+#define RARE_FIT_ROWS   1500 /* to fit on in each fold then, first stage */
+#define RARE_SECOND     2500 /* and second stage */
+#define MOST_TIMES      4    /* as many rows as are held out, where they are there by their weights */
 #define GRID_WORK       3e11 /* multiplications that all settings together may take */
 #define SHORT_LIST      8
 #define WAY_FAMILIES    4 /* settings that are tried with inputs made in other ways */
@@ -54,8 +64,87 @@ static hold_rules parts_apart(const search_problem *p, uint64_t seed) {
 
 static int is_apart(const search_problem *p) { return p->apart.groups != NULL || p->apart.times != NULL; }
 
+/* 1 if a class that counts as much as the others has too few rows for one hold-out. */
+static int is_rare(const search_problem *p) {
+    size_t n = p->x.rows, least = n, i, *count;
+    if (!p->even || n <= FOLD_ROWS || n > RARE_OF) return 0;
+    count = allocate(p->classes, sizeof *count, "classes");
+    for (i = 0; i < n; i++) count[p->labels[i]]++;
+    for (i = 0; i < p->classes; i++)
+        if (count[i] > 0 && count[i] < least) least = count[i];
+    free(count);
+    return least / FOLDS < RARE_ROWS;
+}
+
+static int in_folds(const search_problem *p) { return p->x.rows <= FOLD_ROWS || is_rare(p); }
+
+/* Leaves out rows of the classes that have most, until `most` are left; how many stay. */
+static size_t thin_classes(const search_problem *p, uint32_t *rows, size_t count, size_t most) {
+    size_t *of = allocate(p->classes, sizeof *of, "classes"), each = count, left = count, kept = 0, i, k;
+    for (i = 0; i < count; i++) of[p->labels[rows[i]]]++;
+    while (left > most && each > 1) { /* the largest number of rows of each class that is not too large */
+        size_t lower = each - (left - most + p->classes - 1) / p->classes;
+        each = lower > 0 && lower < each ? lower : each - 1;
+        for (k = left = 0; k < p->classes; k++) left += of[k] < each ? of[k] : each;
+    }
+    memset(of, 0, p->classes * sizeof *of);
+    for (i = 0; i < count; i++)
+        if (of[p->labels[rows[i]]]++ < each) rows[kept++] = rows[i];
+    free(of);
+    return kept;
+}
+
+/* All classes of the part get the same weight, as in all rows. */
+static void even_weights(const search_problem *p, part *a, const uint32_t *fit) {
+    double *sum = allocate(p->classes, sizeof *sum, "weights"), all = 0;
+    size_t i, k, present = 0;
+    for (i = 0; i < a->n; i++) sum[p->labels[fit[i]]] += (double)a->weights[i], all += 1;
+    for (k = 0; k < p->classes; k++) present += sum[k] > 0;
+    for (i = 0; i < a->n; i++) {
+        k = p->labels[fit[i]];
+        if (sum[k] > 0) a->weights[i] = (rfm_real)((double)a->weights[i] * all / (sum[k] * (double)present));
+    }
+    free(sum);
+}
+
+/* The held-out rows, each as often as its weight says: to be scored by plain means. *count is how many; to be freed. */
+static uint32_t *rows_by_weight(const search_problem *p, const uint32_t *held, size_t *count) {
+    size_t v = *count, i, made = 0;
+    uint32_t *rows;
+    double sum = 0, least = (double)INFINITY, unit, at = 0.5;
+    for (i = 0; p->weights != NULL && i < v; i++) {
+        double weight = (double)p->weights[held[i]];
+        sum += weight;
+        if (weight > 0) least = fmin(least, weight);
+    }
+    if (!(sum > 0)) sum = (double)v, least = 1;
+    unit = fmax(least, sum / (double)(MOST_TIMES * v));
+    rows = allocate(MOST_TIMES * v + v, sizeof *rows, "held-out rows");
+    for (i = 0; i < v; i++) {
+        double next = at + (p->weights != NULL ? (double)p->weights[held[i]] / unit : 1);
+        size_t times = (size_t)(floor(next) - floor(at));
+        for (at = next; times > 0; times--) rows[made++] = held[i];
+    }
+    *count = made;
+    return rows;
+}
+
+/* One part; `most_fit` above 0: at most so many rows to fit. by_weight: rows_by_weight. */
+static part one_part(const search_problem *p, uint32_t *fit, size_t count, const uint32_t *held, size_t v,
+                     size_t most_fit, int by_weight) {
+    uint32_t *rows = by_weight && p->weights != NULL ? rows_by_weight(p, held, &v) : NULL;
+    part made;
+    if (most_fit > 0 && count > most_fit) count = thin_classes(p, fit, count, most_fit);
+    made = part_make(p->x, p->y, NULL, p->x.cols, fit, count, rows != NULL ? rows : held, v);
+    part_weigh(&made, p->weights, fit);
+    if (most_fit > 0) even_weights(p, &made, fit);
+    free(rows);
+    return made;
+}
+
 /* Folds of whole groups, or later and later ones; those that leave nothing to fit or to score are none. */
-static size_t add_apart(const search_problem *p, uint64_t seed, size_t folds, part *parts) {
+static size_t add_apart(const search_problem *p, uint64_t seed, size_t folds, size_t most_fit, int by_weight,
+                        part *parts) {
     hold_rules h = parts_apart(p, seed);
     size_t n = p->x.rows, f, count, v, made = 0, *fold = allocate(n, sizeof *fold, "folds");
     uint32_t *fit = allocate(n, sizeof *fit, "folds"), *held = allocate(n, sizeof *held, "folds");
@@ -64,8 +153,7 @@ static size_t add_apart(const search_problem *p, uint64_t seed, size_t folds, pa
         hold_part(&h, fold, f, fit, &count, held, &v);
         if (count == 0 || v == 0) continue;
         rows_shuffle(fit, count, seed + f);
-        parts[made] = part_make(p->x, p->y, NULL, p->x.cols, fit, count, held, v);
-        part_weigh(&parts[made++], p->weights, fit);
+        parts[made++] = one_part(p, fit, count, held, v, most_fit, by_weight);
     }
     if (made == 0) fail("too few groups or times among the training rows to hold some out");
     free(fold);
@@ -74,17 +162,16 @@ static size_t add_apart(const search_problem *p, uint64_t seed, size_t folds, pa
     return made;
 }
 
-static size_t add_folds(const search_problem *p, uint64_t seed, part *parts) {
+static size_t add_folds(const search_problem *p, uint64_t seed, size_t most_fit, int by_weight, part *parts) {
     size_t n = p->x.rows, folds = n < FOLDS ? n : FOLDS, f, count, v;
     uint32_t *fit, *held, *order;
-    if (is_apart(p)) return add_apart(p, seed, folds, parts);
+    if (is_apart(p)) return add_apart(p, seed, folds, most_fit, by_weight, parts);
     order = rows_in_turn(n, p->labels, p->classes, seed);
     fit = allocate(n, sizeof *fit, "folds"), held = allocate(n, sizeof *held, "folds");
     for (f = 0; f < folds; f++) {
         rows_fold(order, n, folds, f, fit, &count, held, &v);
         rows_shuffle(fit, count, seed + f); /* the median is taken of evenly spread rows: no class after the other */
-        parts[f] = part_make(p->x, p->y, NULL, p->x.cols, fit, count, held, v);
-        part_weigh(&parts[f], p->weights, fit);
+        parts[f] = one_part(p, fit, count, held, v, most_fit, by_weight);
     }
     free(order);
     free(fit);
@@ -112,14 +199,14 @@ static size_t held_first(const search_problem *p, uint64_t seed, size_t count, u
     return v;
 }
 
-static size_t add_hold_out(const search_problem *p, uint64_t seed, size_t most_fit, size_t most_held, part *parts) {
+static size_t add_hold_out(const search_problem *p, uint64_t seed, size_t most_fit, size_t most_held, int by_weight,
+                           part *parts) {
     size_t n = p->x.rows, v = n / FOLDS > 0 ? n / FOLDS : 1, count;
     uint32_t *order = rows_in_turn(n, NULL, 0, seed);
     if (is_apart(p)) v = held_first(p, seed, v, order);
     if (v > most_held) v = most_held;
     count = n - v < most_fit ? n - v : most_fit;
-    parts[0] = part_make(p->x, p->y, NULL, p->x.cols, order + v, count, order, v);
-    part_weigh(&parts[0], p->weights, order + v);
+    parts[0] = one_part(p, order + v, count, order, v, 0, by_weight);
     free(order);
     return 1;
 }
@@ -150,7 +237,8 @@ typedef struct {
     double loss;   /* of the first stage */
     rfm_real *out; /* second stage: (repeats, n, c) predictions of the held-out rows */
     int complete;
-    double accuracy, squared, spread;
+    double accuracy;       /* of the decisions, moved by the shift */
+    double share, squared; /* of the weights that are decided rightly; mean squared error by weight */
     double tuned, shift; /* by what is tuned for; what is added to the output of two classes for it */
 } candidate;
 
@@ -164,6 +252,7 @@ typedef struct {
 typedef struct {
     const search_problem *p;
     double stop_at;               /* 0: never */
+    double unit;                  /* the mean of the weights */
     int stopped, last;            /* last: no time is left, and what is done now is done to the end */
     part parts[WAYS][MOST_PARTS]; /* of all ways that are tried: the same rows */
     size_t part_count, repeats;
@@ -179,8 +268,8 @@ typedef struct {
     pthread_mutex_t lock;
 } work;
 
-/* Further parts, of every way the same: folds, or with most_fit above 0 one hold-out. */
-static void add_parts(work *w, uint64_t seed, size_t most_fit, size_t most_held) {
+/* Further parts, of every way the same: folds, or with most_held above 0 one hold-out. */
+static void add_parts(work *w, uint64_t seed, size_t most_fit, size_t most_held, int by_weight) {
     size_t made = 0;
     int way;
     for (way = 0; way < WAYS; way++) {
@@ -188,7 +277,8 @@ static void add_parts(work *w, uint64_t seed, size_t most_fit, size_t most_held)
         part *to = w->parts[way] + w->part_count;
         if (way != WAY_STANDARD) p.x = p.other[way];
         if (p.x.at == NULL) continue;
-        made = most_fit > 0 ? add_hold_out(&p, seed, most_fit, most_held, to) : add_folds(&p, seed, to);
+        made = most_held > 0 ? add_hold_out(&p, seed, most_fit, most_held, by_weight, to)
+                             : add_folds(&p, seed, most_fit, by_weight, to);
     }
     w->part_count += made;
 }
@@ -649,21 +739,30 @@ static size_t list_ways(const work *w, candidate *list, size_t count) {
     return count;
 }
 
+/* What a row counts: 1 on the mean over all rows. */
+static double weight_of(const work *w, uint32_t row) {
+    return w->p->weights != NULL ? (double)w->p->weights[row] / w->unit : 1;
+}
+
 static void weigh(const work *w, candidate *k) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0, right = 0;
-    double squared = 0, sum2 = 0;
+    double squared = 0, all = 0, share = 0;
+    rfm_real shifted;
     for (j = 0; j < w->part_count; j++)
         for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, rows++) {
             uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c, *target = p->y.at + row * p->y.stride;
-            double error = squared_error(y, target, c, NULL);
-            squared += error, sum2 += error * error;
-            if (p->labels != NULL) right += (size_t)is_right(y, c, p->labels[row]);
+            double weight = weight_of(w, row);
+            squared += weight * squared_error(y, target, c, NULL), all += weight;
+            if (p->labels == NULL) continue;
+            if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
+            if (!is_right(y, c, p->labels[row])) continue;
+            right++, share += weight;
         }
     k->accuracy = (double)right / (double)rows;
-    k->squared = squared / (double)rows;
-    k->spread = sqrt(fmax(sum2 / (double)rows - k->squared * k->squared, 0) * (double)w->repeats / (double)rows);
+    k->share = all > 0 ? share / all : 0;
+    k->squared = all > 0 ? squared / all : (double)INFINITY;
 }
 
 /* The held-out rows of the first repeat as a sample, and their outputs with `shift` added. To be freed, all three. */
@@ -697,14 +796,14 @@ static sample held_sample(const work *w, const candidate *k, rfm_real **y, uint3
     return s;
 }
 
-static double find_temperature(const work *w, const candidate *k);
+static double find_temperature(const work *w, const candidate *k, int by_weight);
 
 static double tuned_of(const work *w, const candidate *k, int tune) {
     rfm_real *y;
     uint32_t *predicted;
     sample s = held_sample(w, k, &y, &predicted);
     measures m = measures_of(&s, w->p->labels != NULL ? w->p->classes : 0, w->p->y.cols, y, predicted,
-                             tune == TUNE_LOG_LOSS ? find_temperature(w, k) : 0);
+                             tune == TUNE_LOG_LOSS ? find_temperature(w, k, 0) : 0);
     double value = measures_tuned(&m, tune);
     measures_free(&m);
     sample_free(&s);
@@ -785,33 +884,34 @@ static double surprise(const rfm_real *y, size_t c, uint32_t label, double tempe
 
 /* Mean negative log likelihood of the held-out labels, as if one row in n could be of any class: n rows without a
  * mistake are no reason to be surer than that. */
-static double log_loss(const work *w, const candidate *k, double temperature) {
+static double log_loss(const work *w, const candidate *k, double temperature, int by_weight) {
     const search_problem *p = w->p;
-    size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats, rows = 0;
-    double sum = 0, doubt = 1 / ((double)n + 1);
+    size_t n = p->x.rows, c = p->y.cols, i, j, per = w->part_count / w->repeats;
+    double sum = 0, all = 0, doubt = 1 / ((double)n + 1);
     rfm_real shifted;
     for (j = 0; j < w->part_count; j++)
-        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, rows++) {
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++) {
             uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *y = k->out + (j / per * n + row) * c;
+            double weight = by_weight ? weight_of(w, row) : 1;
             if (c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
-            sum += surprise(y, c, p->labels[row], temperature, doubt);
+            sum += weight * surprise(y, c, p->labels[row], temperature, doubt), all += weight;
         }
-    return sum / (double)rows;
+    return all > 0 ? sum / all : 0;
 }
 
 /* Golden section on the logarithm. */
-static double find_temperature(const work *w, const candidate *k) {
+static double find_temperature(const work *w, const candidate *k, int by_weight) {
     const double ratio = 0.6180339887498949;
     double low = log(1e-3), high = log(1e2), a = high - ratio * (high - low), b = low + ratio * (high - low);
-    double at_a = log_loss(w, k, exp(a)), at_b = log_loss(w, k, exp(b));
+    double at_a = log_loss(w, k, exp(a), by_weight), at_b = log_loss(w, k, exp(b), by_weight);
     while (high - low > 1e-3) {
         if (at_a < at_b) {
             high = b, b = a, at_b = at_a;
-            a = high - ratio * (high - low), at_a = log_loss(w, k, exp(a));
+            a = high - ratio * (high - low), at_a = log_loss(w, k, exp(a), by_weight);
         } else {
             low = a, a = b, at_a = at_b;
-            b = low + ratio * (high - low), at_b = log_loss(w, k, exp(b));
+            b = low + ratio * (high - low), at_b = log_loss(w, k, exp(b), by_weight);
         }
     }
     return exp((low + high) / 2);
@@ -851,7 +951,7 @@ static double r2_of(const work *w, const candidate *k) {
 
 static int better(const search_problem *p, const candidate *a, const candidate *b) {
     if (p->tune >= 0 && a->tuned != b->tuned) return a->tuned > b->tuned;
-    if (p->tune < 0 && p->labels != NULL && a->accuracy != b->accuracy) return a->accuracy > b->accuracy;
+    if (p->tune < 0 && p->labels != NULL && a->share != b->share) return a->share > b->share;
     return a->squared < b->squared;
 }
 
@@ -868,7 +968,8 @@ static double lead(const work *w, const candidate *a, const candidate *b) {
             uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *target = p->y.at + row * p->y.stride;
             size_t at = (j / per * n + row) * c;
-            gain[row] += squared_error(b->out + at, target, c, NULL) - squared_error(a->out + at, target, c, NULL);
+            gain[row] += weight_of(w, row) * (squared_error(b->out + at, target, c, NULL) -
+                                              squared_error(a->out + at, target, c, NULL));
             held[row] = 1;
         }
     for (i = 0; i < n; i++)
@@ -913,7 +1014,7 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
         if (!list[i].complete) continue;
         weigh(w, &list[i]);
         if (p->balance && p->y.cols == 1 && p->labels != NULL)
-            list[i].shift = find_shift(w, &list[i], decided_by(p->tune));
+            list[i].shift = find_shift(w, &list[i], decided_by(p->tune)), weigh(w, &list[i]);
         if (p->tune >= 0) list[i].tuned = tuned_of(w, &list[i], p->tune);
     }
     free(w->complete);
@@ -924,37 +1025,38 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
  * EQUAL_ROWS rows more wanted equal weights. And its gradient. */
 static double weights_loss(const work *w, const mixture *m, const double *weights, double *gradient) {
     const search_problem *p = w->p;
-    size_t n = p->x.rows, c = p->y.cols, classes = c > 1 ? c : 2, per = w->part_count / w->repeats, rows = 0, i, j, k,
-           q;
-    double *likely = allocate(classes, sizeof *likely, "weights"), loss = 0, doubt = 1 / ((double)n + 1), wish;
+    size_t n = p->x.rows, c = p->y.cols, classes = c > 1 ? c : 2, per = w->part_count / w->repeats, i, j, k, q;
+    double *likely = allocate(classes, sizeof *likely, "weights"), loss = 0, rows = 0, doubt = 1 / ((double)n + 1), wish;
     rfm_real *sum = allocate(c, sizeof *sum, "weights");
     memset(gradient, 0, m->count * sizeof *gradient);
     for (j = 0; j < w->part_count; j++)
-        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++, rows++) {
+        for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++) {
             uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             size_t at = (j / per * n + row) * c;
+            double weight = weight_of(w, row);
+            rows += weight;
             for (q = 0; q < c; q++) {
                 double output = 0;
                 for (k = 0; k < m->count; k++) output += weights[k] / m->temperature[k] * (double)m->of[k]->out[at + q];
                 sum[q] = (rfm_real)output;
             }
-            loss += surprise(sum, c, p->labels[row], 1, doubt);
+            loss += weight * surprise(sum, c, p->labels[row], 1, doubt);
             probabilities(sum, c, 1, likely);
             for (q = 0; q < c; q++) {
                 size_t class = c > 1 ? q : 1;
                 double slope = likely[class] - doubt / (double)classes - (p->labels[row] == class ? 1 - doubt : 0);
-                if (c == 1) slope *= 2; /* the outputs of two classes are 1 and -1 */
+                slope *= c == 1 ? 2 * weight : weight; /* the outputs of two classes are 1 and -1 */
                 for (k = 0; k < m->count; k++) gradient[k] += slope * (double)m->of[k]->out[at + q] / m->temperature[k];
             }
         }
     wish = EQUAL_ROWS * (double)w->repeats / (double)m->count;
     for (k = 0; k < m->count; k++) {
         loss -= wish * log(weights[k]);
-        gradient[k] = (gradient[k] - wish / weights[k]) / (double)rows;
+        gradient[k] = (gradient[k] - wish / weights[k]) / rows;
     }
     free(likely);
     free(sum);
-    return loss / (double)rows;
+    return loss / rows;
 }
 
 /* Descent by factors, so that weights stay above 0 with the sum 1; from those that are there. */
@@ -985,7 +1087,7 @@ static void find_weights(const work *w, const mixture *m, double *weights) {
 static void mix_classes(const work *w, mixture *m) {
     double weights[MOST_LISTED] = {0}, sum = 0;
     size_t k, most = w->p->models < MOST_MODELS ? w->p->models : MOST_MODELS;
-    for (k = 0; k < m->count; k++) weights[k] = 1 / (double)m->count, m->temperature[k] = find_temperature(w, m->of[k]);
+    for (k = 0; k < m->count; k++) weights[k] = 1 / (double)m->count, m->temperature[k] = find_temperature(w, m->of[k], 1);
     for (;;) {
         size_t least = 0;
         double left = 0;
@@ -1054,7 +1156,10 @@ static mixture find_mean(const work *w, const candidate *list, size_t count, int
             m.of[j] = m.of[j - 1], m.weights[j] = m.weights[j - 1], m.of[j - 1] = of, m.weights[j - 1] = weight;
         }
     mean->complete = 1;
-    if (p->balance && p->y.cols == 1 && p->labels != NULL) mean->shift = find_shift(w, mean, decided_by(p->tune));
+    if (p->balance && p->y.cols == 1 && p->labels != NULL) {
+        mean->shift = find_shift(w, mean, decided_by(p->tune));
+        weigh(w, mean);
+    }
     if (p->tune >= 0) mean->tuned = tuned_of(w, mean, p->tune);
     return m;
 }
@@ -1074,11 +1179,12 @@ search_cost search_estimate(const search_problem *p) {
            longest = 0, first_few = 0;
     double workers = p->machine->ctx.run != NULL ? (double)p->machine->ctx.workers : 1;
     size_t m, repeats = p->x.rows <= 300 ? 4 : p->x.rows <= 800 ? 2 : 1, ways = 0;
-    int folds = p->x.rows <= FOLD_ROWS;
+    int folds = in_folds(p), rare = folds && p->x.rows > FOLD_ROWS;
     search_cost cost;
     parts = folds ? FOLDS : 1;
     first = folds ? n * (FOLDS - 1) / FOLDS : fmin(n * (FOLDS - 1) / FOLDS, FIRST_FIT_ROWS);
     second = folds ? first : fmin(n * (FOLDS - 1) / FOLDS, SECOND_FIT_ROWS);
+    if (rare) second = fmin(first, RARE_SECOND), first = fmin(first, RARE_FIT_ROWS);
     cost.work = 0;
     for (m = 0; m < p->metric_count; m++) {
         rfm_options o = p->base;
@@ -1108,11 +1214,15 @@ search_result search(const search_problem *p) {
     const candidate *best, *judged;
     search_result result;
     size_t n = p->x.rows, i, count;
-    int one = !search_needed(p);
+    int one = !search_needed(p), folds = in_folds(p);
     memset(list, 0, sizeof list);
     memset(&mean, 0, sizeof mean);
     memset(&result, 0, sizeof result);
-    w->p = p;
+    w->p = p, w->unit = 1;
+    if (p->weights != NULL) {
+        for (i = 0, w->unit = 0; i < n; i++) w->unit += (double)p->weights[i] / (double)n;
+        if (!(w->unit > 0)) w->unit = 1;
+    }
     w->stop_at = p->time_limit > 0 ? seconds_now() + p->time_limit : 0;
     w->work_all = search_estimate(p).work;
     pthread_mutex_init(&w->lock, NULL);
@@ -1120,10 +1230,13 @@ search_result search(const search_problem *p) {
         add_setting(w, WAY_STANDARD, p->kernels[0], p->metrics[0], p->centers[0], 0, 0);
         list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->last_iterations;
         count = 1;
-        add_parts(w, p->base.seed, FEW_ROWS, FEW_ROWS);
+        add_parts(w, p->base.seed, FEW_ROWS, FEW_ROWS, 0);
         w->repeats = 1;
     } else {
-        add_parts(w, p->base.seed, n <= FOLD_ROWS ? 0 : FIRST_FIT_ROWS, HOLD_OUT_ROWS);
+        if (folds)
+            add_parts(w, p->base.seed, n > FOLD_ROWS ? RARE_FIT_ROWS : 0, 0, 1);
+        else
+            add_parts(w, p->base.seed, FIRST_FIT_ROWS, HOLD_OUT_ROWS, 1);
         first_stage(w);
         free_parts(w);
         count = short_list(w, list, listed(p));
@@ -1135,16 +1248,17 @@ search_result search(const search_problem *p) {
             list[0].t = p->metrics[0] == RFM_IDENTITY ? 0 : p->first_iterations;
         }
         w->repeats = is_apart(p) ? 1 : n <= 300 ? 4 : n <= 800 ? 2 : 1;
-        if (n <= FOLD_ROWS)
-            for (i = 0; i < w->repeats; i++) add_parts(w, p->base.seed + 1 + i, 0, 0);
+        if (folds)
+            for (i = 0; i < w->repeats; i++)
+                add_parts(w, p->base.seed + 1 + i, n > FOLD_ROWS ? RARE_SECOND : 0, 0, 0);
         else
-            add_parts(w, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS);
+            add_parts(w, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, 0);
     }
     best = count > 0 && !w->stopped ? second_stage(w, list, count) : NULL;
     if (best == NULL && n > 1) { /* stopped before any was judged: the first of them, on one small hold-out */
         for (i = 0; i < MOST_LISTED; i++) free(list[i].out), list[i].out = NULL;
         free_parts(w);
-        add_parts(w, p->base.seed, FEW_ROWS, FEW_ROWS);
+        add_parts(w, p->base.seed, FEW_ROWS, FEW_ROWS, 0);
         w->repeats = 1, w->last = 1;
         best = second_stage(w, list, 1);
     }
@@ -1166,7 +1280,7 @@ search_result search(const search_problem *p) {
         result.folds = w->part_count / w->repeats;
         for (i = 0; i < result.folds; i++) result.held += w->parts[WAY_STANDARD][i].v;
         if (p->labels != NULL && p->coverage > 0) result.threshold = find_threshold(w, judged, result.held);
-        if (p->labels != NULL) result.temperature = find_temperature(w, judged);
+        if (p->labels != NULL) result.temperature = find_temperature(w, judged, 0);
         result.validation = p->labels != NULL ? judged->accuracy : r2_of(w, judged);
         result.spread = fold_spread(w, judged);
         result.shift = judged->shift;

@@ -17,6 +17,7 @@ typedef struct {
     const uint32_t *labels; /* (n) classes, or NULL for regression */
     size_t classes;
     const rfm_real *weights; /* (n), or NULL */
+    int even;                /* 1: they make all classes count the same */
     hold_rules apart;        /* groups and times, if any */
     int tune;                /* TUNE_..., by which the best few are compared; negative: accuracy or squared error */
     int balance;             /* the decision between two classes is where held-out rows do best by `tune` */
