@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int was_balanced(const model_record *r) {
+    size_t i;
+    for (i = 0; i < r->word_count; i++)
+        if (strcmp(rfm_name(r->words, i), "--balance") == 0) return 1;
+    return 0;
+}
+
 int command_evaluate(const call *c) {
     const char *const *operands = c->operands;
     const char *kind = c->split != NULL ? "test rows" : "rows";
@@ -61,7 +68,7 @@ int command_evaluate(const call *c) {
         measures_text(&out, &s, model.class_names, kind);
         if (seen != SIZE_MAX) text_add(&out, "trained on    %zu of them\n", seen);
     }
-    say_useless(&s, kind);
+    say_useless(&s, kind, was_balanced(&any.record));
     if (seen != SIZE_MAX && seen > 0)
         note("%zu of the %zu %s were trained on: of new rows fewer will be right", seen, given.rows, kind);
     file_show(&out, NULL);

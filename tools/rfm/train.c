@@ -825,6 +825,11 @@ static void choose(job *t) {
     p->labels = t->learn.labels;
     p->classes = t->form.classes;
     p->weights = t->weights, p->even = t->a->balance, p->apart = t->hold, p->apart.labels = NULL, p->tune = t->tune;
+    if (p->models > 1 && t->method != METHOD_EXACT)
+        decided(NULL, "%zu training rows: one model, no mean (--models), which needs the exact method (--rows N)",
+                t->rows_given);
+    else if (p->models > 1 && (t->lesson.moved.x != NULL || t->lesson.moved.y != NULL))
+        decided(NULL, "one model, no mean (--models), for columns have offsets that are taken out");
     if (t->method != METHOD_EXACT || t->lesson.moved.x != NULL || t->lesson.moved.y != NULL) p->models = 1;
     if (p->models > 1 && p->labels != NULL && p->x.rows <= FOLD_ROWS && p->kernel_count > 1 &&
         p->metrics[0] == RFM_IDENTITY)
@@ -840,9 +845,13 @@ static void choose(job *t) {
         t->choice.options.bandwidth_rule = p->bandwidth_rule;
         t->choice.options.bandwidth = (rfm_real)p->bandwidths[0], t->choice.options.ridge = (rfm_real)p->ridges[0];
         t->choice.options.iterations = p->last_iterations;
-        t->choice.validation = t->choice.spread = (double)NAN, t->choice.threshold = -1, t->choice.models = 1;
+        t->choice.validation = t->choice.spread = t->choice.tuned = (double)NAN, t->choice.threshold = -1,
+        t->choice.models = 1;
     } else
         t->choice = search(p);
+    if (t->tune == TUNE_RMSE || t->tune == TUNE_MAE) /* the search has targets as they are fitted */
+        t->choice.tuned =
+            t->c > 1 && !t->a->raw ? (double)NAN : t->choice.tuned * (t->a->raw ? 1 : (double)t->lesson.y_scale[0]);
     if (fixed) t->choice.tried = 1;
     if (!fixed && t->choice.folds > 1)
         text_add(&t->decisions, "the best of %zu settings in %zu folds of the training rows%c", t->choice.tried,
@@ -896,7 +905,8 @@ static void fit_tree(job *t) {
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (isfinite(t->tree.validation))
-        t->choice.validation = t->tree.validation, t->choice.held = t->tree.held, t->choice.folds = 1;
+        t->choice.validation = t->tree.validation, t->choice.tuned = (double)NAN, t->choice.held = t->tree.held,
+        t->choice.folds = 1;
     t->bandwidth = (double)t->choice.options.bandwidth;
     t->opened = any_of_tree(&tree);
 }
@@ -914,8 +924,7 @@ static void fit_mean(job *t) {
         if (i > 0 && lesson_fit(t->machine, &t->lesson, &t->choice.mean[i], fit_tick, f) != RFM_OK)
             fail("interrupted; no model was written");
         shares[i] = t->choice.weights[i] * (double)count;
-        all[i] = blobs[i] =
-            lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit, shares[i], &sizes[i]);
+        all[i] = blobs[i] = lesson_pack_one(&t->lesson, &t->choice.mean[i], i > 0 ? f : &t->fit, shares[i], &sizes[i]);
     }
     t->blob = lesson_join(&t->lesson, t->choice.mean, shares, &t->fit, t->choice.temperature, count, all, sizes,
                           &t->blob_bytes, &tree);
@@ -947,7 +956,8 @@ static void fit(job *t) {
     progress_end();
     if (status == RFM_ECANCEL) fail("interrupted; no model was written");
     if (t->method == METHOD_LARGE && isfinite(t->large.validation))
-        t->choice.validation = t->large.validation, t->choice.held = t->large.held, t->choice.folds = 1;
+        t->choice.validation = t->large.validation, t->choice.tuned = (double)NAN, t->choice.held = t->large.held,
+        t->choice.folds = 1;
     if (t->fit.path[o->iterations].ridge > o->ridge)
         decided(NULL, "the ridge was raised from %g to %g: the kernel matrix was not positive definite",
                 (double)o->ridge, (double)t->fit.path[o->iterations].ridge);
@@ -1042,6 +1052,10 @@ static void mean_weights(const job *t, text *list, const char *between) {
     for (i = 0; i < t->choice.models; i++) text_add(list, "%s%.3g", i > 0 ? between : "", t->choice.weights[i]);
 }
 
+/* What the measures of --tune are called in the report, in the order of tune_words. */
+static const char *const tuned_names[] = {"accuracy", "balanced accuracy", "f1", "auc", "log-loss", "r2", "rmse",
+                                          "mae"};
+
 static void report(job *t, double seconds) {
     text out = {NULL, 0, 0};
     const rfm_options *o = &t->choice.options;
@@ -1102,6 +1116,10 @@ static void report(job *t, double seconds) {
         json_number(&out, "validation_spread", t->choice.spread);
         json_number(&out, "validation_folds", (double)t->choice.folds);
         json_number(&out, "validation_rows", (double)t->choice.held);
+        if (isfinite(t->choice.tuned)) {
+            json_text(&out, "validation_measure", tune_words[t->tune]);
+            json_number(&out, "validation_tuned", t->choice.tuned);
+        }
         json_number(&out, "search", (double)t->choice.tried);
         if (t->fit.coverage > 0) {
             json_number(&out, "coverage", t->fit.coverage);
@@ -1146,7 +1164,10 @@ static void report(job *t, double seconds) {
             free(list.at);
         }
         if (isfinite(t->choice.validation)) {
-            text_add(&out, "validation    %s %.4f", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation);
+            if (isfinite(t->choice.tuned))
+                text_add(&out, "validation    %s %.4f", tuned_names[t->tune], t->choice.tuned);
+            else
+                text_add(&out, "validation    %s %.4f", task == RFM_CLASSIFY ? "accuracy" : "r2", t->choice.validation);
             if (t->choice.folds > 1)
                 text_add(&out, " in %zu folds of the training rows", t->choice.folds);
             else
@@ -1309,7 +1330,7 @@ int command_train(const call *a) {
     }
     file_write(t->a->out, t->blob, t->blob_bytes);
     report(t, seconds_now() - start);
-    say_useless(&t->tested, "test rows");
+    say_useless(&t->tested, "test rows", a->balance);
     if (t->passes != NULL) passes_close(t->passes);
     free(t->network);
     machine_stop(t->machine);

@@ -210,12 +210,12 @@ void measures_text(text *t, const measures *m, const char *class_names, const ch
     }
 }
 
-void say_useless(const measures *m, const char *kind) {
+void say_useless(const measures *m, const char *kind, int balanced) {
     if (m->rows < 2) return;
     if (m->classes > 0 && m->accuracy <= m->baseline && m->balanced <= 1.0 / (double)m->classes + 0.05)
         note("on %zu %s the model is no better than always saying the most frequent class, which is right in %.2f %%; "
-             "for a rare class train with --balance, or look at rfm predict --proba",
-             m->rows, kind, 100 * m->baseline);
+             "%slook at rfm predict --proba",
+             m->rows, kind, 100 * m->baseline, balanced ? "" : "for a rare class train with --balance, or ");
     if (m->classes == 0 && m->r2 <= 0)
         note("on %zu %s the model is no better than always saying their mean: r2 is %.4f", m->rows, kind, m->r2);
 }

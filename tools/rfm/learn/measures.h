@@ -43,7 +43,7 @@ double measures_tuned(const measures *m, int tune);
 void measures_json(text *t, const measures *m);
 void measures_text(text *t, const measures *m, const char *class_names, const char *kind); /* kind: "test rows" */
 
-/* Says so if always naming the most frequent class, or the mean, would do as well. */
-void say_useless(const measures *m, const char *kind);
+/* Says so if always naming the most frequent class, or the mean, would do as well. balanced: of --balance. */
+void say_useless(const measures *m, const char *kind, int balanced);
 
 #endif

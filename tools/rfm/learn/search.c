@@ -34,16 +34,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLD_OUT_ROWS   2000 /* to score on, at most */
-#define FIRST_FIT_ROWS  2500 /* above FOLD_ROWS: to fit on, first stage */
-#define SECOND_FIT_ROWS 5000 /* and second stage */
-#define FEW_ROWS        1000 /* each, where only one setting is left to judge */
-#define RARE_ROWS       50   /* of a class in a hold-out: fewer are too few to choose by */
+#define HOLD_OUT_ROWS   2000  /* to score on, at most */
+#define FIRST_FIT_ROWS  2500  /* above FOLD_ROWS: to fit on, first stage */
+#define SECOND_FIT_ROWS 5000  /* and second stage */
+#define FEW_ROWS        1000  /* each, where only one setting is left to judge */
+#define RARE_ROWS       50    /* of a class in a hold-out: fewer are too few to choose by */
 #define RARE_OF         20000 /* rows, at most: of more, a hold-out has to do */
-#define RARE_FIT_ROWS   1500 /* to fit on in each fold then, first stage */
-#define RARE_SECOND     2500 /* and second stage */
-#define MOST_TIMES      4    /* as many rows as are held out, where they are there by their weights */
-#define GRID_WORK       3e11 /* multiplications that all settings together may take */
+#define RARE_FIT_ROWS   1500  /* to fit on in each fold then, first stage */
+#define RARE_SECOND     2500  /* and second stage */
+#define MOST_TIMES      4     /* as many rows as are held out, where they are there by their weights */
+#define GRID_WORK       3e11  /* multiplications that all settings together may take */
 #define SHORT_LIST      8
 #define WAY_FAMILIES    4 /* settings that are tried with inputs made in other ways */
 #define WAY_LIST        2 /* of each way, so many more; for a mean of models: */
@@ -239,7 +239,7 @@ typedef struct {
     int complete;
     double accuracy;       /* of the decisions, moved by the shift */
     double share, squared; /* of the weights that are decided rightly; mean squared error by weight */
-    double tuned, shift; /* by what is tuned for; what is added to the output of two classes for it */
+    double tuned, shift;   /* by what is tuned for; what is added to the output of two classes for it */
 } candidate;
 
 /* Models of the list and their weights in a mean. */
@@ -855,6 +855,8 @@ static double fold_spread(const work *w, const candidate *k) {
         for (i = 0; i < w->parts[WAY_STANDARD][j].v; i++) {
             uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *y = k->out + row * c;
+            rfm_real shifted;
+            if (p->labels != NULL && c == 1) shifted = *y + (rfm_real)k->shift, y = &shifted;
             score_of_part += p->labels != NULL ? is_right(y, c, p->labels[row])
                                                : squared_error(y, p->y.at + row * p->y.stride, c, NULL);
         }
@@ -968,8 +970,8 @@ static double lead(const work *w, const candidate *a, const candidate *b) {
             uint32_t row = w->parts[WAY_STANDARD][j].rows[i];
             const rfm_real *target = p->y.at + row * p->y.stride;
             size_t at = (j / per * n + row) * c;
-            gain[row] += weight_of(w, row) * (squared_error(b->out + at, target, c, NULL) -
-                                              squared_error(a->out + at, target, c, NULL));
+            gain[row] += weight_of(w, row) *
+                         (squared_error(b->out + at, target, c, NULL) - squared_error(a->out + at, target, c, NULL));
             held[row] = 1;
         }
     for (i = 0; i < n; i++)
@@ -1026,7 +1028,8 @@ static candidate *second_stage(work *w, candidate *list, size_t count) {
 static double weights_loss(const work *w, const mixture *m, const double *weights, double *gradient) {
     const search_problem *p = w->p;
     size_t n = p->x.rows, c = p->y.cols, classes = c > 1 ? c : 2, per = w->part_count / w->repeats, i, j, k, q;
-    double *likely = allocate(classes, sizeof *likely, "weights"), loss = 0, rows = 0, doubt = 1 / ((double)n + 1), wish;
+    double *likely = allocate(classes, sizeof *likely, "weights"), loss = 0, rows = 0, doubt = 1 / ((double)n + 1),
+           wish;
     rfm_real *sum = allocate(c, sizeof *sum, "weights");
     memset(gradient, 0, m->count * sizeof *gradient);
     for (j = 0; j < w->part_count; j++)
@@ -1087,7 +1090,8 @@ static void find_weights(const work *w, const mixture *m, double *weights) {
 static void mix_classes(const work *w, mixture *m) {
     double weights[MOST_LISTED] = {0}, sum = 0;
     size_t k, most = w->p->models < MOST_MODELS ? w->p->models : MOST_MODELS;
-    for (k = 0; k < m->count; k++) weights[k] = 1 / (double)m->count, m->temperature[k] = find_temperature(w, m->of[k], 1);
+    for (k = 0; k < m->count; k++)
+        weights[k] = 1 / (double)m->count, m->temperature[k] = find_temperature(w, m->of[k], 1);
     for (;;) {
         size_t least = 0;
         double left = 0;
@@ -1249,8 +1253,7 @@ search_result search(const search_problem *p) {
         }
         w->repeats = is_apart(p) ? 1 : n <= 300 ? 4 : n <= 800 ? 2 : 1;
         if (folds)
-            for (i = 0; i < w->repeats; i++)
-                add_parts(w, p->base.seed + 1 + i, n > FOLD_ROWS ? RARE_SECOND : 0, 0, 0);
+            for (i = 0; i < w->repeats; i++) add_parts(w, p->base.seed + 1 + i, n > FOLD_ROWS ? RARE_SECOND : 0, 0, 0);
         else
             add_parts(w, p->base.seed, SECOND_FIT_ROWS, HOLD_OUT_ROWS, 0);
     }
@@ -1274,7 +1277,7 @@ search_result search(const search_problem *p) {
         result.tried += !isfinite(best_loss(w, &w->tried[i], NULL)) ? 0
                         : w->tried[i].s.metric == RFM_IDENTITY      ? 1
                                                                     : p->last_iterations - p->first_iterations + 1;
-    result.temperature = 0, result.validation = (double)NAN, result.threshold = -1;
+    result.temperature = 0, result.validation = result.tuned = (double)NAN, result.threshold = -1;
     result.folds = result.held = 0, result.spread = (double)NAN, result.shift = 0;
     if (best != NULL) {
         result.folds = w->part_count / w->repeats;
@@ -1283,6 +1286,7 @@ search_result search(const search_problem *p) {
         if (p->labels != NULL) result.temperature = find_temperature(w, judged, 0);
         result.validation = p->labels != NULL ? judged->accuracy : r2_of(w, judged);
         result.spread = fold_spread(w, judged);
+        if (p->tune >= 0) result.tuned = fabs(judged->tuned);
         result.shift = judged->shift;
     } else
         best = &list[0];

@@ -44,6 +44,7 @@ typedef struct {
     rfm_options mean[MOST_MODELS];
     double weights[MOST_MODELS]; /* of these, with the sum 1 */
     double validation;  /* accuracy or r2 of held-out rows; NaN: not known */
+    double tuned;       /* what is tuned for, of the same; NaN: nothing, or not known */
     double spread;      /* its standard deviation over the folds; NaN: not known */
     double shift;       /* to be added to the output of two classes */
     size_t tried;       /* settings: kernel, metric, centring, bandwidth, ridge, T */
