@@ -125,6 +125,9 @@ awk -F, -v OFS=, 'NR == 1 { print; next } NR == 5 { $NF = -1 } { print }' "$out/
 refuse 'a weight below 0' 1 'v.csv: line 5, column 6 \(w\): expected a weight' "$rfm" train "$out/v.csv" --target y1 --weights w -o "$out/refused.rfm" $quick
 awk -F, -v OFS=, 'NR > 1 { $NF = 0 } { print }' "$out/weighted.csv" >"$out/v.csv"
 refuse 'all weights 0' 1 'v.csv: column 6 \(w\): all weights are 0' "$rfm" train "$out/v.csv" --target y1 --weights w -o "$out/refused.rfm" $quick
+# Parts of the rows in which none counts are no trouble.
+awk -F, -v OFS=, 'NR == 1 { print $0, "w"; next } { print $0, NR % 40 == 7 ? 5 : 0 }' "$out/values.csv" >"$out/v.csv"
+check 'few rows count' train "$out/v.csv" --target y1 --drop y2 --weights w -o "$out/t.rfm" --kernel laplace --metric identity
 # One row in a hundred: all that is frequent is said, unless classes count the same.
 awk 'BEGIN { srand(21); print "a,b,c,target"; for (i = 0; i < 1200; i++) { f = i % 100 == 42; printf "%.4f,%.4f,%.4f,%s\n", rand() + (f ? 0.75 : 0), rand() + (f ? 0.65 : 0), rand(), f ? "fraud" : "fine" } }' >"$out/fraud.csv"
 rare='--metric identity --bandwidth 2m --ridge 0.1 --test-size 0.5 --seed 3'

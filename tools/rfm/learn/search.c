@@ -107,21 +107,22 @@ static void even_weights(const search_problem *p, part *a, const uint32_t *fit) 
     free(sum);
 }
 
-/* The held-out rows, each as often as its weight says: to be scored by plain means. *count is how many; to be freed. */
+/* The held-out rows, each as often as its weight says: to be scored by plain means. In all parts together these are at
+ * most MOST_TIMES as many rows. *count is how many; NULL: none of them counts. To be freed. */
 static uint32_t *rows_by_weight(const search_problem *p, const uint32_t *held, size_t *count) {
-    size_t v = *count, i, made = 0;
+    size_t n = p->x.rows, i, made = 0;
     uint32_t *rows;
     double sum = 0, least = (double)INFINITY, unit, at = 0.5;
-    for (i = 0; p->weights != NULL && i < v; i++) {
-        double weight = (double)p->weights[held[i]];
-        sum += weight;
-        if (weight > 0) least = fmin(least, weight);
+    for (i = 0; i < n; i++) {
+        sum += (double)p->weights[i];
+        if (p->weights[i] > 0) least = fmin(least, (double)p->weights[i]);
     }
-    if (!(sum > 0)) sum = (double)v, least = 1;
-    unit = fmax(least, sum / (double)(MOST_TIMES * v));
-    rows = allocate(MOST_TIMES * v + v, sizeof *rows, "held-out rows");
-    for (i = 0; i < v; i++) {
-        double next = at + (p->weights != NULL ? (double)p->weights[held[i]] / unit : 1);
+    unit = fmax(least, sum / (double)n / MOST_TIMES);
+    for (i = 0, sum = 1; i < *count; i++) sum += (double)p->weights[held[i]] / unit;
+    if (sum < 2) return NULL;
+    rows = allocate((size_t)sum + 1, sizeof *rows, "held-out rows");
+    for (i = 0; i < *count; i++) {
+        double next = at + (double)p->weights[held[i]] / unit;
         size_t times = (size_t)(floor(next) - floor(at));
         for (at = next; times > 0; times--) rows[made++] = held[i];
     }
