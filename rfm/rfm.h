@@ -307,7 +307,8 @@ typedef rfm_real (*rfm_loop)(const rfm_model *model, rfm_real *scratch, rfm_real
 int rfm_predict_one(const rfm_model *model, const rfm_real *x, rfm_real *scores, rfm_real *scratch, rfm_loop loop,
                     rfm_real *novelty);
 
-/* The class that the scores mean; 0 for RFM_REGRESS. If confidence is not NULL, *confidence becomes the probability
+/* The class that the scores mean; 0 for RFM_REGRESS, which is the task of a model of rfm_fit until the caller sets
+ * model->task = RFM_CLASSIFY. If confidence is not NULL, *confidence becomes the probability
  * of that class, by a softmax of the scores with the model's temperature; 0 if the model has no temperature. */
 size_t rfm_class(const rfm_model *model, const rfm_real *scores, rfm_real *confidence);
 
@@ -605,7 +606,8 @@ typedef struct {
 
 /* Algorithm 1: T times solve for alpha, update M by the average gradient outer product; then solve once more. The
  * model's arrays are taken from `store`, scratch from ctx->arena; they may be one arena, and then the scratch lies
- * above the model. report may be NULL. RFM_EVALUE: an option outside its range, more AGOP points than rows, a negative
+ * above the model. The model's task is RFM_REGRESS: for classes set model->task = RFM_CLASSIFY behind it. report may
+ * be NULL. RFM_EVALUE: an option outside its range, more AGOP points than rows, a negative
  * weight. RFM_ENOTPD: data->start is not positive semi-definite. After any failure neither *model nor `store` has
  * changed. */
 int rfm_fit(const rfm_ctx *ctx, const rfm_data *data, const rfm_options *options, rfm_arena *store, rfm_model *model,
