@@ -209,8 +209,9 @@ same_text 'M of patches' "$(awk -F, 'NF == 9' "$out/stdout" | wc -l | tr -d ' ')
 same_text 'M is symmetric' "$(tr ',' ' ' <"$out/stdout" | awk '{ for (j = 1; j <= 9; j++) m[NR, j] = $j } END { for (i = 1; i < 10; i++) for (j = 1; j < i; j++) n += m[i, j] != m[j, i]; print n + 0 }')" 0
 
 for command in compress export; do
-    refuse "$command of patches" 1 'a model of patches' "$rfm" $command "$dir/conv.rfm" -o "$out/refused.rfm" $([ $command = compress ] && echo --data "$dir/bars.csv" --rank 2)
+    refuse "$command of patches" 1 'a model of patches.* Firmware takes the file itself, .*rfm_conv_open' "$rfm" $command "$dir/conv.rfm" -o "$out/refused.rfm" $([ $command = compress ] && echo --data "$dir/bars.csv" --rank 2)
 done
+refuse 'images: a share to test on' 2 'expected none of --test-size, .*; --split or --test says which rows are to test on' "$rfm" train "$idx" $conv --test-size 0.2 -o "$out/refused.rfm"
 refuse 'rows of another size' 1 '30 inputs, expected the 36 of --image 6x6' "$rfm" train "$idx" --image 6x6 -o "$out/refused.rfm" --quiet
 refuse 'a patch that is too large' 2 'patch 6: expected at most the 5 rows and 6 columns' "$rfm" train "$idx" $conv --patch 6 -o "$out/refused.rfm"
 refuse 'no patch' 2 'patch: expected at least 1' "$rfm" train "$idx" $conv --patch 0 -o "$out/refused.rfm"

@@ -124,7 +124,7 @@ same 'merge: a model in front' "$dir/bare.rfm" "$dir/front.rfm"
 refuse 'merge: bare sums alone' 1 'bare.sums: sums without a model: expected' "$rfm" merge "$dir/bare.sums" -o "$out/refused.rfm"
 check 'merge: another width' train "$dir/all.csv" -o "$dir/wider.rfm" --metric diag --bandwidth 3m --ridge 1e-3 --iterations 1 --method large --centers 60
 refuse 'merge: bare sums of another model' 1 'bare.sums: sums of another model' "$rfm" merge "$dir/wider.rfm" "$dir/bare.sums" -o "$out/refused.rfm"
-refuse 'merge: no rows' 1 'memory.rfm: no rows in its sums' "$rfm" merge "$dir/memory.rfm" -o "$out/refused.rfm"
+refuse 'merge: only a model' 2 'merge: expected PART.sums behind the model .*memory.rfm' "$rfm" merge "$dir/memory.rfm" -o "$out/refused.rfm"
 # A target of a ten millionth of the other: alone it is learned, beside it, too. Sums have one unit for both.
 awk -F, 'NR == 1 { print "a,b,y,z"; next } { printf "%s,%s,%s,%.6g\n", $1, $2, $4, 1e-7 * ($1 - $2 * $2) }' "$dir/all.csv" >"$dir/unlike.csv"
 for raw in '' --raw; do

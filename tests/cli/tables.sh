@@ -255,3 +255,35 @@ says 'numbers as words' '"columns_dropped": \["row_id"\].*"accuracy": 0\.[89]'
 awk -F, -v OFS=, 'NR == 1 { print; next } { $1 += 1000000000; $2 += 1700000000; print }' tools/data/gesture_digits.csv >"$out/far.csv"
 check 'offsets of 1e9' train "$out/far.csv" --split tools/data/gesture_digits.split -o "$out/t.rfm" --json --metric diag --ridge 1e-2 --iterations 2
 same_text 'offsets of 1e9: as without' "$(grep -o '"accuracy": [0-9.]*' "$out/stdout" | head -n 1 | awk -v a="$whole" '{ print ($2 > a - 0.01) }')" 1
+
+# ---- texts that are all rare -----------------------------------------------------------------------------------------
+
+# 400 and 1500 texts, each three times: all together would be one input that is always 1. --one-hot takes 1000.
+for texts in 400 1500; do
+    awk -v n="$texts" 'BEGIN { print "a,words,target"; for (i = 0; i < 3 * n; i++) printf "%d,w%d,%s\n", i * 7 % 101, i % n, (i * 7 % 101 > 50 ? "yes" : "no") }' >"$out/rare.csv"
+    check "$texts rare texts" "$rfm" train "$out/rare.csv" -o "$out/t.rfm" --rows 200 $quick --json
+    says "$texts rare texts" '"columns_dropped": \["words"\], "features": 1'
+    offer='of them rare'
+    [ "$texts" = 1500 ] || offer='of them rare \(--one-hot to take them\)'
+    noted "$texts rare texts" "column 2 \\(words\\) is left out: $texts different texts in $((3 * texts)) cells, all $offer\$"
+done
+# Each text once.
+awk 'BEGIN { print "a,words,target"; for (i = 0; i < 1500; i++) printf "%d,w%d,%s\n", i * 7 % 101, i, (i * 7 % 101 > 50 ? "yes" : "no") }' >"$out/rare.csv"
+check '1500 different texts' "$rfm" train "$out/rare.csv" -o "$out/t.rfm" --rows 200 $quick
+noted '1500 different texts' '1500 different texts in 1500 cells, as an identifier has them$'
+
+# ---- what is said once, or refused -----------------------------------------------------------------------------------
+
+printf 'a,b,target\n1,,0\n2,3,1\n,4,0\n3,9,1\n5,1,0\n6,2,1\n7,8,0\n8,4,1\n' >"$out/holes.csv"
+check 'holes' "$rfm" train "$out/holes.csv" --missing mean -o "$out/holes.rfm" $quick -q
+printf '0\n0\n0\n0\n0\n0\n1\n1\n' >"$out/t.split"
+check 'holes: compress' "$rfm" compress "$out/holes.rfm" --data "$out/holes.csv" --split "$out/t.split" --centers 3 -o "$out/t.rfm"
+printf '1\n1\n0\n0\n0\n0\n0\n0\n' >"$out/t.split"
+check 'holes: compress' "$rfm" compress "$out/holes.rfm" --data "$out/holes.csv" --split "$out/t.split" --centers 3 -o "$out/t.rfm"
+same_text 'holes: said once' "$(grep -c 'holes.csv: 2 empty cells: filled in' "$out/stderr") $(grep -c 'filled in' "$out/stderr")" '1 1'
+for form in '' --standalone; do
+    check "holes: export $form" "$rfm" export "$out/holes.rfm" -o "$out/holes.h" $form
+    same_text "holes: what they become $form" "$(grep -A 1 'Inputs where cells are missing' "$out/holes.h" | tail -n 1)" ' *     "a" 4.57142878, "b" 4.42857122'
+done
+refuse 'a target that is an input' 1 'holes.csv: column 2 \(b\) is an input of .*holes.rfm, expected another target' "$rfm" evaluate "$out/holes.rfm" "$out/holes.csv" --target b
+refuse 'an option in place of a value' 2 'test-size: needs a value, found the option -o' "$rfm" train "$out/holes.csv" --test-size -o "$out/refused.rfm"

@@ -7,14 +7,14 @@ check 'tree' train "$dir/all.csv" -o "$dir/tree.rfm" $set_tree --test "$dir/all.
 says 'tree: what it is' '"method": "tree", "trees": 1, "leaves": 8, "depth": 3,'
 says 'tree: it has learned' '"r2": 0\.9[89]'
 check 'tree: text' train "$dir/all.csv" -o "$dir/again.rfm" $set_tree --threads 2
-says 'tree: text' '^method +tree: 8 leaves, 3 splits deep; '
+says 'tree: text' '^method +tree: 8 leaves in a tree of 1170 rows, 3 splits deep; .* routing.*; 130 more rows are held out for that choice$'
 same 'tree: two threads' "$dir/tree.rfm" "$dir/again.rfm"
 check 'tree: several' train "$dir/all.csv" -o "$dir/trees.rfm" $set_tree --trees 2 --json
 says 'tree: several' '"trees": 2, "leaves": 16,'
 check 'tree: a search' train "$dir/one.csv" -o "$dir/t.rfm" --method tree --leaf-rows 200 --kernel laplace --metric diag --iterations 1
 says 'tree: a search' '^validation +r2 0\.9[0-9]* on 50 held-out training rows'
 check 'tree: few rows' train "$out/two.csv" -o "$dir/t.rfm" $set_tree
-says 'tree: few rows' '^method +tree: 1 leaves, 0 splits deep; hard routing'
+says 'tree: few rows' '^method +tree: 1 leaves in a tree of 108 rows, 0 splits deep; hard routing; 12 more rows'
 check 'tree: info' "$rfm" info "$dir/tree.rfm"
 says 'tree: info' '^tree +8 leaves of 14[67] to 14[67] rows'
 check 'tree: info as JSON' "$rfm" info "$dir/tree.rfm" --json
@@ -85,7 +85,7 @@ check 'models: text' train "$out/noisy.csv" --models auto -o "$dir/again.rfm" --
 says 'models: text' '^mean +of [2-6] models, the first being that: (laplace|l1|gaussian) .*; weights 0[.0-9 ]+$'
 same 'models: one thread' "$dir/mean.rfm" "$dir/again.rfm"
 check 'models: info' "$rfm" info "$dir/mean.rfm"
-says 'models: info' '^tree +[2-6] leaves of .* in [2-6] trees'
+says 'models: info' '^mean +of [2-6] models of 120 rows; weights '
 check 'models: evaluate' "$rfm" evaluate "$dir/mean.rfm" "$out/noisy.csv" --json
 says 'models: the same score' '"accuracy": 0\.[89]'
 # Of classes a mean has the plain gaussian, too: five bandwidths more, whatever the metrics; one model and numbers do not.
@@ -106,7 +106,7 @@ weights=$(sed 's/.*"mean_weights": \[\([0-9., ]*\)\].*/\1/' "$out/stdout") names
 check 'models: info of weights' "$rfm" info "$dir/mean.rfm" --json
 says 'models: info of weights' "\"mean_weights\": \[$weights\]"
 check 'models: info of weights, text' "$rfm" info "$dir/mean.rfm"
-says 'models: info of weights, text' "^mean +of 2 models; weights $(echo "$weights" | tr -d ,)"
+says 'models: info of weights, text' "^mean +of 2 models of 120 rows; weights $(echo "$weights" | tr -d ,)"
 "$rfm" predict "$dir/mean.rfm" "$out/noisy.csv" --scores --quiet >"$out/scores.csv"
 for metric in $names; do
     check "models: $metric alone" train "$out/noisy.csv" $fixed --metric "$metric" -o "$dir/one.rfm"
@@ -138,4 +138,6 @@ check 'models: the mean has taught it' "$rfm" evaluate "$dir/mean.rfm" "$out/noi
 same_text 'models: the mean has taught it' "$tiny" "tiny $(field accuracy)"
 check 'models: a tiny one predicts' "$rfm" evaluate "$dir/small.rfm" "$out/noisy.csv"
 refuse 'models: compress' 1 'mean.rfm: a mean of models becomes smaller only as a tiny model; expected --type tiny, or one model' "$rfm" compress "$dir/mean.rfm" --data "$out/noisy.csv" -o "$out/refused.rfm"
+refuse 'models: report' 1 'mean.rfm: a mean of models; rfm info and rfm evaluate tell about it. For a report: train without --models$' "$rfm" report "$dir/mean.rfm" --data "$out/noisy.csv" -o "$dir/t.html"
+refuse 'models: standalone' 1 'mean.rfm: a mean of models; without --standalone' "$rfm" export "$dir/mean.rfm" -o "$dir/t.h" --standalone
 refuse 'models: sums' 1 'mean.rfm: a mean of models; expected one model' "$rfm" sums "$dir/mean.rfm" "$out/noisy.csv" -o "$dir/t.sums"

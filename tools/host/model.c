@@ -75,6 +75,10 @@ int is_filters(const any_model *model) { return model->type == TYPE_FILTERS; }
 
 int is_mean(const any_model *model) { return model->of_tree && model->tree.nodes == 0; }
 
+const char *tree_word(const any_model *model) {
+    return is_mean(model) ? "a mean of models" : "a tree of leaf machines";
+}
+
 void mean_read(const char *file, char **blob, size_t *size, any_model *model) {
     any_read(file, blob, size, model);
     if (has_integers(model))
@@ -275,7 +279,9 @@ static void blob_read(const char *file, char **blob, size_t *size, any_model *mo
     *blob = file_read(file, size);
     if (has_sums(*blob, *size)) fail("%s: sums of rows; expected a model, as rfm merge makes it of them", file);
     if (*size >= 4 && memcmp(*blob, PATCHES_MAGIC, 4) == 0)
-        fail("%s: a model of patches of images; rfm predict, evaluate, info and report take it, from a file", file);
+        fail("%s: a model of patches of images; rfm predict, evaluate, info and report take it, from a file. Firmware "
+             "takes the file itself, as an aligned array: rfm_conv_open (rfm_conv.h)",
+             file);
     if (*size >= 4 && memcmp(*blob, "rfmc", 4) == 0) {
         status = rfm_tiny_open(*blob, *size, &tiny);
         if (status == RFM_OK) *model = any_of_tiny(&tiny), model->record = record_of(*blob, *size, model);
@@ -355,7 +361,7 @@ int metric_given(const any_model *model) {
 void certifiable(const any_model *model, const char *file) {
     if (model->numbers.task != RFM_CLASSIFY) fail("%s: expected a model of classes for --certify", file);
     if (is_filters(model)) fail("%s: a bank of filters has no certificates; expected a model of a table", file);
-    if (model->of_tree) fail("%s: a tree of leaf machines has no certificates; expected one model", file);
+    if (model->of_tree) fail("%s: %s has no certificates; expected one model", file, tree_word(model));
     if (!has_integers(model) && model->numbers.kernel != RFM_LAPLACE && model->numbers.kernel != RFM_GAUSSIAN)
         fail("%s: expected a model of the kernel laplace or gaussian for --certify, found %s", file, any_kernel(model));
     if (has_integers(model) && !is_tiny(model) && model->integers.absolute)

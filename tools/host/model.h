@@ -81,6 +81,7 @@ int has_integers(const any_model *model);           /* of any type */
 int is_tiny(const any_model *model);
 int is_filters(const any_model *model);
 int is_mean(const any_model *model); /* of several models: trees without a split */
+const char *tree_word(const any_model *model); /* what a model with of_tree is called: a tree, or a mean */
 
 size_t model_classes(const rfm_model *model); /* 0: regression */
 size_t model_targets(const rfm_model *model); /* columns */

@@ -43,6 +43,14 @@ static void no_option(const command_line *c, const char *arg, size_t length) {
     usage("%s: no option %.*s%s", c->name, (int)length, arg, g.best != NULL ? guess_text(&g, room) : c->help);
 }
 
+/* 1 if the whole argument is the name of an option; a value that looks like one is given as --option=value. */
+static int is_option(const command_line *c, const char *arg) {
+    const option *o;
+    for (o = c->options; o->name != NULL; o++)
+        if (is(o->name, arg, strlen(arg)) || is(o->other, arg, strlen(arg))) return 1;
+    return 0;
+}
+
 int options_read(const command_line *c, char **argv, const char **operands) {
     size_t found = 0;
     int only_operands = 0;
@@ -69,6 +77,7 @@ int options_read(const command_line *c, char **argv, const char **operands) {
             set(o, equals + 1);
         else {
             if (argv[1] == NULL) usage("%s: expected a value after it", o->name);
+            if (is_option(c, argv[1])) usage("%s: needs a value, found the option %s", o->name, argv[1]);
             set(o, *++argv);
         }
     }

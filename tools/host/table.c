@@ -578,6 +578,7 @@ static void decide_texts(decision *t, size_t column) {
     size_t count, cells, missing = count_missing(t, column), i, rare, kept = 0, others = 0, left = 0;
     level *levels = levels_of(c, column, t->rows, &count, &cells);
     char reason[120];
+    const int says_missing = missing > 0 && t->rules->missing == MISSING_AUTO;
     rare = t->rows.count < FEW_ROWS ? 0 : t->rows.count / RARE > 1 ? t->rows.count / RARE : 1;
     if (t->rules->one_hot) {
         doubt_texts(c, column, t->rows);
@@ -592,10 +593,8 @@ static void decide_texts(decision *t, size_t column) {
     if (count == 1 && missing == 0) {
         leave_out(c, column, "one text in all training rows", &t->left, &t->left_count);
     } else if (count > FEW_TEXTS && 2 * count > cells) {
-        snprintf(reason, sizeof reason,
-                 "%zu different texts in %zu cells, as an identifier has them (--one-hot to "
-                 "take them)",
-                 count, cells);
+        snprintf(reason, sizeof reason, "%zu different texts in %zu cells, as an identifier has them%s", count, cells,
+                 count > MOST_TEXTS ? "" : " (--one-hot to take them)");
         leave_out(c, column, reason, &t->left, &t->left_count);
     } else {
         level *order = allocate(count, sizeof *order, "texts");
@@ -608,14 +607,19 @@ static void decide_texts(decision *t, size_t column) {
                 others += order[i].count, left++;
         }
         qsort(order, kept, sizeof *order, level_by_text);
+        if (kept == 0 && !says_missing) {
+            snprintf(reason, sizeof reason, "%zu different texts in %zu cells, all of them rare%s", count, cells,
+                     count > MOST_TEXTS ? "" : " (--one-hot to take them)");
+            leave_out(c, column, reason, &t->left, &t->left_count), others = left = 0;
+        }
         for (i = 0; i < kept; i++)
             add_input(t, column, COLUMN_TEXT, INPUT_LEVEL, copy_text(order[i].at, strlen(order[i].at)));
         if (others > 0) add_input(t, column, COLUMN_TEXT, INPUT_OTHER, NULL);
-        if (missing > 0 && t->rules->missing == MISSING_AUTO) add_input(t, column, COLUMN_TEXT, INPUT_MISSING, NULL);
+        if (says_missing) add_input(t, column, COLUMN_TEXT, INPUT_MISSING, NULL);
         if (left > 0)
             decided(c->file, "column %zu (%s): %zu texts are inputs; %zu rare ones, in %zu cells, are one together",
                     column + 1, c->names[column], kept, left, others);
-        else
+        else if (kept > 0)
             note("%s: column %zu (%s): %zu texts, each an input", c->file, column + 1, c->names[column], kept);
         free(order);
     }

@@ -243,8 +243,13 @@ static void read_data(job *t) {
         model_table_free(&other);
     } else
         t->check = sample_read(&t->table.file, t->table.inputs, column, &t->form, test, none);
-    sample_fill(&t->learn, &t->any, a->data);
-    sample_fill(&t->check, &t->any, a->test != NULL ? a->test : a->data);
+    if (a->test != NULL) {
+        sample_fill(&t->learn, &t->any, a->data);
+        sample_fill(&t->check, &t->any, a->test);
+    } else {
+        size_t filled = sample_filled(&t->learn, &t->any);
+        say_filled(filled + sample_filled(&t->check, &t->any), a->data);
+    }
     if (t->form.classes > 0) {
         t->y = allocate(t->learn.rows, t->c * sizeof *t->y, "targets");
         class_targets(t->learn.labels, t->learn.rows, t->c, t->y);

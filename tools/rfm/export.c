@@ -34,9 +34,10 @@ static void use_integers(text *t, const rfm_model_i *model, const char *id, cons
     size_t i, scaled = 0;
     for (i = 0; i < model->d; i++) scaled += model->inputs[i].exponent != 0;
     text_add(t,
-             " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN beside it; no floating-point operation is made. The "
-             "model\n * stays in flash.\n"
+             " * Compile rfm.c and rfm_small.c with -DRFM_NO_TRAIN%s beside it; no floating-point operation is made.\n"
+             " * The model stays in flash.\n"
              " * RAM: %zu bytes of x, scores and scratch, %d of m, about 200 of stack.\n *\n",
+             model->absolute ? " -DRFM_SMALL_L1" : "",
              (model->d + RFM_PREDICT_I_SCRATCH(model->d, model->r)) * sizeof(int16_t) + model->c * sizeof(int32_t),
              MODEL_I_BYTES_32);
     text_add(t, " *     static int16_t x[%s_INPUTS], scratch[%s_SCRATCH];\n *     static int32_t scores[%s_OUTPUTS];\n",
@@ -127,7 +128,7 @@ static void say_losses(const any_model *any) {
 static void no_vectors(const any_model *any, const call *c, const char *file) {
     if (c->vectors != SIZE_MAX && (is_filters(any) || any->of_tree))
         fail("%s: %s; expected a model of rows for --vectors", file,
-             any->of_tree ? "a tree of leaf machines" : "a bank of filters");
+             any->of_tree ? tree_word(any) : "a bank of filters");
 }
 
 int command_export(const call *c) {
@@ -173,7 +174,7 @@ int command_export(const call *c) {
         use_integers(&t, &any.integers, id, upper);
     else
         use_numbers(&t, &model, id, upper);
-    inputs_comment(&t, model.input_names, model.d, any.record.recipe, any.record.knots);
+    inputs_comment(&t, model.input_names, model.d, &any.record);
     /* Another model of the same name has another guard: the compiler finds the names twice and says so. */
     text_add(&guard, "RFM_MODEL_%s_%08lX_H%c", upper, (unsigned long)rfm_crc32(0, blob, size), 0);
     text_add(&t, " */\n#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard.at, guard.at,

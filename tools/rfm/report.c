@@ -201,9 +201,8 @@ int command_report(const call *c) {
     if (patches_read(model_file, &blob, &r.model_bytes, &r.any)) return conv_report(c, &m, &r.any, blob, r.model_bytes);
     any_read(model_file, &blob, &r.model_bytes, &r.any);
     if (r.any.of_tree)
-        fail("%s: a tree of leaf machines; rfm info and rfm evaluate tell about it. For a report: rfm train --method "
-             "exact or large",
-             model_file);
+        fail("%s: %s; rfm info and rfm evaluate tell about it. For a report: %s", model_file, tree_word(&r.any),
+             is_mean(&r.any) ? "train without --models" : "rfm train --method exact or large");
     if (is_filters(&r.any)) fail("%s: a bank of filters; rfm info and rfm evaluate tell about it", model_file);
     r.model = r.any.numbers;
     if (c->pictures != NULL || c->pictures_of != SIZE_MAX)

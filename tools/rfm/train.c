@@ -66,7 +66,7 @@ static void check_arguments(const call *a) {
     if (is_plain(a) && (a->test_size != NULL || a->cv != SIZE_MAX || a->group != NULL || a->time != NULL ||
                         a->weights != NULL || a->balance || a->tune != NULL))
         usage("--image and --signal: expected none of --test-size, --cv, --group, --time, --weights, --balance and "
-              "--tune with them");
+              "--tune with them; --split or --test says which rows are to test on");
     if (is_network(a) && (a->weights != NULL || a->balance))
         usage("--method hyperbf: expected neither --weights nor --balance with it");
     if (a->drop != NULL && a->only != NULL) usage("--drop and --only: expected one of them");
@@ -1203,11 +1203,9 @@ static void decide_method(job *t) {
     t->method = METHOD_LARGE;
     if (t->learn.moved.x != NULL || t->learn.moved.y != NULL) return; /* a tree has no offsets */
     t->method = best_method(t->machine, &t->lesson, t->a, &t->choice.options, fit_tick, c);
-    decided(
-        NULL,
-        "%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s is trained on all (--method)",
-        c->rows, t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
-        t->method == METHOD_TREE ? "the tree" : "the first");
+    decided(NULL, "%zu rows: %s of %zu held-out rows %.4f with centres (large), %.4f by a tree: %s (--method)", c->rows,
+            t->form.classes > 0 ? "accuracy" : "r2", c->held, c->large, c->tree,
+            t->method == METHOD_TREE ? "a tree is trained" : "the first is trained on all");
 }
 
 /* ---- cross-validation ----------------------------------------------------------------------- */

@@ -125,7 +125,31 @@ void c_string(text *t, const char *value) {
     text_bytes(t, "\"", 1);
 }
 
-void inputs_comment(text *t, const char *names, size_t count, const char *recipe, const unsigned char *knots) {
+/* 1 if input i is 0 or 1 where the cell is missing, as another input of the column says that it is. */
+static int says_missing(const char *recipe, size_t i, size_t count) {
+    const char *at = recipe, *of = recipe_at(recipe, i);
+    size_t j;
+    if (of[0] == INPUT_MISSING) return 1;
+    for (j = 0; (of[0] == INPUT_LEVEL || of[0] == INPUT_OTHER) && j < count; j++, at = recipe_at(at, 1))
+        if (at[0] == INPUT_MISSING && strcmp(at + 2, of + 2) == 0) return 1;
+    return 0;
+}
+
+static void fills_comment(text *t, const char *names, size_t count, const model_record *record) {
+    size_t i, shown = 0;
+    for (i = 0; record->fill != NULL && i < count; i++) {
+        if (record->recipe != NULL && says_missing(record->recipe, i, count)) continue;
+        if (shown == 0) text_add(t, " *\n * Inputs where cells are missing:");
+        text_add(t, shown++ % 6 == 0 ? "\n *     " : ", ");
+        c_string(t, rfm_name(names, i));
+        text_add(t, " %.9g", record_number(record->fill, i));
+    }
+    if (shown > 0) text_add(t, "\n");
+}
+
+void inputs_comment(text *t, const char *names, size_t count, const model_record *record) {
+    const char *recipe = record->recipe;
+    const unsigned char *knots = record->knots;
     size_t i, made = 0;
     if (names == NULL) return;
     text_add(t, " *\n * Inputs, in this order:");
@@ -151,4 +175,5 @@ void inputs_comment(text *t, const char *names, size_t count, const char *recipe
         }
         free(how.at);
     }
+    fills_comment(t, names, count, record);
 }

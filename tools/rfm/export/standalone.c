@@ -142,8 +142,7 @@ typedef struct {
     const char *words; /* what kind it is */
     const char *input; /* the type of an input */
     const char *class_names, *input_names;
-    const char *recipe; /* how inputs are made: table.h */
-    const unsigned char *knots;
+    const model_record *record; /* how inputs are made */
 } facts;
 
 static void put_use(header *h, const facts *f, int certify) {
@@ -195,7 +194,7 @@ static void put_names(header *h, const facts *f) {
 
 static void put_head(header *h, const facts *f, int certify, uint32_t checksum) {
     put_use(h, f, certify);
-    inputs_comment(&h->t, f->input_names, f->d, f->recipe, f->knots);
+    inputs_comment(&h->t, f->input_names, f->d, f->record);
     put(h, " */\n#ifndef RFM_MODEL_$_%08lX_H\n#define RFM_MODEL_$_%08lX_H\n\n#include <stdint.h>\n\n",
         (unsigned long)checksum, (unsigned long)checksum);
     put(h, "/* Functions; those that are better apart, where there are eight registers. */\n#if defined __GNUC__\n"
@@ -213,9 +212,8 @@ static facts facts_of(const any_model *any) {
     const rfm_model *m = &any->numbers;
     facts f;
     f.n = m->n, f.d = m->d, f.c = m->c, f.r = m->r, f.task = m->task;
-    f.class_names = m->class_names, f.input_names = m->input_names, f.recipe = any->record.recipe;
-    f.knots = any->record.knots;
-    if (is_filters(any)) f.recipe = NULL, f.d = any->filters.model.d, f.input_names = NULL;
+    f.class_names = m->class_names, f.input_names = m->input_names, f.record = &any->record;
+    if (is_filters(any)) f.d = any->filters.model.d, f.input_names = NULL;
     f.words = is_filters(any)        ? "a bank of filters and integers of 8 bits"
               : is_tiny(any)         ? "tiny"
               : any->type == RFM_I8  ? "integers of 8 bits"
@@ -237,7 +235,7 @@ void standalone_export(const call *c, const char *file, const char *out, const c
     h.id = id, h.upper = upper;
     any_read(file, &blob, &size, &any);
     if (any.of_tree)
-        fail("%s: a tree of leaf machines; without --standalone rfm export makes a header for rfm_tree.c", file);
+        fail("%s: %s; without --standalone rfm export makes a header for rfm_tree.c", file, tree_word(&any));
     f = facts_of(&any);
     if (any.type == RFM_F64)
         fail("%s: numbers of type f64; --standalone is for f32, i16, i8 and tiny models (rfm compress)", file);

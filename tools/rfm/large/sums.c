@@ -196,6 +196,7 @@ int command_merge(const call *a) {
     if (a->out == NULL) usage("merge: expected -o MODEL.rfm");
     machine_start(&m, a->threads, a->port);
     in_front = is_model(a->operands[0]);
+    if (in_front && a->operands[1] == NULL) usage("merge: expected PART.sums behind the model %s", a->operands[0]);
     if (in_front)
         part_of_model(&all, a->operands[0]);
     else

@@ -145,11 +145,11 @@ int tree_fit(machine *m, const lesson *l, const call *a, const rfm_options *opti
         fail("cannot grow a tree on %zu rows, %zu inputs: %s", l->rows, l->d, rfm_status_text(status));
     *bytes = report.bytes;
     result->validation = result->hard = (double)NAN;
+    result->rows = l->rows - r.held, result->held = r.held;
     if (status == RFM_OK) {
         result->trees = tree->trees, result->leaves = tree->leaves, result->depth = report.depth;
         result->softness = (double)tree->softness;
         if (r.held > 0 && tree->nodes > 0) {
-            result->held = r.held;
             result->validation = shown(l, &r, (double)report.soft);
             result->hard = shown(l, &r, (double)report.hard);
         }
@@ -170,12 +170,18 @@ void tree_json(text *out, const tree_result *r) {
 
 void tree_text(text *out, const tree_result *r) {
     text_add(out, "method        tree: %zu leaves", r->leaves);
-    if (r->trees > 1) text_add(out, " in %zu trees", r->trees);
+    if (r->trees > 1)
+        text_add(out, " in %zu trees", r->trees);
+    else
+        text_add(out, " in a tree");
+    text_add(out, " of %zu rows", r->rows);
     text_add(out, ", %zu splits deep; ", r->depth);
     if (r->softness > 0)
-        text_add(out, "soft routing %.3g (hard: %.4f)\n", r->softness, r->hard);
+        text_add(out, "soft routing %.3g (hard: %.4f)", r->softness, r->hard);
     else
-        text_add(out, "hard routing\n");
+        text_add(out, "hard routing");
+    if (r->held > 0) text_add(out, "; %zu more rows are held out for that choice", r->held);
+    text_add(out, "\n");
 }
 
 /* ---- rfm info --------------------------------------------------------------------------------- */
@@ -233,7 +239,7 @@ static void show_inputs(text *t, const rfm_tree *tree) {
         list_item(t, &columns, &item);
         share[best] = -1;
     }
-    text_add(t, " of the trace of M, mean over the leaves\n");
+    text_add(t, " of the trace of M, mean over the %s\n", tree->nodes > 0 ? "leaves" : "models");
     free(item.at);
     free(share);
 }
@@ -318,19 +324,22 @@ int tree_info(const call *c, any_model *any, char *blob, size_t size) {
         }
         text_add(&t, "%s\ninputs        %zu\noutputs       %zu\nnumbers       %s\n", classes > 20 ? " ..." : "",
                  tree->d, tree->c, type_word(any->type));
-        text_add(&t, "tree          %zu leaves of %zu to %zu rows", tree->leaves, least, most);
-        if (tree->trees > 1) text_add(&t, " in %zu trees", tree->trees);
-        if (tree->softness > 0)
-            text_add(&t, ", soft routing %.3g; firmware routes hard\n", (double)tree->softness);
-        else
-            text_add(&t, ", hard routing\n");
-        if (has_weights(any)) {
-            text_add(&t, "mean          of %zu models; weights ", any->record.model_count);
-            mean_weights(any, " ", &t);
+        if (is_mean(any)) {
+            text_add(&t, "mean          of %zu models of %zu rows",
+                     has_weights(any) ? any->record.model_count : tree->trees, most);
+            if (has_weights(any)) text_add(&t, "; weights "), mean_weights(any, " ", &t);
             text_add(&t, "\n");
+        } else {
+            text_add(&t, "tree          %zu leaves of %zu to %zu rows", tree->leaves, least, most);
+            if (tree->trees > 1) text_add(&t, " in %zu trees", tree->trees);
+            if (tree->softness > 0)
+                text_add(&t, ", soft routing %.3g; firmware routes hard\n", (double)tree->softness);
+            else
+                text_add(&t, ", hard routing\n");
         }
-        text_add(&t, "kernel        %s, a metric %s of its own in each leaf, %.1f iterations in the mean\n",
-                 any_kernel(any), any_metric(any), (double)iterations / (double)tree->leaves);
+        text_add(&t, "kernel        %s, a metric %s of its own in each %s, %.1f iterations in the mean\n",
+                 any_kernel(any), any_metric(any), is_mean(any) ? "model" : "leaf",
+                 (double)iterations / (double)tree->leaves);
         if (tree->nodes > 0) show_split(&t, tree);
         show_inputs(&t, tree);
         decisions_show(&t, any);
@@ -381,7 +390,7 @@ int tree_export(any_model *any, char *file_blob, size_t size, char *id, const ch
              " *     if (rfm_tree_predict_one(&m, x, scores, scratch, NULL, NULL) != RFM_OK) ...\n",
              upper, upper, id, upper);
     if (classes > 0) text_add(&t, " *     class = %s_class_names[rfm_tree_class(&m, scores, NULL)];\n", id);
-    inputs_comment(&t, tree->input_names, tree->d, any->record.recipe, any->record.knots);
+    inputs_comment(&t, tree->input_names, tree->d, &any->record);
     text_add(&t, " */\n#ifndef RFM_MODEL_%s_%08lX_H\n#define RFM_MODEL_%s_%08lX_H\n\n#include \"rfm_tree.h\"\n\n",
              upper, mark, upper, mark);
     text_add(&t,

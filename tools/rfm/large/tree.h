@@ -6,7 +6,8 @@
 #include "large.h"
 
 typedef struct {
-    size_t trees, leaves, depth, held;
+    size_t trees, leaves, depth;
+    size_t rows, held; /* in the leaves of each tree; held out */
     double softness;
     double hard, validation; /* accuracy or r2 on the held rows: with hard routing, and as it is; NaN: none */
 } tree_result;

@@ -59,6 +59,10 @@ void model_table_read(model_table *t, const any_model *any, const char *model_fi
     if (t->column < t->file.columns && t->form.targets == 1) target = t->file.names[t->column];
     t->inputs = model_inputs(&t->file, any, target, t->form.targets);
     if (t->column == t->file.columns) t->column = target_unrecorded(t, model_file, data, header, target);
+    for (k = 0; k < t->inputs.count; k++)
+        if (t->inputs.at[k].column >= t->column && t->inputs.at[k].column < t->column + t->form.targets)
+            fail("%s: column %zu (%s) is an input of %s, expected another target", data, t->inputs.at[k].column + 1,
+                 t->file.names[t->inputs.at[k].column], model_file);
     for (k = 0; any->record.recipe != NULL && t->form.classes == 0 && k < t->form.targets; k++)
         column_decode(&t->file, t->column + k, recipe_kind(any->record.recipe, any->numbers.d + k));
 }
@@ -512,12 +516,13 @@ size_t sample_filled(sample *s, const any_model *model) {
     return count;
 }
 
-void sample_fill(sample *s, const any_model *model, const char *data) {
-    size_t count = sample_filled(s, model);
+void say_filled(size_t count, const char *data) {
     if (count > 0)
         note("%s: %zu empty cell%s: filled in as in training (--missing error to refuse them)", data, count,
              count == 1 ? "" : "s");
 }
+
+void sample_fill(sample *s, const any_model *model, const char *data) { say_filled(sample_filled(s, model), data); }
 
 score score_of(const sample *s, size_t c, const rfm_real *y, const uint32_t *classes) {
     score result = {0, 0, 0};

@@ -120,6 +120,7 @@ int fills_missing(const any_model *model, const char *model_file, const char *wo
 /* sample_impute with the means of a model. The first returns how many cells, the second says it. */
 size_t sample_filled(sample *s, const any_model *model);
 void sample_fill(sample *s, const any_model *model, const char *data);
+void say_filled(size_t count, const char *data); /* what that says of so many cells */
 
 /* y (rows, c), and the classes (rows) if that is not NULL. A model of integers works on integers and gives the bits
  * that firmware gives; y is then score times unit. */
