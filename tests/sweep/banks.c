@@ -333,7 +333,7 @@ static void check_fit(kit *t, const rfm_port *port, int y) {
     t->report.path = take((t->o.layers + 1) * (t->o.rounds + 1) * sizeof *t->report.path);
     status = exact(&fit, t, port);
     if (status == RFM_ESHAPE && t->o.layers > 0) return; /* the feature images have no room for the layers behind */
-    /* Without a scale M has the size of the gradients squared, or of their fourth power: out of the number range soon. */
+    /* Without a scale M has the size of squared gradients, or of their fourth power: out of the number range soon. */
     if (status == RFM_ERANGE && !t->o.scale && t->o.rounds > 0) return;
     if (status != RFM_OK) {
         refused("rfm_conv_fit", status);
